@@ -1,0 +1,34 @@
+# Needs make and a Python of 3.11 or newer; everything else is installed into .venv.
+
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	$$name -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo $$name; break; }; done)
+PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-check
+DEMO ?= train hwf --data digits --preset best
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.venv/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found: install one, or run make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: .venv/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
+	.venv/bin/softground $(DEMO)
+
+test: export OMP_NUM_THREADS = 1
+test: lint ## Lint, check types and run every test.
+	.venv/bin/python -m pytest -n 2
+
+lint: .venv/.installed ## Run ruff and mypy.
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+clean: ## Remove the environment, caches and build outputs; runs are kept.
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,22 @@
+"""softground: teach networks to recognise symbols from rules instead of labels.
+
+Data flows one way: a :class:`Task` bundles a **space** of symbol vectors, a **constraint** (the rule) and an **inverse**; a
+**projection** and a **kernel** walk the feasible set S_y; a :class:`Learner` trains the network on where the chains go.
+
+Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
+"""
+
+from .constraints import Program
+from .data import Examples, RandomAffine
+from .errors import SoftgroundError
+from .inverses import Enumeration, Table
+from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
+from .learner import Learner, Stage, one_cycle, two_stages
+from .networks import PerSite, convnet, lenet
+from .objectives import SoftenedGrounding, Supervised, ZeroDegree
+from .projections import ChangeOne, Drop, RandomDrop
+from .schedules import Constant, Exponential, Linear, Logarithmic
+from .spaces import Categorical
+from .task import Task
+
+__version__ = "0.1.0"

@@ -1,0 +1,76 @@
+"""Exact answers: what a user may give as y, and the whole numbers that stand for it.
+
+Feasibility is decided by equality of exact values, never by a float tolerance. Ints, bools,
+:class:`fractions.Fraction`, strings and tuples of these are exact; floats are not.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+from ..errors import ConstraintError
+
+
+def exact(answer: Any) -> Hashable:
+    """The answer in one canonical, hashable, exact form (a zero-dimensional array counts as its number).
+
+    >>> exact(Fraction(4, 2)), exact([1, True]), exact("3h")
+    (2, (1, 1), '3h')
+    """
+    if hasattr(answer, "tolist"):  # numpy and torch scalars and arrays
+        answer = answer.tolist()
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list | tuple):
+        return tuple(exact(a) for a in answer)
+    if isinstance(answer, Fraction):
+        return answer.numerator if answer.denominator == 1 else answer
+    if isinstance(answer, float):
+        raise ConstraintError(
+            f"The answer {answer!r} is a float, which is not exact. Give an int or a fractions.Fraction "
+            "(for example Fraction(7, 2) for 3.5)."
+        )
+    try:
+        return operator.index(answer)
+    except TypeError:
+        raise ConstraintError(
+            f"The answer {answer!r} is a {type(answer).__name__}; expected an int, a fractions.Fraction, a string, "
+            "or a tuple of these."
+        ) from None
+
+
+def integers(answer: Hashable, width: int) -> tuple[int, ...]:
+    """An exact answer as ``width`` whole numbers, the row a vectorised rule must return for it.
+
+    An int is itself, a rational its numerator and positive denominator in lowest terms, a tuple its
+    entries one after the other. An int is also accepted where the rule returns a pair: it is n/1.
+
+    >>> integers(Fraction(7, 2), 2), integers(3, 2), integers((1, 2, 3), 3)
+    ((7, 2), (3, 1), (1, 2, 3))
+    """
+    row = _flatten(answer)
+    if len(row) == 1 and width == 2 and isinstance(answer, int):
+        row = (row[0], 1)
+    if len(row) != width:
+        raise ConstraintError(
+            f"The answer {answer!r} is {len(row)} whole number(s), but the vectorised rule returns {width} per state. "
+            "Return one tensor for ints, (numerator, denominator) for rationals, one tensor per entry for tuples."
+        )
+    return row
+
+
+def _flatten(answer: Hashable) -> tuple[int, ...]:
+    match answer:
+        case int():
+            return (answer,)
+        case Fraction():
+            return (answer.numerator, answer.denominator)
+        case tuple():
+            return tuple(n for part in answer for n in _flatten(part))
+    raise ConstraintError(
+        f"The answer {answer!r} cannot be written as whole numbers, which a vectorised rule needs. "
+        "Give the rule as a plain Python function (vectorised=False) instead."
+    )

@@ -1,0 +1,59 @@
+"""Weakly labelled examples held in memory: inputs x, answers y and, for reporting only, true symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from ..errors import DataError
+
+
+@dataclass(frozen=True)
+class Examples(Dataset[tuple[Tensor, Any]]):
+    """A map-style data set of pairs ``(x, y)``.
+
+    Parameters
+    ----------
+    x
+        Inputs, one row an example; for images of symbols ``[examples, sites, channels, height, width]``.
+    y
+        One answer an example: ints, :class:`fractions.Fraction`, strings or tuples of these.
+    symbols
+        Optional true symbol codes ``[examples, sites]``. Training never reads them; they are used
+        to report symbol accuracy and to train the supervised reference.
+
+    >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
+    >>> len(data), data[1][1]
+    (2, 5)
+    """
+
+    x: Tensor
+    y: Sequence[Any]
+    symbols: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise DataError(f"{len(self.x)} inputs but {len(self.y)} answers: each input needs exactly one answer.")
+        if self.symbols is not None and len(self.symbols) != len(self.x):
+            raise DataError(
+                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row an input, or none."
+            )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Any]:
+        return self.x[index], self.y[index]
+
+    def subset(self, count: int) -> Examples:
+        """The first ``count`` examples."""
+        symbols = None if self.symbols is None else self.symbols[:count]
+        return Examples(self.x[:count], self.y[:count], symbols)
+
+
+__all__ = ["Examples"]

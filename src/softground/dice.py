@@ -1,0 +1,70 @@
+r"""Every random choice a kernel makes goes through a :class:`Dice`.
+
+Kernels never touch a generator. They ask for one of three choices, a row an example, and say with what
+probabilities. :class:`Sampler` draws from a seeded generator. The tests use another implementation that
+walks through **all** outcomes and adds up their probabilities: so the transition matrix that is checked
+against Q* comes from the very code that runs in training, to machine precision.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Dice(Protocol):
+    """Source of chance, one choice an example."""
+
+    def categorical(self, log_weights: Tensor) -> Tensor:
+        """Draw a column per row of ``[rows, options]`` unnormalised log-weights: ``[rows]``."""
+
+    def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
+        """Draw from ragged rows: row r owns ``weights[offsets[r]:offsets[r+1]]``; returns flat positions."""
+
+    def accept(self, log_ratio: Tensor) -> Tensor:
+        """True with probability min(1, exp(log_ratio)), per row."""
+
+
+class Sampler:
+    """Dice that draw from one seeded generator on the network's device.
+
+    Choices are made by inversion of the cumulative weights in double precision: one uniform number per
+    row, whatever the number of options.
+
+    >>> dice = Sampler(seed=0)
+    >>> dice.categorical(torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]])).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, seed: int, device: torch.device | str = "cpu") -> None:
+        self.generator = torch.Generator(device=device)
+        self.generator.manual_seed(seed)
+
+    def _uniform(self, rows: int) -> Tensor:
+        return torch.rand(rows, generator=self.generator, device=self.generator.device, dtype=torch.float64)
+
+    def categorical(self, log_weights: Tensor) -> Tensor:
+        cumulative = log_weights.double().softmax(-1).cumsum(-1)
+        level = self._uniform(len(log_weights))[:, None] * cumulative[:, -1:]
+        # Strictly greater: an option of weight zero is never chosen, not even at level 0.
+        return (cumulative > level).to(torch.uint8).argmax(-1)
+
+    def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
+        cumulative = torch.nn.functional.pad(weights.double().cumsum(0), (1, 0))
+        low, high = cumulative[offsets[:-1]], cumulative[offsets[1:]]
+        level = low + self._uniform(len(low)) * (high - low)
+        position = torch.searchsorted(cumulative, level, right=True) - 1
+        return torch.minimum(torch.maximum(position, offsets[:-1]), offsets[1:] - 1)
+
+    def accept(self, log_ratio: Tensor) -> Tensor:
+        return self._uniform(len(log_ratio)) < log_ratio.double().exp()
+
+    def state(self) -> Tensor:
+        """The generator's state, for a checkpoint."""
+        return self.generator.get_state()
+
+    def restore(self, state: Tensor) -> None:
+        """Continue exactly where :meth:`state` was taken."""
+        self.generator.set_state(state.cpu())

@@ -1,0 +1,106 @@
+"""The inverse by enumeration: try every combination of the dropped sites, as one batched tensor operation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..constraints.base import Constraint
+from ..errors import InverseError
+from ..spaces.categorical import Categorical
+from .base import Fibre, Solutions, Start, candidates, complete
+
+# Rows evaluated at a time. 2^20 rows of 7 int64 sites are 59 MB.
+CHUNK = 2**20
+
+
+class Enumeration:
+    """Fibres by trying every completion; exact for any constraint, on any device.
+
+    Parameters
+    ----------
+    space, constraint
+        The problem.
+    cap
+        Largest number of combinations of the dropped sites. Beyond it, drop fewer sites or use a solver.
+    tries
+        How many random projections :meth:`start` tries per example when the space is too large to list.
+    """
+
+    solver_seconds = 0.0
+
+    def __init__(self, space: Categorical, constraint: Constraint, *, cap: int = 100_000, tries: int = 2_000) -> None:
+        self.space = space
+        self.constraint = constraint
+        self.cap = cap
+        self.tries = tries
+
+    def options(self, dropped: int) -> int:
+        """The most combinations that ``dropped`` sites of this space can have."""
+        options = self.space.combinations(dropped)
+        if options > self.cap:
+            raise InverseError(
+                f"Dropping {dropped} sites gives up to {options:,} combinations to try; the cap is {self.cap:,}. "
+                "Drop fewer sites, raise the cap, or use the Z3 inverse."
+            )
+        return options
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        options = self.options(dropped.shape[1])
+        values, mask = candidates(self.space.layout(z.device).sizes, dropped, options)
+        wide = (len(z), options, -1)
+        states = complete(z[:, None].expand(wide), dropped[:, None].expand(wide), values)
+        answers = y[:, None].expand(len(z), options, *y.shape[1:])
+        flat, repeated = states.flatten(0, 1), answers.flatten(0, 1)
+        feasible = [self.constraint.feasible(flat[i : i + CHUNK], repeated[i : i + CHUNK])
+                    for i in range(0, len(flat), CHUNK)]  # fmt: skip
+        mask = mask & torch.cat(feasible).view(len(z), options)
+        return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """Draw kept sites at random and complete them, until every example has a state or the tries run out.
+
+        Where the whole space is within the cap it is listed instead, so that 'not found' is a proof.
+        """
+        space, generator = self.space, torch.Generator().manual_seed(seed)
+        whole = space.size <= self.cap
+        dropped_sites = self._largest_block() if not whole else list(range(space.sites))
+        dropped = torch.tensor(dropped_sites, device=y.device)
+        z = torch.zeros(len(y), space.sites, dtype=torch.long, device=y.device)
+        found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
+        for _ in range(1 if whole else self.tries):
+            rest = (~found).nonzero().squeeze(1)
+            if not len(rest):
+                break
+            uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
+            draw = (uniform * space.layout(y.device).sizes).long()
+            block = max(1, CHUNK // self.options(len(dropped)))
+            for rows in torch.arange(len(rest), device=y.device).split(block):
+                fibre = self.fibre(draw[rows], y[rest[rows]], dropped.expand(len(rows), -1))
+                weight = torch.rand(fibre.mask.shape, generator=generator).to(y.device)
+                pick = weight.masked_fill(~fibre.mask, -1.0).argmax(-1)
+                value = fibre.values[torch.arange(len(rows), device=y.device), pick]
+                hit = fibre.count > 0
+                state = complete(draw[rows], dropped.expand(len(rows), -1), value)
+                z[rest[rows[hit]]] = state[hit]
+                found[rest[rows[hit]]] = True
+        return Start(z, found, torch.full_like(found, whole))
+
+    def _largest_block(self) -> list[int]:
+        """As many sites as fit a moderate number of combinations: completing more of them finds a state sooner."""
+        block: list[int] = []
+        for site in reversed(range(self.space.sites)):
+            if self.options(len(block) + 1) > min(self.cap, 10_000):
+                break
+            block.append(site)
+        return block
+
+    def solutions(self, y: Tensor) -> Solutions:
+        """S_y by listing the space; see :class:`~softground.inverses.table.Table` for many answers."""
+        everything = torch.arange(self.space.sites, device=y.device)
+        zeros = torch.zeros(1, self.space.sites, dtype=torch.long, device=y.device)
+        rows = [self.fibre(zeros, y[b : b + 1], everything[None]) for b in range(len(y))]
+        index = [self.space.index(f.values[0][f.mask[0]]) for f in rows]
+        count = torch.tensor([len(i) for i in index], device=y.device)
+        owner = torch.arange(len(y), device=y.device).repeat_interleave(count)
+        return Solutions(torch.cat(index), owner, torch.nn.functional.pad(count.cumsum(0), (1, 0)))

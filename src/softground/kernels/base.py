@@ -1,0 +1,132 @@
+r"""The kernel seam: one transition that leaves Q* invariant.
+
+``init(z) -> ChainState`` and ``step(dice, state, target) -> (ChainState, Info)``. The state holds only what
+the next step needs; the info holds diagnostics; tuning parameters live in the kernel itself. A kernel
+works on a whole batch, one chain per example, and never looks at labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..inverses.base import Fibre, Inverse, complete
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class ChainState:
+    """Where each example's chain stands: feasible symbol vectors ``z[batch, sites]``."""
+
+    z: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Info:
+    """What a step did, per example.
+
+    Attributes
+    ----------
+    acceptance
+        Share of proposals accepted (a draw from the exact law counts as accepted).
+    moved
+        Whether z changed.
+    unknown
+        Whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed.
+    marginals
+        Optional ``[batch, sites, K]`` distributions whose expectation under the chain is Q*'s marginals; the loss
+        then uses them in place of z, with the same expected gradient and less noise.
+    """
+
+    acceptance: Tensor
+    moved: Tensor
+    unknown: Tensor
+    marginals: Tensor | None = None
+
+
+class Kernel(Protocol):
+    """A Markov kernel on S_y, batched over examples."""
+
+    def init(self, z: Tensor) -> ChainState:
+        """Chains that start at feasible states z."""
+
+    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
+        """One transition of every chain."""
+
+
+def start_at(z: Tensor) -> ChainState:
+    """The state of a chain that remembers nothing but where it is."""
+    return ChainState(z)
+
+
+def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:
+    """Diagnostics of one step."""
+    return Info(accepted.float(), (before != after).any(-1), unknown, marginals)
+
+
+def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: Tensor) -> tuple[Fibre, Fibre]:
+    """F(Π(z)) and F(Π(other)) in one call of the inverse."""
+    return inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), torch.cat([dropped, dropped])).split(len(z))
+
+
+def fibre_weights(target: Target[CategoricalBelief], dropped: Tensor, fibre: Fibre) -> Tensor:
+    r"""log of :math:`\prod_{j \in \text{dropped}} P_j(v_j|x)^{1/\gamma}` per completion, −∞ outside F(u): ``[batch, options]``."""
+    scores = target.weights.scores
+    rows = scores.gather(1, dropped[:, :, None].expand(-1, -1, scores.shape[2]))
+    return rows.gather(2, fibre.values.transpose(1, 2)).sum(1).masked_fill(~fibre.mask, -torch.inf)
+
+
+def pick(values: Tensor, option: Tensor) -> Tensor:
+    """The chosen one of each example's completions ``values[batch, options, dropped]``: ``[batch, dropped]``."""
+    return values.gather(1, option[:, None, None].expand(-1, 1, values.shape[2])).squeeze(1)
+
+
+def conditional_marginals(z: Tensor, dropped: Tensor, values: Tensor, weights: Tensor, width: int) -> Tensor:
+    """Marginals that know the dropped sites' law given the kept ones: ``[batch, sites, K]``.
+
+    Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
+    """
+    marginals = torch.nn.functional.one_hot(z, width).to(weights.dtype)
+    for j in range(dropped.shape[1]):
+        law = torch.zeros(len(z), width, dtype=weights.dtype, device=z.device).scatter_add(1, values[:, :, j], weights)
+        marginals = marginals.scatter(1, dropped[:, j, None, None].expand(-1, 1, width), law[:, None])
+    return marginals
+
+
+def redraw(
+    dice: Dice,
+    target: Target[CategoricalBelief],
+    z: Tensor,
+    proposal: Tensor,
+    dropped: Tensor,
+    fibres: tuple[Fibre, Fibre],
+    prior: Tensor,
+    with_marginals: bool,
+) -> tuple[ChainState, Info]:
+    """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional law on the fibre kept.
+
+    The second half of the collapsed and guided kernels, which differ only in how u′ is proposed. A chain
+    whose own fibre is incomplete stays where it is: its conditional law is not known.
+    """
+    here, there = (fibre_weights(target, dropped, fibre) for fibre in fibres)
+    known = fibres[0].complete & fibres[1].complete
+    possible = known & (fibres[1].count > 0)
+    log_ratio = prior + there.logsumexp(-1) - here.logsumexp(-1)
+    accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
+    chosen = torch.where(accepted[:, None], there, here)
+    values = torch.where(accepted[:, None, None], fibres[1].values, fibres[0].values)
+    held = ~accepted & ~fibres[0].complete
+    option = dice.categorical(torch.where(held[:, None], 0.0, chosen))
+    drawn = complete(torch.where(accepted[:, None], proposal, z), dropped, pick(values, option))
+    after = torch.where(held[:, None], z, drawn)
+    marginals = None
+    if with_marginals:
+        weights = torch.where(held[:, None], 0.0, chosen).softmax(-1)
+        marginals = conditional_marginals(after, dropped, values, weights, target.weights.scores.shape[2])
+        marginals = torch.where(held[:, None, None], torch.nn.functional.one_hot(z, marginals.shape[2]), marginals)
+    return ChainState(after), info(z, after, accepted, ~known, marginals)

@@ -1,0 +1,57 @@
+r"""Walk on u alone, with the dropped sites summed out. Exact for Q*.
+
+With w(z) = P(z|x)^{1/γ} = w(u) w(v), the marginal of Q* on Ω is
+
+.. math:: Q^*(u) \propto w(u) \, W(u), \qquad W(u) = \sum_{v \in F(u)} w(v) .
+
+Proposal: change one component of u (symmetric). Acceptance ratio w(u′)W(u′) / w(u)W(u): Metropolis on Ω. Then v is
+drawn from its conditional law w(v)/W(u), **also when the move was rejected** (a Gibbs step), so a chain never idles
+while its fibre holds more than one completion.
+
+Reference: J. S. Liu, The collapsed Gibbs sampler, JASA 89 (1994).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..inverses.base import Inverse
+from ..projections.base import Move, Projection, kept_sites
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import ChainState, Info, redraw, start_at, two_fibres
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """Target Q*; invariance holds (it is Metropolis on Ω followed by Gibbs on the dropped sites).
+
+    Parameters
+    ----------
+    inverse, projection, move
+        How fibres are found, what is dropped, and how the walk moves in Ω.
+    marginals
+        Whether steps report the dropped sites' conditional law, for a loss with less noise.
+    """
+
+    inverse: Inverse
+    projection: Projection
+    move: Move
+    marginals: bool = False
+
+    def init(self, z: Tensor) -> ChainState:
+        return start_at(z)
+
+    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        z = state.z
+        dropped = self.projection.draw(dice, len(z), z.device)
+        kept = kept_sites(dropped, z.shape[1])
+        proposal = self.move.propose(dice, z, kept)
+        fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
+        difference = target.weights.site_scores(proposal) - target.weights.site_scores(z)
+        prior = torch.where(kept, difference, 0).sum(-1)
+        return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)

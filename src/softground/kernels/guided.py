@@ -1,0 +1,56 @@
+r"""Let the network itself propose all of u. Exact for Q*.
+
+Proposal: every kept site afresh from the network, u′ ~ ∏ P(u_i|x)^{1/γ}, independent of where the chain is. The
+proposal's density cancels w(u), and with W(u) = Σ_{v ∈ F(u)} P(v|x)^{1/γ} the acceptance ratio is
+
+.. math:: \tau = W(u') / W(u) .
+
+v is then drawn from its conditional law, also on rejection. An independence sampler: it jumps across the
+space in one step, which frees chains that single-site walks leave frozen as γ falls.
+
+Reference: L. Tierney, Markov chains for exploring posterior distributions, Ann. Statist. 22 (1994).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..inverses.base import Inverse
+from ..projections.base import Projection, kept_sites
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import ChainState, Info, redraw, start_at, two_fibres
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Target Q*; invariance holds (an independence sampler on Ω followed by Gibbs on the dropped sites).
+
+    Parameters
+    ----------
+    inverse, projection
+        How fibres are found, and what is dropped.
+    marginals
+        Whether steps report the dropped sites' conditional law, for a loss with less noise.
+    """
+
+    inverse: Inverse
+    projection: Projection
+    marginals: bool = False
+
+    def init(self, z: Tensor) -> ChainState:
+        return start_at(z)
+
+    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        z = state.z
+        dropped = self.projection.draw(dice, len(z), z.device)
+        kept = kept_sites(dropped, z.shape[1])
+        drawn = dice.categorical(target.weights.scores.flatten(0, 1)).view_as(z)
+        proposal = torch.where(kept, drawn, z)
+        fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
+        prior = torch.zeros(len(z), dtype=target.weights.scores.dtype, device=z.device)
+        return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)

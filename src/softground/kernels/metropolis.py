@@ -1,0 +1,67 @@
+r"""The paper's kernel (Algorithm 1), kept for fidelity.
+
+Change one component of u = Π(z), let the solver complete it to z′, accept with probability min(1, τ),
+
+.. math:: \tau = \left( P_\theta(z'|x) / P_\theta(z|x) \right)^{1/\gamma} .
+
+**Not exact for Q\***: the solver's choice among |F(u′)| completions is a proposal that τ does not correct for.
+With a completion at random its stationary law is ∝ P(z|x)^{1/γ} / |F(Π(z))| when the walk is irreducible; with
+a solver that always answers the same, parts of S_y are never reached. The other kernels of this package mend both.
+
+Reference: Z. Li et al., ICLR 2023, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..inverses.base import Inverse, complete
+from ..projections.base import Move, Projection, kept_sites
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import ChainState, Info, info, pick, start_at
+
+
+@dataclass(frozen=True)
+class Metropolis:
+    """The paper's walk: target Q* in intent, biased by the solver's choice in fact.
+
+    Parameters
+    ----------
+    inverse, projection, move
+        How completions are found, what is dropped, and how the walk moves in Ω.
+    completion
+        Which completion stands for the solver's answer: ``"any"`` at random (a solver's models vary from
+        query to query), ``"first"`` always the same.
+    """
+
+    inverse: Inverse
+    projection: Projection
+    move: Move
+    completion: Literal["any", "first"] = "any"
+
+    def init(self, z: Tensor) -> ChainState:
+        return start_at(z)
+
+    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        z = state.z
+        dropped = self.projection.draw(dice, len(z), z.device)
+        proposal = self.move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+        fibre = self.inverse.fibre(proposal, target.answers, dropped)
+        exists = fibre.count > 0
+        # One completion is enough here, so an incomplete fibre still serves if it holds any.
+        usable = fibre.mask | ~exists[:, None]
+        if self.completion == "any":
+            option = dice.categorical(torch.zeros_like(usable, dtype=torch.float32).masked_fill(~usable, -torch.inf))
+        else:
+            option = usable.to(torch.uint8).argmax(-1)
+        proposal = complete(proposal, dropped, pick(fibre.values, option))
+        log_ratio = target.log_weight(proposal) - target.log_weight(z)
+        accepted = dice.accept(log_ratio.masked_fill(~exists, -torch.inf))
+        after = torch.where(accepted[:, None], proposal, z)
+        return ChainState(after), info(z, after, accepted, ~exists & ~fibre.complete)

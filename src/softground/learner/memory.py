@@ -1,0 +1,159 @@
+"""What a run must remember to go on as if it had never stopped: network, optimiser, chains, and every stream of chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..errors import CheckpointError
+from ..runs.optimizer import pack_optimizer, unpack_optimizer
+from .stage import Stage
+from .streams import stream
+
+if TYPE_CHECKING:
+    from .loop import Loop
+
+
+class Memory:
+    """Saves and restores a :class:`~softground.learner.loop.Loop` at the end of an epoch."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._best: dict[str, Tensor] = {}
+        self._best_score = -1.0
+        self._pending: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+
+    def begin_stage(self, stage: Stage) -> None:
+        """Start a stage afresh, or put back what :meth:`load` read for it."""
+        if self._pending is None:
+            self._best, self._best_score = {}, -1.0
+            return
+        tensors, meta = self._pending
+        self._pending = None
+        self.loop.optimizer.load_state_dict(unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"]))
+        stage.objective.restore(_part(tensors, "objective"))
+        self._best, self._best_score = _part(tensors, "best"), meta["best_score"]
+
+    def note_best(self, stage: Stage, score: float) -> None:
+        """Keep a copy of the network if it is the best so far."""
+        if stage.keep == "best" and score > self._best_score:
+            self._best_score = score
+            self._best = {k: v.detach().clone() for k, v in self.loop.network.state_dict().items()}
+
+    def keep_best(self, stage: Stage) -> None:
+        """End a stage with its best network, where that was asked for."""
+        if stage.keep == "best":
+            self.loop.network.load_state_dict(self._best)
+
+    def save(self, stage: int, epoch: int) -> None:
+        """Write a checkpoint: ``epoch`` epochs of ``stage`` are done."""
+        loop = self.loop
+        if loop.folder is None:
+            return
+        optimizer, optimizer_meta = pack_optimizer(loop.optimizer.state_dict())
+        objective = {k: self._gather(v) for k, v in loop.stages[stage].objective.state().items()}
+        parts = {
+            "network": dict(loop.network.state_dict()),
+            "optimizer": optimizer,
+            "objective": objective,
+            "best": self._best,
+            "random": {name: self._stack(state) for name, state in self._random_states().items()},
+        }
+        meta = {
+            "stage": stage,
+            "epoch": epoch,
+            "world": loop.fabric.world_size,
+            "optimizer": optimizer_meta,
+            "best_score": self._best_score,
+            "records": len(loop.history),
+            "results": loop.results,
+            "stages": [s.name for s in loop.stages],
+        }
+        if loop.fabric.is_global_zero:
+            flat = {f"{part}/{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
+            loop.folder.save_checkpoint(flat, meta)
+        loop.fabric.barrier()
+
+    def load(self, previous: bool = False) -> tuple[int, int]:
+        """Read the checkpoint; returns the stage and epoch to go on with."""
+        loop = self.loop
+        if loop.folder is None:
+            raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
+        if not loop.folder.has_checkpoint():
+            if loop.fabric.is_global_zero:
+                loop.folder.truncate_metrics(0)
+            return 0, 0  # stopped before the first epoch ended: begin again
+        tensors, meta = loop.folder.load_checkpoint(previous)
+        if meta.get("stages") != [s.name for s in loop.stages]:
+            raise CheckpointError(
+                f"The checkpoint in {loop.folder.path} has stages {meta.get('stages')}, this run has "
+                f"{[s.name for s in loop.stages]}. Resume with the settings the run was started with."
+            )
+        try:
+            loop.network.load_state_dict(_part(tensors, "network"))
+            self._restore_random(_part(tensors, "random"), meta)
+        except (RuntimeError, KeyError) as error:
+            raise CheckpointError(
+                f"The checkpoint in {loop.folder.path} does not fit this network: {error}. "
+                "Resume with the settings the run was started with."
+            ) from error
+        if loop.fabric.is_global_zero:
+            loop.folder.truncate_metrics(meta["records"])
+        loop.fabric.barrier()
+        loop.history = loop.folder.read_metrics()
+        loop.results = meta["results"]
+        stage, epoch = int(meta["stage"]), int(meta["epoch"])
+        if epoch == loop.stages[stage].epochs:
+            return stage + 1, 0
+        self._pending = tensors, meta
+        return stage, epoch
+
+    def _random_states(self) -> dict[str, Tensor]:
+        loop = self.loop
+        states = {
+            "dice": loop.dice.state(),
+            "order": loop.order.get_state(),
+            "augment": loop.distortion.get_state(),
+            "torch": torch.get_rng_state(),
+        }
+        if loop.fabric.device.type == "cuda":
+            states["cuda"] = torch.cuda.get_rng_state(loop.fabric.device)
+        return states
+
+    def _restore_random(self, states: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        loop, rank = self.loop, self.loop.fabric.global_rank
+        if meta["world"] != loop.fabric.world_size:
+            # Another number of processes cannot have the same streams; new ones keep the law.
+            again = f"{meta['stage']}.{meta['epoch']} of {loop.fabric.world_size}"
+            loop.dice.generator.manual_seed(stream(loop.seed, f"dice {again}", rank))
+            loop.order.manual_seed(stream(loop.seed, f"order {again}", rank))
+            loop.distortion.manual_seed(stream(loop.seed, f"augment {again}", rank))
+            torch.manual_seed(stream(loop.seed, f"network {again}", rank))
+            return
+        loop.dice.restore(states["dice"][rank])
+        loop.order.set_state(states["order"][rank])
+        loop.distortion.set_state(states["augment"][rank])
+        torch.set_rng_state(states["torch"][rank])
+        if loop.fabric.device.type == "cuda" and "cuda" in states:
+            torch.cuda.set_rng_state(states["cuda"][rank], loop.fabric.device)
+
+    def _stack(self, state: Tensor) -> Tensor:
+        """One row per process."""
+        gathered = self.loop.fabric.all_gather(state.to(self.loop.fabric.device))
+        return gathered.view(self.loop.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
+
+    def _gather(self, memory: Tensor) -> Tensor:
+        """Each example's row from the process that owns it."""
+        if self.loop.fabric.world_size == 1:
+            return memory
+        own = torch.zeros_like(memory)
+        rows = self.loop.own.to(memory.device)
+        own[rows] = memory[rows]
+        return self.loop.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
+
+
+def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    prefix = f"{name}/"
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -1,0 +1,71 @@
+"""A stage of training: an objective with the optimiser and the number of passes it gets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import nn
+from torch.optim import Optimizer
+
+from ..errors import LearnerError
+from ..objectives.base import Objective
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a run.
+
+    Parameters
+    ----------
+    name
+        Shown in reports, such as ``"I"``.
+    objective
+        The loss.
+    epochs
+        Passes over the training set that update the network.
+    optimizer
+        Makes the optimiser from the network's parameters, e.g. ``lambda p: torch.optim.SGD(p, lr=0.1)``.
+    learning_rate
+        Factor on the optimiser's own rate as a function of progress in 0 … 1; see :func:`one_cycle`.
+    keep
+        ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most often
+        feasible (as the authors' code does; no label is looked at).
+    """
+
+    name: str
+    objective: Objective
+    epochs: int
+    optimizer: MakeOptimizer
+    learning_rate: Callable[[float], float] | None = None
+    keep: Literal["last", "best"] = "last"
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
+
+
+def one_cycle(warm: float = 0.2, end: float = 0.01) -> Callable[[float], float]:
+    """Rise linearly over the first ``warm`` share of the stage, then fall along a cosine to ``end``.
+
+    >>> rate = one_cycle(warm=0.25, end=0.0)
+    >>> [round(rate(p), 3) for p in (0.0, 0.125, 0.25, 0.625, 1.0)]
+    [0.04, 0.52, 1.0, 0.5, 0.0]
+    """
+
+    def factor(progress: float) -> float:
+        if progress < warm:
+            return 0.04 + 0.96 * progress / warm
+        return end + (1 - end) * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))) / 2
+
+    return factor
+
+
+def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
+    """Scale each parameter group's own rate."""
+    for group, rate in zip(optimizer.param_groups, base, strict=True):
+        group["lr"] = rate * factor

@@ -1,0 +1,31 @@
+"""One network for every site: read a symbol's image, whatever its place in the vector."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from ..errors import DataError
+
+
+class PerSite(nn.Module):
+    """Apply an image classifier to each site: ``[batch, sites, channels, h, w]`` to ``[batch, sites, outputs]``.
+
+    Byte images are scaled to 0 … 1 here, on the network's device, so that data stay small until they are used.
+    """
+
+    def __init__(self, classifier: nn.Module, image: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.classifier = classifier
+        self.image = tuple(image)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() != 5 or tuple(x.shape[2:]) != self.image:
+            raise DataError(
+                f"Inputs have shape {tuple(x.shape)}; this network reads (batch, sites, {', '.join(map(str, self.image))}). "
+                "Resize the images, or build the network for their size."
+            )
+        images = x.flatten(0, 1)
+        if not images.is_floating_point():
+            images = images.float() / 255
+        scores: Tensor = self.classifier(images)
+        return scores.view(len(x), x.shape[1], -1)

@@ -1,0 +1,79 @@
+"""The objective seam: the loss for a batch.
+
+A training run is a list of stages, each an objective with an optimiser. The softened grounding (Stage I), training on
+feasible predictions (Stage II), direct supervision and the paper's baselines are all objectives: the loop that drives
+them is the same.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from ..dice import Dice
+from ..spaces.categorical import CategoricalBelief
+from ..task import Task
+
+
+class Stopwatch(Protocol):
+    """Adds up the time spent in named parts of a step."""
+
+    def __call__(self, part: str) -> AbstractContextManager[None]:
+        """Time a block."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What an objective may look at.
+
+    Attributes
+    ----------
+    index
+        Positions of these examples in the training set ``[batch]``.
+    belief
+        P(z|x), attached to the network's gradient tape.
+    y
+        Encoded answers.
+    symbols
+        True symbols where known. Only direct supervision reads them.
+    epoch
+        Passes over the data since the stage began.
+    """
+
+    index: Tensor
+    belief: CategoricalBelief
+    y: Tensor
+    symbols: Tensor | None
+    epoch: int
+    dice: Dice
+    stopwatch: Stopwatch
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A loss to descend, and per-example diagnostics to average over the epoch (``[batch]`` tensors by name)."""
+
+    loss: Tensor
+    diagnostics: dict[str, Tensor]
+
+
+class Objective(Protocol):
+    """A loss, with whatever it remembers about each example."""
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""
+
+    def loss(self, batch: Batch) -> Outcome:
+        """The loss of a batch."""
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        """Numbers worth recording for this epoch, such as γ."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Memory per example, first axis the training set, for checkpoints and for gathering across processes."""
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Continue from :meth:`state`."""

@@ -1,0 +1,87 @@
+r"""Softened symbol grounding (Stage I, Algorithm 1 of the paper).
+
+Per batch: T kernel steps of each example's chain at temperature γ, then one gradient step on
+
+.. math:: \hat\ell(\theta) = -\frac{1}{n} \sum_{i=1}^{n} \log P_\theta(z_i|x), \qquad z \approx Q^*,
+
+or, where the kernel knows Q*'s marginals, on its expectation :math:`-\frac1n \sum_i \sum_s Q^*_i(s) \log P_i(s|x)`. The
+energy in Q* is the paper's sum over sites; the loss is divided by the number of sites n, as in the authors' code, so
+that learning rates carry over between lengths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from ..errors import InfeasibleAnswer
+from ..kernels.base import ChainState, Kernel
+from ..kernels.composed import Composed
+from ..schedules.base import Schedule
+from ..target import Target
+from ..task import Task
+from .base import Batch, Outcome
+
+
+@dataclass
+class SoftenedGrounding:
+    """Stage I: chains follow the network as γ falls, the network follows its chains.
+
+    Parameters
+    ----------
+    kernel
+        The transition; any kernel of :mod:`softground.kernels`.
+    schedule
+        γ per epoch.
+    steps
+        T, kernel steps per gradient step.
+    """
+
+    kernel: Kernel
+    schedule: Schedule
+    steps: int = 1
+    chains: Tensor = field(init=False, repr=False)
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
+        self.task = task
+        self.chains = initial_states(task, y, seed)
+
+    def loss(self, batch: Batch) -> Outcome:
+        with batch.stopwatch("sampling"), torch.no_grad():
+            target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
+            state, info = self.walk.step(batch.dice, ChainState(self.chains[batch.index]), target)
+            self.chains[batch.index] = state.z
+        if info.marginals is not None:
+            log_prob = batch.belief.marginal_log_prob(info.marginals.to(batch.belief.scores.dtype))
+        else:
+            log_prob = batch.belief.log_prob(state.z)
+        diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
+        return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {"gamma": self.schedule.gamma(epoch)}
+
+    def state(self) -> dict[str, Tensor]:
+        return {"chains": self.chains}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.chains = state["chains"].to(self.chains.device)
+
+
+def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
+    """A feasible state per example, from the rule alone; raises with the examples' indices where there is none."""
+    start = task.inverse.start(y, seed)
+    lost = (~start.found).nonzero().flatten().tolist()
+    if not lost:
+        return start.z
+    shown = ", ".join(f"{i} (answer {task.constraint.answer(y[i])!r})" for i in lost[:5]) + (" …" if len(lost) > 5 else "")
+    if bool(start.proved[lost].all()):
+        reason = "No symbols explain the answer: S_y is empty. Correct or remove these examples."
+    else:
+        reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
+    raise InfeasibleAnswer(f"{len(lost)} of {len(y)} training examples are infeasible: {shown}. {reason}", tuple(lost))
+
+

@@ -1,0 +1,93 @@
+r"""Projections that drop sites: one fixed set (the paper's), or a family drawn from at every step.
+
+The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, counted from
+0). Since the choice of the set does not look at the chain's state, a step with a random set is a mixture
+of kernels that each leave Q* invariant, and so leaves it invariant too; it connects what one set leaves
+apart. Each example of a batch draws its own set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..errors import ProjectionError
+from ..spaces.base import Space
+
+
+class Drop:
+    """Drop the same sites at every step.
+
+    >>> from softground.spaces import Categorical
+    >>> Drop(Categorical([range(10)] * 7), [2, 4])
+    Drop(sites [2, 4] of 7)
+    """
+
+    def __init__(self, space: Space, sites: Sequence[int]) -> None:
+        self.sites = _checked(sites, space.sites)
+        self._of = space.sites
+        self._tensor = torch.tensor(self.sites)
+
+    def __repr__(self) -> str:
+        return f"Drop(sites {list(self.sites)} of {self._of})"
+
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
+        self._tensor = self._tensor.to(device)
+        return self._tensor.expand(batch, -1)
+
+
+class RandomDrop:
+    """Draw the dropped sites from a family, uniformly, at every step and for every example.
+
+    Parameters
+    ----------
+    space
+        The symbol space.
+    sets
+        The family, each set of the same size; or an int d for all sets of d sites.
+
+    >>> from softground.spaces import Categorical
+    >>> RandomDrop(Categorical([range(10)] * 7), 2)
+    RandomDrop(21 sets of 2 of 7 sites)
+    """
+
+    def __init__(self, space: Space, sets: int | Sequence[Sequence[int]]) -> None:
+        if isinstance(sets, int):
+            if not 0 < sets < space.sites:
+                _checked(range(max(sets, 0)), space.sites)
+            sets = list(combinations(range(space.sites), sets))
+        self.sets = [_checked(s, space.sites) for s in sets]
+        if not self.sets or len({len(s) for s in self.sets}) != 1:
+            raise ProjectionError(
+                f"The family of drop sets is {[list(s) for s in self.sets]}; expected at least one set, all of the "
+                "same size. Compose kernels with different projections to mix sizes."
+            )
+        self._of = space.sites
+        self._tensor = torch.tensor(self.sets)
+
+    def __repr__(self) -> str:
+        return f"RandomDrop({len(self.sets)} sets of {len(self.sets[0])} of {self._of} sites)"
+
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
+        self._tensor = self._tensor.to(device)
+        return self._tensor[dice.categorical(torch.zeros(batch, len(self.sets), device=device))]
+
+
+def _checked(sites: Sequence[int], count: int) -> tuple[int, ...]:
+    given = tuple(sites)
+    if len(set(given)) != len(given) or any(not 0 <= s < count for s in given):
+        raise ProjectionError(
+            f"Dropped sites {list(given)} were given; expected distinct sites in 0 … {count - 1} (counted from 0)."
+        )
+    if not given:
+        raise ProjectionError("The projection drops nothing: then no inverse is needed and nothing becomes connected.")
+    if len(given) == count:
+        raise ProjectionError(
+            f"The projection drops all {count} sites: nothing is left to walk on. Drop fewer sites, or use the exact "
+            "kernel, which needs no projection."
+        )
+    return given

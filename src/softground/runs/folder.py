@@ -1,0 +1,231 @@
+"""A run's folder: its configuration, its metrics, its summary and its checkpoint.
+
+::
+
+    config.json      what was asked for, and the environment it ran in
+    metrics.jsonl    one JSON object a line, appended as the run proceeds
+    summary.json     what came out
+    checkpoint.json  with its safetensors files, see :mod:`softground.runs.checkpoint`
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import CheckpointError
+from . import checkpoint
+from .files import (
+    DOCUMENT_LIMIT,
+    Missing,
+    Unreadable,
+    describe,
+    failure,
+    parse_object,
+    read_bounded,
+    replace_file,
+    sync_folder,
+)
+
+CONFIG = "config.json"
+METRICS = "metrics.jsonl"
+SUMMARY = "summary.json"
+METRICS_LIMIT = 2**30
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on disk. Use :meth:`create` for a new run and :meth:`open` for one that exists."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path | str | None, task: str) -> RunFolder:
+        """A new, empty run folder: ``path``, or ``runs/<task>-<date>-<time>`` when it is None.
+
+        Raises
+        ------
+        CheckpointError
+            When ``path`` is taken, so that no run ever overwrites another, or cannot be made.
+        """
+        try:
+            if path is None:
+                return cls(_fresh(task))
+            chosen = Path(path)
+            chosen.mkdir(parents=True, exist_ok=True)
+            taken = any(chosen.iterdir())
+        except FileExistsError as error:
+            raise failure(Path(path or "runs"), "a file has this name", "Choose another folder") from error
+        except OSError as error:
+            reason = f"the folder cannot be made: {describe(error)}"
+            raise failure(Path(path or "runs"), reason, "Choose a folder you may write to") from error
+        if taken:
+            raise failure(chosen, "the folder is not empty", "Choose another folder, or resume the run in this one")
+        return cls(chosen)
+
+    @classmethod
+    def open(cls, path: Path | str) -> RunFolder:
+        """The run in ``path``. Raises :class:`CheckpointError` when that is not a run folder."""
+        chosen = Path(path)
+        if not chosen.is_dir():
+            raise failure(chosen, "there is no such folder", "Give the folder that the run was started in")
+        if not (chosen / CONFIG).is_file():
+            raise failure(chosen, f"this is not a run folder: it has no {CONFIG}", "Give the folder of a started run")
+        return cls(chosen)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Store what the run was asked to do."""
+        self._write(CONFIG, config)
+
+    def read_config(self) -> dict[str, Any]:
+        """What the run was asked to do."""
+        return self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Store what came out of the run."""
+        self._write(SUMMARY, summary)
+
+    def read_summary(self) -> dict[str, Any]:
+        """What came out of the run."""
+        return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add one record to the metrics; it is on disk when this returns.
+
+        A line that an earlier crash left unfinished is dropped first.
+        """
+        path = self.path / METRICS
+        line = json.dumps(plain(record), allow_nan=False).encode() + b"\n"
+        try:
+            new = not path.exists()
+            with open(path, "ab+") as stream:
+                end = stream.seek(0, os.SEEK_END)
+                if end:
+                    stream.seek(end - 1)
+                    if stream.read(1) != b"\n":
+                        stream.seek(0)
+                        stream.truncate(stream.read().rfind(b"\n") + 1)
+                stream.write(line)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if new:
+                sync_folder(self.path)
+        except OSError as error:
+            reason = f"the record could not be added: {describe(error)}"
+            raise failure(path, reason, "Check that you may write there and that the disk has room") from error
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """Every complete record, in order. A last line without its end is still being written, and left out."""
+        return [self._record(number, line) for number, line in enumerate(self._lines(), start=1)]
+
+    def truncate_metrics(self, count: int) -> None:
+        """Keep the first ``count`` records, atomically.
+
+        A resumed run repeats what came after its checkpoint. Dropping those records first makes its
+        metrics those of a run that was never interrupted. Whatever follows the records kept may be damaged.
+
+        Raises
+        ------
+        CheckpointError
+            When there are fewer complete records than ``count``.
+        """
+        path = self.path / METRICS
+        lines = self._lines()
+        if not 0 <= count <= len(lines):
+            reason = f"it has {len(lines)} complete records, so the first {count} cannot be kept"
+            raise failure(path, reason, "The file does not belong to this checkpoint: restore both from one backup")
+        for number, line in enumerate(lines[:count], start=1):
+            self._record(number, line)
+        if path.exists():
+            replace_file(path, b"".join(line + b"\n" for line in lines[:count]))
+
+    def has_checkpoint(self) -> bool:
+        """Whether a checkpoint was saved here."""
+        return checkpoint.exists(self.path)
+
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+        """See :func:`softground.runs.checkpoint.save`."""
+        checkpoint.save(self.path, tensors, meta)
+
+    def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """See :func:`softground.runs.checkpoint.load`."""
+        return checkpoint.load(self.path, previous)
+
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        replace_file(self.path / name, (json.dumps(plain(value), indent=2, allow_nan=False) + "\n").encode())
+
+    def _read(self, name: str, remedy: str) -> dict[str, Any]:
+        try:
+            return parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
+        except Unreadable as error:
+            raise failure(self.path / name, str(error), remedy) from error
+
+    def _lines(self) -> list[bytes]:
+        try:
+            return read_bounded(self.path / METRICS, METRICS_LIMIT).split(b"\n")[:-1]
+        except Missing:
+            return []
+        except Unreadable as error:
+            raise failure(self.path / METRICS, str(error), "Make it readable, or move it away") from error
+
+    def _record(self, number: int, line: bytes) -> dict[str, Any]:
+        try:
+            return parse_object(line)
+        except Unreadable as error:
+            reason = f"line {number} is damaged: {error}"
+            raise failure(self.path / METRICS, reason, "Restore the file from a backup, or delete that line") from error
+
+
+def plain(value: Any) -> Any:
+    """``value`` as strict JSON for people and tools to read; NaN and infinities become None.
+
+    Exact numbers that JSON lacks (numpy's, fractions) become ints or floats. What must come back exactly
+    belongs in a checkpoint instead.
+
+    >>> plain({"loss": float("nan"), "shape": (2, 3)})
+    {'loss': None, 'shape': [2, 3]}
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return number if math.isfinite(number) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise CheckpointError(
+        f"A {type(value).__name__} cannot be written as JSON. Use numbers, strings, lists and dicts "
+        "(for a tensor, .item() or .tolist())."
+    )
+
+
+def _fresh(task: str) -> Path:
+    """A folder of the default name, with a number after it when that exists already."""
+    stem = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', task)}-{datetime.now():%Y%m%d-%H%M%S}"
+    Path("runs").mkdir(exist_ok=True)
+    number = 1
+    while True:
+        path = Path("runs") / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            number += 1
+
+
+__all__ = ["RunFolder", "plain"]

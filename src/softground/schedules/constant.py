@@ -1,0 +1,30 @@
+"""No cooling: γ_t = γ₀. The paper's no-annealing reference is this at γ₀ = 0.001."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .base import check, cooled
+
+
+@dataclass(frozen=True)
+class Constant:
+    """γ_t = γ₀. The floor has no effect, since nothing falls; hence its default of 0.
+
+    >>> [Constant(0.001, warmup=1).gamma(t) for t in (0, 1, 100)]
+    [inf, 0.001, 0.001]
+    """
+
+    start: float = 1.0
+    floor: float = 0.0
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        check(self.start, self.floor, self.warmup)
+
+    def gamma(self, t: int) -> float:
+        """The temperature in pass ``t``."""
+        return cooled(t, lambda k: self.start, self.floor, self.warmup)
+
+
+__all__ = ["Constant"]

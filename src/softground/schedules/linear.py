@@ -1,0 +1,35 @@
+"""Linear cooling, γ_t = γ₀ − αt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..errors import ScheduleError
+from .base import check, cooled
+
+
+@dataclass(frozen=True)
+class Linear:
+    """γ_t = γ₀ − αt.
+
+    >>> [round(Linear(alpha=0.25).gamma(t), 3) for t in (0, 1, 2, 100)]
+    [1.0, 0.75, 0.5, 0.02]
+    """
+
+    start: float = 1.0
+    alpha: float = 0.01
+    floor: float = 0.02
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        check(self.start, self.floor, self.warmup)
+        if not 0 <= self.alpha < math.inf:
+            raise ScheduleError(f"alpha = {self.alpha}, but the fall a pass cannot be negative or infinite. Try 0.01.")
+
+    def gamma(self, t: int) -> float:
+        """The temperature in pass ``t``."""
+        return cooled(t, lambda k: self.start - self.alpha * k, self.floor, self.warmup)
+
+
+__all__ = ["Linear"]

@@ -1,0 +1,37 @@
+"""The space seam: what a symbol vector is, and what log P(z|x) is, given the network's output."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+
+class Belief(Protocol):
+    """P(z|x) for a batch of inputs, as a space reads it off the network's output."""
+
+    def __len__(self) -> int:
+        """Number of examples in the batch."""
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """log P(z|x), the **sum** over sites, for one symbol vector an example: ``[batch]``."""
+
+    def mode(self) -> Tensor:
+        """The most probable symbol vector of each example: ``[batch, sites]``."""
+
+    def tempered(self, gamma: float) -> Belief:
+        """The unnormalised weights P(z|x)^{1/γ}; γ = ∞ gives the uniform law."""
+
+    def rows(self, index: Tensor) -> Belief:
+        """The belief about a selection of the batch's examples."""
+
+
+class Space(Protocol):
+    """All symbol vectors z of a problem."""
+
+    @property
+    def sites(self) -> int:
+        """Number of components of z."""
+
+    def belief(self, output: Any) -> Belief:
+        """Read the network's output as P(z|x); raises on wrong shapes and on NaN."""

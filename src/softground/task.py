@@ -1,0 +1,87 @@
+"""A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from .constraints.base import Constraint
+from .constraints.program import Program
+from .constraints.smt import SMT
+from .errors import SoftgroundError
+from .inverses.base import Inverse
+from .inverses.enumeration import Enumeration
+from .inverses.table import Table
+from .spaces.categorical import Categorical
+
+# A plain Python rule takes a microsecond or so per state, a vectorised one a few nanoseconds.
+TABULATE_PLAIN = 2_000_000
+TABULATE_VECTORISED = 20_000_000
+
+Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be learnt: symbols in ``space``, tied to answers by ``constraint``.
+
+    Parameters
+    ----------
+    space
+        The symbol vectors.
+    constraint
+        The rule.
+    inverse
+        How fibres are found. By default a table of the whole space where that is small, else enumeration of the
+        dropped sites; Z3 for a rule that is a Z3 formula.
+    metrics
+        ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
+        known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``.
+
+    >>> space = Categorical([range(10), range(10)])
+    >>> Task(space, Program(lambda a, b: a + b, space)).inverse
+    Table(100 states, 19 answers, 1.2 kB)
+    """
+
+    space: Categorical
+    constraint: Constraint
+    inverse: Inverse = None  # type: ignore[assignment]  # resolved below
+    metrics: Metrics = field(default=lambda *a: accuracies(*a))
+    name: str = "task"
+
+    def __post_init__(self) -> None:
+        if getattr(self.constraint, "space", self.space) is not self.space:
+            raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
+        if self.inverse is None:
+            object.__setattr__(self, "inverse", default_inverse(self.space, self.constraint))
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Whether z ∈ S_y, by the table where there is one (a single look-up)."""
+        if isinstance(self.inverse, Table):
+            return self.inverse.feasible(z, y)
+        return self.constraint.feasible(z, y)
+
+
+def default_inverse(space: Categorical, constraint: Constraint) -> Inverse:
+    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule."""
+    if isinstance(constraint, SMT):
+        from .inverses.z3 import Z3
+
+        return Z3(constraint)
+    if isinstance(constraint, Program):
+        limit = TABULATE_VECTORISED if constraint.vectorised else TABULATE_PLAIN
+        if space.size <= limit:
+            return Table(constraint)
+    return Enumeration(space, constraint)
+
+
+def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
+    """Share of predictions that give the right answer, and of symbols that are right."""
+    result: dict[str, float] = {"answer_accuracy": feasible.double().mean().item()}
+    if symbols is not None:
+        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+    return result
+
+

@@ -1,0 +1,1 @@
+"""Handwritten formulas: recognise symbols from values alone."""

@@ -1,0 +1,61 @@
+r"""The rule of handwritten formulas: symbols to an exact value.
+
+A formula alternates digits 1 … 9 and operators + − × ÷, with the usual precedence, read once from left to right
+while a finished sum N/D and a running term n/d are kept:
+
+- × and ÷ extend the term, :math:`n \leftarrow n\,b` or :math:`d \leftarrow d\,b`;
+- + and − close it, :math:`N/D \leftarrow N/D \pm n/d`, and begin the next.
+
+Values are rationals in lowest terms, so feasibility is decided by whole numbers. With k digits no intermediate number
+exceeds :math:`k\,9^k`, which fits into 64 bits up to k = 18, formulas of length 35. A division by zero cannot occur
+with digits 1 … 9, and the alphabets make every prediction grammatical.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...constraints.program import Program
+from ...errors import SpaceError
+from ...spaces.categorical import Categorical
+from .data.alphabet import DIGITS, OPERATORS
+
+LONGEST = 35
+
+
+def formula_space(length: int = 7) -> Categorical:
+    """Digits at even sites, operators at odd ones (counted from 0)."""
+    if length < 1 or length % 2 == 0 or length > LONGEST:
+        raise SpaceError(f"A formula of length {length} was asked for; expected an odd number from 1 to {LONGEST}.")
+    return Categorical([OPERATORS if site % 2 else DIGITS for site in range(length)])
+
+
+def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
+    """Numerator and denominator, in lowest terms, of a batch of formulas.
+
+    >>> four, nine, three = (torch.tensor([d]) for d in (4, 9, 3))
+    >>> plus, times, divide = (torch.tensor([c]) for c in (0, 2, 3))
+    >>> [n.item() for n in value(four, times, nine, plus, three, divide, nine)]
+    [109, 3]
+    """
+    n, d = symbols[0], torch.ones_like(symbols[0])
+    total, below = torch.zeros_like(n), torch.ones_like(n)
+    sign = torch.ones_like(n)
+    for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
+        closes = operator < 2  # + or −
+        total = torch.where(closes, total * d + sign * n * below, total)
+        below = torch.where(closes, below * d, below)
+        sign = torch.where(closes, 1 - 2 * operator, sign)
+        n, d = (
+            torch.where(closes, digit, torch.where(operator == 2, n * digit, n)),
+            torch.where(closes, 1, torch.where(operator == 3, d * digit, d)),
+        )
+    total, below = total * d + sign * n * below, below * d
+    shared = torch.gcd(total, below)
+    return total // shared, below // shared
+
+
+def formula_program(length: int = 7) -> Program:
+    """The rule as a vectorised constraint."""
+    return Program(value, formula_space(length), vectorised=True)

@@ -1,0 +1,134 @@
+"""The schedules give the paper's formulas, cool monotonically, respect floor and warm-up, refuse nonsense."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softground.errors import ScheduleError
+from softground.schedules import NAMES, Constant, Exponential, Linear, Logarithmic, Schedule, by_name
+
+ALL = [Logarithmic, Exponential, Linear, Constant]
+
+
+def test_logarithmic_is_the_papers_formula_from_the_second_pass_on() -> None:
+    schedule = Logarithmic(start=2.0, floor=0.0)
+    assert schedule.gamma(0) == 2.0
+    for t in range(1, 200):
+        assert schedule.gamma(t) == pytest.approx(2.0 / math.log(1 + (t + 1)), rel=1e-15)
+
+
+def test_exponential_formula() -> None:
+    assert [Exponential(1.5, 0.9, 0.0).gamma(t) for t in range(5)] == [1.5 * 0.9**t for t in range(5)]
+
+
+def test_linear_formula() -> None:
+    assert [Linear(1.0, 0.125, 0.0).gamma(t) for t in range(10)] == [max(0.0, 1.0 - 0.125 * t) for t in range(10)]
+
+
+def test_constant_formula() -> None:
+    assert {Constant(0.001).gamma(t) for t in range(100)} == {0.001}
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    start=st.floats(1e-3, 1e3),
+    share=st.floats(0, 1),
+    warmup=st.integers(0, 5),
+    epochs=st.integers(1, 60),
+)
+def test_every_schedule_warms_up_starts_at_start_falls_and_stops_at_the_floor(
+    name: str, start: float, share: float, warmup: int, epochs: int
+) -> None:
+    floor = start * share
+    schedule = by_name(name, start, floor, warmup, epochs)
+    assert isinstance(schedule, Schedule)
+    gammas = [schedule.gamma(t) for t in range(warmup + epochs + 1)]
+    assert all(gamma == math.inf for gamma in gammas[:warmup])
+    cooling = gammas[warmup:]
+    assert cooling[0] == start
+    assert all(earlier >= later for earlier, later in pairwise(cooling))
+    assert min(cooling) >= (0 if name == "constant" else floor)
+
+
+@pytest.mark.parametrize("name", ["exp", "linear"])
+def test_floor_is_reached(name: str) -> None:
+    assert by_name(name, 1.0, 0.05, 0, 20).gamma(10_000) == 0.05
+
+
+@pytest.mark.parametrize(("warmup", "epochs"), [(0, 2), (0, 100), (10, 100), (3, 7)])
+def test_linear_by_name_reaches_the_floor_in_the_last_pass(warmup: int, epochs: int) -> None:
+    schedule = by_name("linear", 1.0, 0.02, warmup, epochs)
+    assert schedule.gamma(epochs - 1) == pytest.approx(0.02)
+    assert schedule.gamma(epochs - 2) > 0.0201
+
+
+@pytest.mark.parametrize("epochs", [1, 5])
+def test_linear_by_name_with_no_pass_left_to_cool(epochs: int) -> None:
+    assert by_name("linear", 1.0, 0.02, warmup=5, epochs=epochs).gamma(5) == 1.0
+
+
+def test_by_name_makes_what_it_says() -> None:
+    assert by_name("log", 2.0, 0.1, 3, 9) == Logarithmic(2.0, 0.1, 3)
+    assert by_name("exp", 2.0, 0.1, 3, 9) == Exponential(2.0, 0.95, 0.1, 3)
+    assert by_name("exp", 2.0, 0.1, 3, 9, alpha=0.8) == Exponential(2.0, 0.8, 0.1, 3)
+    assert by_name("linear", 2.0, 0.1, 3, 9, alpha=0.5) == Linear(2.0, 0.5, 0.1, 3)
+    assert by_name("constant", 0.001, 0.02, 3, 9) == Constant(0.001, warmup=3)
+
+
+@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"start": 0.0},
+        {"start": -1.0},
+        {"start": math.inf},
+        {"start": math.nan},
+        {"floor": -0.1},
+        {"floor": 1.5},
+        {"floor": math.nan},
+        {"warmup": -1},
+    ],
+    ids=str,
+)
+def test_impossible_parameters_are_refused_by_name(make: type, wrong: dict[str, float]) -> None:
+    with pytest.raises(ScheduleError, match=next(iter(wrong))):
+        make(**wrong)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5, 2.0, math.nan])
+def test_exponential_refuses_alpha(alpha: float) -> None:
+    with pytest.raises(ScheduleError, match="alpha"):
+        Exponential(alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", [-0.5, math.inf, math.nan])
+def test_linear_refuses_alpha(alpha: float) -> None:
+    with pytest.raises(ScheduleError, match="alpha"):
+        Linear(alpha=alpha)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_negative_time_is_refused(make: type) -> None:
+    with pytest.raises(ScheduleError, match="t = -1"):
+        make().gamma(-1)
+
+
+def test_by_name_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ScheduleError, match="log, exp, linear, constant"):
+        by_name("cosine")
+    with pytest.raises(ScheduleError, match="epochs"):
+        by_name("linear", epochs=0)
+    with pytest.raises(ScheduleError, match="no alpha"):
+        by_name("log", alpha=0.5)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_schedules_are_frozen(make: type) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make().start = 2.0
