@@ -6,6 +6,7 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,7 +96,7 @@ class Loop:
         stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
         memory.begin_stage(stage)
         for epoch in range(done, stage.epochs):
-            record = self._epoch(number, stage, epoch, base)
+            record = self._epoch(stage, epoch, base)
             memory.note_best(stage, record["feasible"])
             last = epoch + 1 == stage.epochs
             if self.test is not None and (last or (epoch + 1) % self.evaluate_every == 0):
@@ -111,9 +112,10 @@ class Loop:
             self.observer("epoch", record)
         self.observer("stage", {"stage": stage.name, "result": self.results.get(stage.name, {})})
 
-    def _epoch(self, number: int, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
+    def _epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        stopwatch, solver = Stopwatch(self.fabric.device), self.task.inverse.solver_seconds
+        began, solver = time.perf_counter(), self.task.inverse.solver_seconds
+        stopwatch = Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches = self._shuffled()
         self.module.train()
@@ -142,8 +144,16 @@ class Loop:
                     seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
-            self.observer("batch", {"step": step, "steps": len(batches)})
-        return self._record(number, stage, epoch, sums, sum(map(len, batches)), stopwatch, solver)
+            self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
+        record = self._record(stage, epoch, sums, sum(map(len, batches)))
+        solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
+        record["seconds"] = {
+            "network": parts.get("network", 0.0),
+            "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
+            "solver": solver,
+            "total": time.perf_counter() - began,
+        }
+        return record
 
     def _shuffled(self) -> list[Tensor]:
         """This process's examples in a new random order, cut into the same number of batches on every process."""
@@ -156,21 +166,16 @@ class Loop:
             order = torch.cat([order, order[:short]])
         return list(order.split(size))
 
-    def _record(
-        self, number: int, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int, stopwatch: Stopwatch, solver: float
-    ) -> dict[str, Any]:
-        solver = self.task.inverse.solver_seconds - solver
-        seconds = stopwatch.read()
-        means = {k: float(self.fabric.all_reduce(v / seen, reduce_op="mean")) for k, v in sums.items()}  # type: ignore[arg-type]
+    def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
+        """The epoch's averages over all processes."""
+
+        def mean(value: Tensor) -> float:
+            return float(self.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
+
+        means = {name: mean(total / seen) for name, total in sums.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
         chains = stage.objective.state().get("chains")
         if chains is not None and self.train.symbols is not None:
             own = self.own.to(chains.device)
-            right = (chains[own] == self.train.symbols[own]).double().mean()
-            record["grounded_symbols"] = float(self.fabric.all_reduce(right, reduce_op="mean"))  # type: ignore[arg-type]
-        record["seconds"] = {
-            "network": seconds.get("network", 0.0),
-            "sampling": max(0.0, seconds.get("sampling", 0.0) - solver),
-            "solver": solver,
-        }
+            record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
         return record

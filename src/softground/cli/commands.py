@@ -1,0 +1,201 @@
+"""What each command does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+import typing
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from rich.console import Console
+
+from ..errors import CheckpointError
+from ..learner import Learner
+from ..report import Display, result_table
+from ..runs import RunFolder, environment
+from ..tasks import TASKS, Experiment, Options
+
+Run = Annotated[Path, tyro.conf.Positional]
+
+
+def train(options: Options) -> dict[str, Any]:
+    """Start a run."""
+    _determinism(options)
+    experiment = options.build()
+    learner = _learner(options, experiment)
+    folder = None
+    if learner.fabric.is_global_zero:
+        folder = RunFolder.create(options.out, options.name)
+        folder.write_config({"task": options.name, "options": _as_json(options)})
+    path = learner.fabric.broadcast(str(folder.path) if folder else "")
+    folder = folder or RunFolder.open(path)
+    return _run(options, experiment, learner, folder, resume=False)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with an interrupted run; the result is the same bits as if it had never stopped."""
+
+    run_folder: Run
+    """The run folder."""
+    previous: bool = False
+    """Start from the checkpoint before the last, if the last is damaged."""
+    quiet: bool = False
+    """No progress display."""
+
+    def run(self) -> None:
+        """Resume."""
+        folder = RunFolder.open(self.run_folder)
+        options = dataclasses.replace(_read_options(folder), quiet=self.quiet)  # type: ignore[type-var]
+        _determinism(options)
+        experiment = options.build()
+        _run(options, experiment, _learner(options, experiment), folder, resume=True, previous=self.previous)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Evaluate a run's network on its test data."""
+
+    run_folder: Run
+    """The run folder."""
+    previous: bool = False
+    """Use the checkpoint before the last."""
+    device: typing.Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute."""
+    json: bool = False
+    """Print one JSON object instead of a table."""
+
+    def run(self) -> None:
+        """Evaluate."""
+        folder = RunFolder.open(self.run_folder)
+        options = dataclasses.replace(_read_options(folder), device=self.device)  # type: ignore[type-var]
+        experiment = options.build()
+        tensors, _ = folder.load_checkpoint(self.previous)
+        weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
+        try:
+            experiment.network.load_state_dict(weights)
+        except RuntimeError as error:
+            raise CheckpointError(f"The checkpoint in {folder.path} does not fit the run's network: {error}") from error
+        figures = _learner(options, experiment).evaluate(experiment.test)
+        if self.json:
+            print(json.dumps(figures))
+        else:
+            Console().print(result_table(f"{options.name}: {folder.path}", {"now": figures}))
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """List the tasks that can be trained."""
+
+    def run(self) -> None:
+        """List."""
+        for name, options in TASKS.items():
+            Console().print(f"[bold]{name}[/]  {(options.__doc__ or '').strip().splitlines()[0]}", highlight=False)
+
+
+def _run(
+    options: Options, experiment: Experiment, learner: Learner, folder: RunFolder, resume: bool, previous: bool = False
+) -> dict[str, Any]:
+    console = Console(quiet=not learner.fabric.is_global_zero)
+    parameters = sum(p.numel() for p in experiment.network.parameters())
+    if not options.quiet:
+        console.print(f"{experiment.note}\n{len(experiment.train):,} training examples, network of {parameters:,} parameters "  # type: ignore[arg-type]
+                      f"on {learner.fabric.device}, inverse {experiment.task.inverse!r}", highlight=False)  # fmt: skip
+    before = None if resume else learner.evaluate(experiment.test)
+    if before is not None and learner.fabric.is_global_zero:
+        folder.write_config(folder.read_config() | {"before": before})
+    display = Display(console) if not options.quiet and learner.fabric.is_global_zero else None
+    with display or nullcontext():
+        learner.fit(experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=display)
+    before = folder.read_config().get("before", {})
+    summary = _summary(options, experiment, learner, before, parameters)
+    if learner.fabric.is_global_zero:
+        folder.write_summary(summary)
+        moments = {"before": before} | {_after(name): figures for name, figures in learner.results_.items()}
+        console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
+        console.print(f"Run folder: {folder.path}", highlight=False, soft_wrap=True)
+    return summary
+
+
+def _summary(
+    options: Options, experiment: Experiment, learner: Learner, before: dict[str, Any], parameters: int
+) -> dict[str, Any]:
+    final = list(learner.results_.values())[-1]
+    parts = ("network", "sampling", "solver", "total")
+    seconds = {part: sum(r["seconds"][part] for r in learner.history_) for part in parts}
+    return {
+        "task": options.name,
+        **final,
+        "before": before,
+        **{f"after_stage_{name}": figures for name, figures in learner.results_.items()},
+        "epochs": len(learner.history_),
+        "wall_seconds": seconds["total"],
+        "seconds": seconds,
+        "seed": options.seed,
+        "parameters": parameters,
+        "note": experiment.note,
+        "versions": environment(),
+    }
+
+
+def _after(stage: str) -> str:
+    return f"after stage {stage}" if stage in ("I", "II") else f"after {stage}"
+
+
+def _learner(options: Options, experiment: Experiment) -> Learner:
+    return Learner(
+        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=options.seed,
+        augment=experiment.augment, device=options.device, evaluate_every=options.evaluate_every,
+    )  # fmt: skip
+
+
+def _determinism(options: Options) -> None:
+    if options.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+
+
+def _as_json(options: Any) -> dict[str, Any]:
+    """Options as plain JSON; paths are kept absolute, so that a run resumes from any folder."""
+    return {
+        field.name: str(value.resolve()) if isinstance(value, Path) else value
+        for field in dataclasses.fields(options)
+        for value in [getattr(options, field.name)]
+    }
+
+
+def _read_options(folder: RunFolder) -> Options:
+    """The options a run was started with, checked field by field."""
+    config = folder.read_config()
+    kind = TASKS.get(str(config.get("task")))
+    given = config.get("options")
+    if kind is None or not isinstance(given, dict):
+        raise CheckpointError(f"{folder.path} holds a run of task {config.get('task')!r}; known are {', '.join(TASKS)}.")
+    hints = typing.get_type_hints(kind)
+    fields = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if unknown := set(given) - fields:
+        raise CheckpointError(f"{folder.path} was written with options this version does not know: {sorted(unknown)}.")
+    values = {k: _checked(k, v, hints[k], folder.path) for k, v in given.items()}
+    return kind(**values)
+
+
+def _checked(name: str, value: Any, hint: Any, path: Path) -> Any:
+    """A JSON value as the type its option has."""
+    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
+    for choice in choices:
+        if typing.get_origin(choice) is typing.Literal and value in typing.get_args(choice):
+            return value
+        if choice is Path and isinstance(value, str):
+            return Path(value)
+        if choice is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(choice, type) and type(value) is choice:
+            return value
+    raise CheckpointError(f"{path}/config.json: option {name!r} is {value!r}, which is not a {hint}. Restore the file.")

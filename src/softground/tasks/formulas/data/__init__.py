@@ -1,0 +1,9 @@
+"""Where handwritten formulas come from: scikit-learn's digits, the HWF set, or a folder of your own images."""
+
+from __future__ import annotations
+
+from .alphabet import DIGITS, OPERATORS, value
+from .loader import Source, SplitName, load
+from .source import FormulaData
+
+__all__ = ["DIGITS", "OPERATORS", "FormulaData", "Source", "SplitName", "load", "value"]

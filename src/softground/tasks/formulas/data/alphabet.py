@@ -1,0 +1,83 @@
+"""The symbols of a formula, their codes at each site, and an exact reference evaluator.
+
+A formula alternates digits (even sites) and operators (odd sites). A site-local code is the place of
+a symbol in the alphabet of its own site, so digit 7 is code 6 and ``*`` is code 2. Evaluation uses
+:class:`fractions.Fraction` throughout: 1/3*3 is 1, and two formulas agree only if they are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Integral
+
+DIGITS: tuple[int, ...] = tuple(range(1, 10))
+OPERATORS: tuple[str, ...] = ("+", "-", "*", "/")
+
+SYMBOLS: tuple[int | str, ...] = (*DIGITS, *OPERATORS)
+"""Every symbol once; a label of an image is a place in this tuple."""
+
+
+def value(symbols: Sequence[int | str]) -> Fraction | None:
+    """The exact value of a sequence of integers and operators, with the usual precedence.
+
+    Operators of equal rank associate to the left. ``None`` stands for a sequence that has no value:
+    one that is not grammatical, or that divides by zero.
+
+    >>> value([8, "/", 2, "/", 3, "-", 1])
+    Fraction(1, 3)
+    >>> value([1, "/", 0]) is None, value([1, "+"]) is None
+    (True, True)
+    """
+    if len(symbols) % 2 == 0 or not all(isinstance(symbol, Integral) for symbol in symbols[0::2]):
+        return None
+    operands = [Fraction(int(symbol)) for symbol in symbols[0::2]]
+    total, sign, term = Fraction(0), 1, operands[0]
+    for operator, operand in zip(symbols[1::2], operands[1:], strict=True):
+        match operator:
+            case "+" | "-":
+                total, sign, term = total + sign * term, 1 if operator == "+" else -1, operand
+            case "*":
+                term *= operand
+            case "/" if operand != 0:
+                term /= operand
+            case _:
+                return None
+    return total + sign * term
+
+
+def parse(text: str) -> tuple[int | str, ...]:
+    """The symbols of a formula written without spaces; a character that is no symbol is kept as it is.
+
+    >>> parse("3*4")
+    (3, '*', 4)
+    """
+    return tuple(int(character) if character in "123456789" else character for character in text)
+
+
+def encode(symbols: Sequence[int | str]) -> list[int] | None:
+    """Site-local codes, or ``None`` where a symbol does not belong at its site.
+
+    >>> encode([3, "*", 4]), encode(["*", 3, 4]) is None
+    ([2, 2, 3], True)
+    """
+    alphabets: tuple[tuple[int | str, ...], ...] = (DIGITS, OPERATORS)
+    codes = []
+    for site, symbol in enumerate(symbols):
+        alphabet = alphabets[site % 2]
+        if symbol not in alphabet:
+            return None
+        codes.append(alphabet.index(symbol))
+    return codes
+
+
+def decode(codes: Sequence[int]) -> tuple[int | str, ...]:
+    """The symbols that site-local codes stand for.
+
+    >>> decode([2, 2, 3])
+    (3, '*', 4)
+    """
+    return tuple(OPERATORS[code] if site % 2 else DIGITS[code] for site, code in enumerate(codes))
+
+
+__all__ = ["DIGITS", "OPERATORS", "SYMBOLS", "decode", "encode", "parse", "value"]

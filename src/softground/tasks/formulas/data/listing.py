@@ -1,0 +1,74 @@
+"""Published lists of formulas: written text, claimed value, and the images that show each symbol."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import DataError
+from .alphabet import encode, parse, value
+from .source import Images, Indices
+
+TOLERANCE = 1e-3
+"""Relative difference allowed between a formula's exact value and the value its list claims."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Formulas of one length: row ``n`` shows ``images[index[n]]`` and means ``codes[n]``."""
+
+    index: Indices
+    codes: Indices
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published set of formulas and the images, ink bright, that they point to.
+
+    ``labels`` (places in ``SYMBOLS``) and ``writers`` describe the images one by one; a layout that
+    says nothing about them leaves them out.
+    """
+
+    images: Images
+    train: Listing
+    test: Listing
+    labels: Indices | None = None
+    writers: npt.NDArray[np.str_] | None = None
+
+
+def checked_codes(text: str, claimed: object, where: str) -> list[int]:
+    """Codes of a formula, once its exact value has been found to agree with the claimed one."""
+    symbols = parse(text)
+    codes, exact = encode(symbols), value(symbols)
+    if codes is None or exact is None:
+        raise DataError(
+            f"{where}: {text!r} is not a formula of digits 1-9 and operators + - * / in turn: correct or remove it."
+        )
+    if not isinstance(claimed, int | float) or not math.isclose(exact, claimed, rel_tol=TOLERANCE, abs_tol=1e-9):
+        raise DataError(
+            f"{where}: {text!r} is {exact} (about {float(exact):.6g}) but the list claims {claimed!r}; "
+            "the file is damaged or uses other rules: fetch it again."
+        )
+    return codes
+
+
+def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path: Path) -> list[int]:
+    """Places of the first ``size`` formulas of the wanted length; all of them where ``size`` is ``None``."""
+    places = [place for place, text in enumerate(texts) if len(text) == length]
+    if not places:
+        lengths = ", ".join(str(found) for found in sorted({len(text) for text in texts})) or "none at all"
+        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
+    if size is not None and size > len(places):
+        raise DataError(
+            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
+            f"give at most {len(places)}, or None for all."
+        )
+    return places[:size]
+
+
+__all__ = ["TOLERANCE", "Listing", "Published", "checked_codes", "wanted"]

@@ -1,0 +1,90 @@
+"""One entry to every source of handwritten formulas."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+from ....errors import DataError
+from . import digits, folder, hwf
+from .source import FormulaData
+
+Source = Literal["digits", "hwf", "folder"]
+SplitName = Literal["standard", "writer"]
+
+MINIMUM_SIZE = 4
+
+
+def load(
+    source: Source,
+    *,
+    data_dir: str | PathLike[str] | None = None,
+    length: int = 7,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    split: SplitName = "standard",
+    image_size: int | None = None,
+    seed: int = 0,
+) -> FormulaData:
+    """Handwritten formulas to train and test on.
+
+    Parameters
+    ----------
+    source
+        ``digits``: scikit-learn's digits with drawn operators, works offline. ``hwf``: the HWF set in
+        ``data_dir``, as ``hwf.npz`` or in its original layout. ``folder``: your own images in
+        ``data_dir``, one folder for each symbol.
+    data_dir
+        Where the data lie; ``digits`` needs none.
+    length
+        Symbols in a formula, an odd number: digits stand at even sites, operators between them.
+    train_size, test_size
+        Number of formulas. By default 3000 and 1000, and for ``hwf`` all there are.
+    split
+        ``writer`` shows HWF's test formulas in hands never seen in training.
+    image_size
+        Side of the images in pixels. By default 16 for ``digits``, and for the others as found.
+    seed
+        Seed of every draw. Which images are held out never depends on it.
+    """
+    _check(source, length, split, image_size, seed)
+    for name, size in (("train_size", train_size), ("test_size", test_size)):
+        if size is not None and size < 1:
+            raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
+    if source == "digits":
+        return digits.load(length, train_size, test_size, image_size, seed)
+    root = _folder(source, data_dir)
+    if source == "hwf":
+        return hwf.load(root, length, train_size, test_size, split, image_size, seed)
+    return folder.load(root, length, train_size, test_size, image_size, seed)
+
+
+def _check(source: str, length: int, split: str, image_size: int | None, seed: int) -> None:
+    if source not in ("digits", "hwf", "folder"):
+        raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
+    if length < 1 or length % 2 == 0:
+        raise DataError(
+            f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1."
+        )
+    if split not in ("standard", "writer"):
+        raise DataError(f"Unknown split {split!r}: choose standard or writer.")
+    if split == "writer" and source != "hwf":
+        raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
+    if image_size is not None and image_size < MINIMUM_SIZE:
+        raise DataError(f"image_size is {image_size}: give at least {MINIMUM_SIZE} pixels, or None for the default.")
+    if seed < 0:
+        raise DataError(f"seed is {seed}: give zero or a positive integer.")
+
+
+def _folder(source: str, data_dir: str | PathLike[str] | None) -> Path:
+    if data_dir is None:
+        raise DataError(f"The source {source!r} needs data_dir, the folder its data lie in.")
+    root = Path(data_dir).expanduser()
+    if not root.is_dir():
+        what = "is a file; give the folder it lies in" if root.is_file() else "does not exist; check the path"
+        raise DataError(f"data_dir {root} {what}.")
+    return root.resolve()
+
+
+__all__ = ["Source", "SplitName", "load"]

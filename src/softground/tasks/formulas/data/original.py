@@ -1,0 +1,90 @@
+"""HWF as first published: ``expr_train.json`` and ``expr_test.json`` beside a folder of small JPGs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....errors import DataError
+from .images import read_grey
+from .listing import Listing, Published, checked_codes, wanted
+from .source import Images, Indices
+
+FILES = ("expr_train.json", "expr_test.json")
+IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
+
+Entry = dict[str, Any]
+
+
+def read(data_dir: Path, length: int, train_size: int | None, test_size: int | None) -> Published:
+    """Read the lists, keep formulas of the wanted length, then read only the images they show."""
+    sides = [
+        _entries(data_dir / file, length, size, side)
+        for file, side, size in zip(FILES, ("train", "test"), (train_size, test_size), strict=True)
+    ]
+    names = sorted({name for entries in sides for entry in entries for name in entry["img_paths"]})
+    images = _images(_folder(data_dir, names[0]), names)
+    place = {name: at for at, name in enumerate(names)}
+    train, test = (_listing(entries, place, file) for entries, file in zip(sides, FILES, strict=True))
+    return Published(images, train, test)
+
+
+def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry]:
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: the original layout of HWF needs {' and '.join(FILES)}.")
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON ({error}): fetch it again.") from error
+    if not isinstance(entries, list):
+        raise DataError(f"{path} holds a {type(entries).__name__}, but a list of formulas is expected: fetch it again.")
+    for at, entry in enumerate(entries):
+        if not _well_formed(entry):
+            raise DataError(
+                f"{path}, entry {at}: a formula needs 'expr', 'res' and one path in 'img_paths' for each symbol of "
+                "'expr': fetch the file again."
+            )
+    return [entries[at] for at in wanted([entry["expr"] for entry in entries], length, size, side, path)]
+
+
+def _well_formed(entry: object) -> bool:
+    if not isinstance(entry, dict) or not {"expr", "res", "img_paths"} <= entry.keys():
+        return False
+    text, paths = entry["expr"], entry["img_paths"]
+    named = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
+    return isinstance(text, str) and named and len(paths) == len(text)
+
+
+def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> Listing:
+    codes = [checked_codes(entry["expr"], entry["res"], f"{file}, {entry.get('id', 'no id')}") for entry in entries]
+    index: Indices = np.array([[place[name] for name in entry["img_paths"]] for entry in entries], dtype=np.int64)
+    return Listing(index, np.array(codes, dtype=np.int64))
+
+
+def _folder(data_dir: Path, name: str) -> Path:
+    """The folder the image paths are relative to."""
+    for folder in IMAGE_FOLDERS:
+        if (data_dir / folder / name).is_file():
+            return data_dir / folder
+    tried = ", ".join(str(data_dir / folder) for folder in IMAGE_FOLDERS)
+    raise DataError(f"Image {name} not found in any of {tried}: unpack the HWF images into one of them.")
+
+
+def _images(folder: Path, names: Sequence[str]) -> Images:
+    images: list[Images] = []
+    for name in names:
+        image = read_grey(folder / name)
+        if images and image.shape != images[0].shape:
+            raise DataError(
+                f"{folder / name} is {image.shape[1]}x{image.shape[0]} pixels but {folder / names[0]} is "
+                f"{images[0].shape[1]}x{images[0].shape[0]}: HWF images all have one size, so fetch them again."
+            )
+        images.append(image)
+    return 255 - np.stack(images)
+
+
+__all__ = ["FILES", "read"]

@@ -1,0 +1,113 @@
+"""What the sources share: a pool of labelled images, and formulas assembled out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ....data.examples import Examples
+from ....errors import DataError
+from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
+
+Images = npt.NDArray[np.uint8]
+Indices = npt.NDArray[np.int64]
+
+TRAIN_FORMULAS = 3000
+TEST_FORMULAS = 1000
+
+
+@dataclass(frozen=True)
+class FormulaData:
+    """Formulas to train and to test on.
+
+    ``x`` holds uint8 images ``[examples, sites, 1, height, width]``, ink 255 on 0; ``y`` exact
+    fractions; ``symbols`` the true site-local codes. ``note`` says in one sentence where the images
+    come from and what a reader of results should know about them.
+    """
+
+    train: Examples
+    test: Examples
+    note: str
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Images ``[images, height, width]`` and, for each, the place of its symbol in ``SYMBOLS``."""
+
+    images: Images
+    labels: Indices
+
+    def __post_init__(self) -> None:
+        absent = [str(SYMBOLS[label]) for label in np.flatnonzero(self.counts == 0)]
+        if absent:
+            raise DataError(f"No image of {', '.join(absent)}: every symbol needs at least one to draw formulas from.")
+
+    @property
+    def counts(self) -> Indices:
+        """How many images each symbol has."""
+        return np.bincount(self.labels, minlength=len(SYMBOLS))
+
+    def draw(self, labels: Indices, rng: np.random.Generator) -> Indices:
+        """For each wanted label the index of an image of it, uniformly and with replacement."""
+        counts = self.counts
+        first = np.cumsum(counts) - counts
+        by_label: Indices = np.argsort(self.labels, kind="stable")
+        drawn: Indices = by_label[first[labels] + rng.integers(0, counts[labels])]
+        return drawn
+
+
+def labels_of(codes: Indices) -> Indices:
+    """Site-local codes ``[formulas, sites]`` as places in ``SYMBOLS``."""
+    labels = codes.copy()
+    labels[:, 1::2] += len(DIGITS)
+    return labels
+
+
+def random_codes(count: int, length: int, rng: np.random.Generator) -> Indices:
+    """Codes of ``count`` formulas, digits and operators uniform and independent."""
+    sizes = np.where(np.arange(length) % 2 == 0, len(DIGITS), len(OPERATORS))
+    return rng.integers(0, sizes, size=(count, length), dtype=np.int64)
+
+
+def examples(images: Images, index: Indices, codes: Indices) -> Examples:
+    """Formulas whose site ``s`` of row ``n`` shows ``images[index[n, s]]`` and means ``codes[n, s]``."""
+    answers = [value(decode(row)) for row in codes.tolist()]
+    x = torch.from_numpy(images[index][:, :, None])
+    return Examples(x, answers, torch.from_numpy(codes))
+
+
+def random_examples(pool: Pool, count: int, length: int, rng: np.random.Generator) -> Examples:
+    """Formulas with uniform symbols, each shown by a random image of the pool."""
+    codes = random_codes(count, length, rng)
+    return examples(pool.images, pool.draw(labels_of(codes), rng), codes)
+
+
+def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
+    """Which of ``count`` images are for testing: one in ``every``, evenly spaced, and at least one.
+
+    No chance and no seed is involved, so a network trained under one seed and tested under another
+    never meets its own training images.
+    """
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[every - 1 :: every] = True
+    if not mask.any():
+        mask[-1] = True
+    return mask
+
+
+__all__ = [
+    "TEST_FORMULAS",
+    "TRAIN_FORMULAS",
+    "FormulaData",
+    "Images",
+    "Indices",
+    "Pool",
+    "examples",
+    "held_out",
+    "labels_of",
+    "random_codes",
+    "random_examples",
+]

@@ -1,0 +1,195 @@
+"""``softground train hwf``: options, and the experiment they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ...data.augment import RandomAffine
+from ...errors import LearnerError
+from ...inverses import Enumeration, Inverse, Table
+from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
+from ...learner.stage import Stage, one_cycle
+from ...learner.streams import stream
+from ...networks import PerSite, convnet, lenet
+from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
+from ...projections import ChangeOne, Drop, RandomDrop
+from ...schedules import by_name
+from ...task import Task, default_inverse
+from ..experiment import Device, Experiment
+from .data import Source, SplitName, load
+from .presets import PRESETS, KernelName, NetworkName, Preset, ScheduleName
+from .rule import formula_program
+
+
+@dataclass(frozen=True)
+class FormulaOptions:
+    """Handwritten formulas: recognise digits and operators from the values of formulas alone."""
+
+    name: ClassVar[str] = "hwf"
+
+    data: Source = "digits"
+    """digits: scikit-learn's handwritten digits with drawn operators (built in); hwf: the HWF set; folder: your images."""
+    data_dir: Path | None = None
+    """Where the hwf or folder data lie."""
+    preset: Literal["paper", "best"] = "best"
+    """paper: the paper's setting; best: what we recommend. The options below override single parts of it."""
+    objective: Literal["grounding", "sup"] = "grounding"
+    """grounding: learn from values; sup: the same network trained with labels, as a yardstick."""
+    schedule: ScheduleName | None = None
+    """How γ falls."""
+    gamma: float = 1.0
+    """γ₀, the first temperature."""
+    epochs: int | None = None
+    """Epochs of Stage I."""
+    zero_epochs: int | None = None
+    """Epochs of Stage II (γ = 0)."""
+    network: NetworkName | None = None
+    """lenet: LeNet-5; convnet: a small convolutional network with batch normalisation."""
+    kernel: KernelName | None = None
+    """metropolis is the paper's; the others sample Q* exactly."""
+    steps: int | None = None
+    """T, kernel steps per gradient step."""
+    inverse: Literal["auto", "table", "enumeration", "z3"] = "auto"
+    """How inverse projections are computed; auto takes a table where the space is small enough."""
+    solver_workers: int = 1
+    """Processes for the z3 inverse."""
+    batch_size: int | None = None
+    """Formulas per gradient step."""
+    learning_rate: float | None = None
+    """Stage I's learning rate."""
+    augment: bool | None = None
+    """Random affine distortions of the training images."""
+    length: int = 7
+    """Symbols per formula, an odd number."""
+    train_size: int | None = None
+    """Training formulas (default: all there are; 3,000 for digits and folder)."""
+    test_size: int | None = None
+    """Test formulas (default: all there are; 1,000 for digits and folder)."""
+    split: SplitName = "standard"
+    """hwf only: the standard split, or one whose test images come from writers not seen in training."""
+    image_size: int | None = None
+    """Resize images to this many pixels a side."""
+    seed: int = 0
+    """Decides every draw."""
+    device: Device = "auto"
+    """Where to train; auto takes a GPU if there is one."""
+    deterministic: bool = False
+    """On a GPU: only algorithms that give the same bits each time (slower). A CPU always does."""
+    evaluate_every: int = 1
+    """Epochs between evaluations on the test set."""
+    out: Path | None = None
+    """The run folder (default: a new one under runs/)."""
+    quiet: bool = False
+    """No progress display."""
+
+    def settings(self) -> Preset:
+        """The preset with this command's overrides."""
+        given = {
+            "schedule": self.schedule, "epochs": self.epochs, "zero_epochs": self.zero_epochs, "network": self.network,
+            "kernel": self.kernel, "steps": self.steps, "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate, "augment": self.augment,
+        }  # fmt: skip
+        settings = replace(PRESETS[self.preset], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+        if self.schedule not in (None, "constant") and settings.floor == 0:
+            settings = replace(settings, floor=0.02)
+        return settings
+
+    def build(self) -> Experiment:
+        """Load the data and make task, network and stages."""
+        settings = self.settings()
+        data = load(
+            self.data, data_dir=self.data_dir, length=self.length, train_size=self.train_size, test_size=self.test_size,
+            split=self.split, image_size=self.image_size, seed=stream(self.seed, "data"),
+        )  # fmt: skip
+        task = formula_task(self.length, self.inverse, self.solver_workers)
+        image = tuple(data.train.x.shape[2:])
+        torch.manual_seed(stream(self.seed, "weights"))
+        make = {"lenet": lenet, "convnet": convnet}[settings.network]
+        network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
+        augment = RandomAffine() if settings.augment else None
+        return Experiment(
+            task, network, self.stages(task, settings), data.train, data.test, settings.batch_size, augment, data.note
+        )
+
+    def stages(self, task: Task, settings: Preset) -> list[Stage]:
+        """Supervision, or Stage I and, where asked for, Stage II."""
+
+        def optimizer(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+            if settings.optimizer == "sgd":
+                return torch.optim.SGD(parameters, lr=settings.learning_rate)
+            return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.01)
+
+        rate = one_cycle() if settings.one_cycle else None
+        if self.objective == "sup":
+            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate, settings.keep)]
+        schedule = by_name(settings.schedule, self.gamma, settings.floor, settings.warmup, settings.epochs)
+        grounding = SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
+        stages = [Stage("I", grounding, settings.epochs, optimizer, rate, settings.keep)]
+        if settings.zero_epochs:
+            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, _adam))
+        return stages
+
+
+def _adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=1e-3)
+
+
+def formula_task(length: int = 7, inverse: str = "auto", workers: int = 1) -> Task:
+    """Formulas of a length as a task."""
+    program = formula_program(length)
+    return Task(program.space, program, make_inverse(inverse, program, workers), formula_metrics, "hwf")
+
+
+def make_inverse(name: str, program: Any, workers: int) -> Inverse:
+    """An inverse by its name on the command line."""
+    match name:
+        case "table":
+            return Table(program)
+        case "enumeration":
+            return Enumeration(program.space, program)
+        case "z3":
+            from ...constraints.smt import SMT
+            from ...inverses.z3 import Z3
+            from .smt import formula_rule
+
+            return Z3(SMT(formula_rule, program.space), workers=workers)
+    return default_inverse(program.space, program)
+
+
+def make_kernel(name: KernelName, task: Task) -> Kernel:
+    """A kernel by its name; the walk changes one kept component.
+
+    The paper's kernel drops the third and fifth symbols (sites 2 and 4). The others draw a random pair at every step.
+    """
+    space, inverse = task.space, task.inverse
+    if name == "exact":
+        if not isinstance(inverse, Table):
+            raise LearnerError(
+                f"The exact kernel lists all of S_y, which needs a table; the inverse is {inverse!r}. "
+                "Use --inverse table (formulas up to length 7), or --kernel guided."
+            )
+        return Exact(inverse)
+    if space.sites < 3:
+        raise LearnerError(f"A formula of length {space.sites} leaves nothing to project; use --kernel exact.")
+    pairs, move = RandomDrop(space, 2), ChangeOne(space)
+    if name == "metropolis":
+        return Metropolis(inverse, Drop(space, [2, 4] if space.sites > 4 else [0]), move)
+    if name == "uniform":
+        return Uniform(inverse, pairs, move)
+    if name == "collapsed":
+        return Collapsed(inverse, pairs, move, marginals=True)
+    return Guided(inverse, pairs, marginals=True)
+
+
+def formula_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
+    """Symbol accuracy and calculation accuracy, the paper's two figures."""
+    result = {"calculation_accuracy": feasible.double().mean().item()}
+    if symbols is not None:
+        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+    return result
