@@ -1,0 +1,119 @@
+"""Inverses by enumeration and by table: the same fibres as brute force, and honest limits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from problems import PROBLEMS, Problem
+
+from softground.constraints import Program
+from softground.errors import InverseError
+from softground.inverses import Enumeration, Table
+from softground.spaces import Categorical
+from softground.tasks.formulas import formula_program
+
+
+def brute_fibre(problem: Problem, z: torch.Tensor, dropped: tuple[int, ...]) -> list[list[int]]:
+    kept = [i for i in range(problem.space.sites) if i not in dropped]
+    same = (problem.states[:, kept] == z[kept]).all(-1)
+    return sorted(problem.states[same][:, list(dropped)].tolist())
+
+
+@pytest.mark.parametrize("kind", ["table", "enumeration"])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_fibres_equal_brute_force(problem: Problem, kind: str) -> None:
+    inverse = getattr(problem, kind)
+    everything = problem.space.states(torch.arange(problem.space.size))
+    y = problem.program.encode([problem.answer])
+    sets = [(i,) for i in range(3)] + [(0, 1), (1, 2), (2, 0)]
+    for dropped in sets:
+        fibre = inverse.fibre(everything, y.expand(len(everything)), torch.tensor(dropped).expand(len(everything), -1))
+        assert bool(fibre.complete.all())
+        for row, z in enumerate(everything):
+            values = fibre.values[row][fibre.mask[row]].tolist()
+            assert values == sorted(values)
+            assert values == brute_fibre(problem, z, dropped)
+
+
+def test_table_and_enumeration_agree_on_length_seven_formulas_with_mixed_drop_sets() -> None:
+    program = formula_program(7)
+    table, enumeration = Table(program), Enumeration(program.space, program)
+    generator = torch.Generator().manual_seed(0)
+    rows = 3000
+    sizes = torch.tensor(program.space.sizes)
+    z, truth = ((torch.rand(rows, 7, generator=generator) * sizes).long() for _ in range(2))
+    y = program.answer_ids(truth)
+    z[: rows // 2] = truth[: rows // 2]  # half of the fibres are certainly not empty
+    dropped = torch.stack([torch.randperm(7, generator=generator)[:2] for _ in range(rows)])
+    a, b = table.fibre(z, y, dropped), enumeration.fibre(z, y, dropped)
+    assert torch.equal(a.mask, b.mask)
+    assert torch.equal(a.values, b.values)
+    assert bool((a.count[: rows // 2] > 0).all())
+    assert bool((a.count[rows // 2 :] == 0).any())
+
+
+def test_the_table_of_length_seven_formulas() -> None:
+    program = formula_program(7)
+    table = Table(program)
+    assert repr(table) == "Table(419,904 states, 8,268 answers, 5.04 MB)"
+    ids = torch.arange(8268)
+    count = table.solutions(ids).count
+    assert int(count.sum()) == 419_904
+    assert int(count.max()) == 6306
+    assert float((count.double() ** 2).sum() / 419_904) == pytest.approx(2018, abs=1)  # for a formula drawn at random
+
+
+def test_solutions_list_exactly_the_feasible_set() -> None:
+    for problem in PROBLEMS:
+        y = problem.program.encode([problem.answer, problem.answer])
+        for inverse in (problem.table, problem.enumeration):
+            solutions = inverse.solutions(y)
+            index = problem.space.index(problem.states)
+            assert torch.equal(solutions.index, torch.cat([index, index]))
+            assert solutions.offsets.tolist() == [0, len(index), 2 * len(index)]
+
+
+@pytest.mark.parametrize("kind", ["table", "enumeration"])
+def test_starts_are_feasible_varied_and_reproducible(kind: str) -> None:
+    problem = PROBLEMS[0]
+    inverse = getattr(problem, kind)
+    y = problem.program.encode([problem.answer] * 200)
+    start = inverse.start(y, seed=1)
+    assert bool(start.found.all())
+    assert bool(problem.program.feasible(start.z, y).all())
+    assert len(torch.unique(start.z, dim=0)) > len(problem.states) // 2
+    assert torch.equal(start.z, inverse.start(y, seed=1).z)
+    assert not torch.equal(start.z, inverse.start(y, seed=2).z)
+
+
+def test_a_start_by_random_projections_where_the_space_cannot_be_listed() -> None:
+    program = formula_program(9)  # 15,116,544 states
+    inverse = Enumeration(program.space, program)
+    y = program.encode([12, -3, 7])
+    start = inverse.start(y, seed=0)
+    assert bool(start.found.all())
+    assert bool(program.feasible(start.z, y).all())
+    assert not bool(start.proved.any())
+
+
+def test_infeasible_answers_are_proved_by_a_listing() -> None:
+    program = Program(lambda a, b: a + b, Categorical([range(3), range(3)]))
+    for inverse in (Table(program), Enumeration(program.space, program)):
+        start = inverse.start(program.encode([4, 5]), seed=0)
+        assert start.found.tolist() == [True, False]
+        assert start.proved.tolist() == [True, True]
+
+
+def test_too_large_a_table_is_refused_before_any_work() -> None:
+    called = []
+    program = Program(lambda *z: called.append(z) or 0, Categorical([range(10)] * 9))  # type: ignore[func-returns-value]
+    with pytest.raises(InverseError, match=r"1,000,000,000 states and take 12 GB; the limit is 1\.07 GB.*enumeration"):
+        Table(program)
+    assert not called
+
+
+def test_too_many_combinations_are_refused() -> None:
+    program = formula_program(11)
+    inverse = Enumeration(program.space, program, cap=10_000)
+    with pytest.raises(InverseError, match="59,049 combinations"):
+        inverse.fibre(torch.zeros(1, 11, dtype=torch.long), program.encode([1]), torch.arange(5)[None])

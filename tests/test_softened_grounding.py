@@ -1,0 +1,87 @@
+"""The law itself: the closed form of eq. 5, its limits, and Proposition 2 (γ = 1 is the semantic loss)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from problems import PROBLEMS, Problem
+from torch import Tensor
+
+from softground.dice import Sampler
+from softground.kernels import ChainState, Exact
+from softground.objectives import SoftenedGrounding
+from softground.objectives.base import Batch
+from softground.schedules import Constant
+from softground.tasks.formulas import formula_program, formula_task
+
+
+def marginals(problem: Problem, gamma: float) -> Tensor:
+    _, info = Exact(problem.table).step(Sampler(0), ChainState(problem.states[:1]), problem.target(1, gamma))
+    assert info.marginals is not None
+    return info.marginals[0]
+
+
+def entropy_regularised_loss(law: Tensor, log_p: Tensor, gamma: float) -> Tensor:
+    """Problem (P) for one example: −Σ Q log P + γ Σ Q log Q."""
+    return -(law * log_p).sum(-1) + gamma * torch.special.xlogy(law, law).sum(-1)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("gamma", [2.0, 1.0, 0.3])
+def test_the_closed_form_minimises_problem_p(problem: Problem, gamma: float) -> None:
+    states = problem.states
+    log_p = problem.belief(len(states)).log_prob(states)
+    best = entropy_regularised_loss(problem.law(gamma), log_p, gamma)
+    noise = torch.randn(5000, len(states), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    near = (problem.law(gamma).log() + 0.05 * noise).softmax(-1)
+    far = (3 * noise).softmax(-1)
+    assert bool((entropy_regularised_loss(near, log_p, gamma) > best - 1e-12).all())
+    assert bool((entropy_regularised_loss(far, log_p, gamma) > best).all())
+    # The minimum's value is −γ log Σ P^{1/γ}: another way to the same number.
+    assert torch.allclose(best, -gamma * (log_p / gamma).logsumexp(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_hot_is_uniform_and_cold_is_one_hot(problem: Problem) -> None:
+    states, width = problem.states, problem.space.width
+    counts = torch.nn.functional.one_hot(states, width).double().mean(0)
+    assert torch.allclose(marginals(problem, math.inf), counts, atol=1e-12)
+    assert torch.allclose(marginals(problem, 1e9), counts, atol=1e-6)
+    best = states[problem.belief(len(states)).log_prob(states).argmax()]
+    cold = torch.nn.functional.one_hot(best, width).double()
+    assert torch.allclose(marginals(problem, 1e-4), cold, atol=1e-9)
+
+
+def test_gradient_at_gamma_one_is_the_semantic_losss() -> None:
+    """Proposition 2: with Q* detached, ∇(−Σ Q* log P) = ∇(−log Σ_{z ∈ S_y} P(z|x)), on real length-7 formulas."""
+    task = formula_task(7)
+    program = formula_program(7)
+    generator = torch.Generator().manual_seed(3)
+    z = (torch.rand(4, 7, generator=generator) * torch.tensor(program.space.sizes)).long()
+    y = task.constraint.encode([program.answer(i) for i in program.answer_ids(z)])
+    output = torch.randn(4, 7, 13, generator=generator, dtype=torch.float64, requires_grad=True)
+
+    objective = SoftenedGrounding(Exact(task.inverse), Constant(1.0))  # type: ignore[arg-type]
+    objective.begin(task, y, seed=0)
+    belief = task.space.belief(output)
+    batch = Batch(torch.arange(4), belief, y, None, 0, Sampler(0), _no_watch)
+    (ours,) = torch.autograd.grad(objective.loss(batch).loss, output)
+
+    log_p = task.space.belief(output).scores
+    semantic = torch.zeros((), dtype=torch.float64)
+    for row in range(4):
+        everything = task.space.states(task.inverse.solutions(y[row : row + 1]).index)  # type: ignore[attr-defined]
+        assert bool(program.feasible(everything, program.answer_ids(z)[row].expand(len(everything))).all())
+        total = sum(log_p[row, i, everything[:, i]] for i in range(7))
+        semantic = semantic - torch.logsumexp(total, 0)  # type: ignore[arg-type]
+    (theirs,) = torch.autograd.grad(semantic / 4 / 7, output)
+    assert float((ours - theirs).abs().max()) < 1e-6
+    assert float(theirs.abs().max()) > 1e-3
+
+
+def _no_watch(part: str):  # type: ignore[no-untyped-def]
+    from contextlib import nullcontext
+
+    return nullcontext()
