@@ -23,7 +23,7 @@ from typing import Any
 
 ROWS = {
     "paper": "--preset paper --schedule exp",
-    "lenet": "--preset best --network lenet --epochs 100",
+    "lenet": "--preset best --network lenet --epochs 100 --learning-rate 8e-3",
     "best": "--preset best",
 }
 SPLITS = ("standard", "writer")
@@ -48,8 +48,8 @@ def run(name: str, options: str, data_dir: str, device: str, limit: float) -> di
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         command = [
-            sys.executable, "-m", "softground", "train", "hwf", "--data", "hwf", "--data-dir", data_dir, "--device", device,
-            "--quiet", "--evaluate-every", "1000", "--out", str(out), *shlex.split(options),
+            sys.executable, "-m", "softground", "train", "hwf", "--data", "hwf", "--data-dir", data_dir,
+            "--device", device, "--quiet", "--evaluate-every", "1000", "--out", str(out), *shlex.split(options),
         ]  # fmt: skip
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         try:
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop starting and abandon runs after this long")
+    parser.add_argument("--seconds", type=float, default=1e6, help="stop starting and abandon runs after this long")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "hwf.json")
     args = parser.parse_args()
 

@@ -55,7 +55,9 @@ class Replay:
         return self._choose(torch.stack([1 - p, p], -1)[:, None])[:, 0].bool()
 
 
-def transition_matrix(kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]], space: Categorical) -> Tensor:
+def transition_matrix(
+    kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]], space: Categorical
+) -> Tensor:
     """P[i, j]: probability of going from states[i] to states[j] in one step; fails if a step leaves ``states``."""
     place = {index: row for row, index in enumerate(space.index(states).tolist())}
     start = torch.arange(len(states))

@@ -38,8 +38,9 @@ class Problem:
 
     def belief(self, batch: int, seed: int = 0) -> CategoricalBelief:
         """A lopsided belief, the same for every chain: symmetric targets hide sign errors."""
-        output = 1.5 * torch.randn(1, self.space.sites, self.space.outputs, generator=torch.Generator().manual_seed(seed),
-                                   dtype=torch.float64)  # fmt: skip
+        generator = torch.Generator().manual_seed(seed)
+        shape = (1, self.space.sites, self.space.outputs)
+        output = 1.5 * torch.randn(shape, generator=generator, dtype=torch.float64)
         return self.space.belief(output.expand(batch, -1, -1))
 
     def target(self, batch: int, gamma: float) -> Target[CategoricalBelief]:

@@ -1,7 +1,7 @@
 """Kernels on a larger space: draws against exact Q*, with a stated budget for false alarms.
 
-Chains start at one fixed state and run long enough to forget it; with thousands of independent chains the last states are
-independent draws, compared with Q* by a χ² test. Each test may fail a right kernel with probability ``ALARM``; over
+Chains start at one fixed state and run long enough to forget it; with thousands of independent chains the last states
+are independent draws, compared with Q* by a χ² test. Each test may fail a right kernel with probability ``ALARM``; over
 all tests of this file that is at most ``BUDGET``. Seeds are fixed, so a pass stays a pass.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from problems import PROBLEMS
 from scipy.stats import chi2
-from test_kernels_exact import EXACT_KERNELS, broken, kernels
 from torch import Tensor
 
+from problems import PROBLEMS
 from softground.dice import Sampler
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Uniform
 from softground.projections import ChangeOne, RandomDrop
 from softground.target import Target
 from softground.tasks.formulas import formula_task
+from test_kernels_exact import EXACT_KERNELS, broken, kernels
 
 BUDGET = 1e-4
 ALARM = BUDGET / 16  # at most 16 tests of right kernels below
@@ -74,7 +74,8 @@ def test_draws_agree_on_real_formulas(name: str) -> None:
     solutions = TASK.inverse.solutions(y).index  # type: ignore[attr-defined]
     output = torch.randn(1, 5, 13, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     belief = TASK.space.belief(output)
-    law = (belief.rows(torch.zeros(len(solutions), dtype=torch.long)).log_prob(TASK.space.states(solutions)) / 0.8).softmax(0)
+    repeated = belief.rows(torch.zeros(len(solutions), dtype=torch.long))
+    law = (repeated.log_prob(TASK.space.states(solutions)) / 0.8).softmax(0)
     chains = 4_000
     target = Target.at(belief.rows(torch.zeros(chains, dtype=torch.long)), y.expand(chains), 0.8)
     start = TASK.space.states(solutions[:1]).expand(chains, -1)

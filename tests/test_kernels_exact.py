@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import torch
-from exhaustive import reaches_everything, transition_matrix
-from problems import PROBLEMS, Problem
 from torch import Tensor
 
+from exhaustive import reaches_everything, transition_matrix
+from problems import PROBLEMS, Problem
 from softground.dice import Dice
+from softground.inverses.base import Inverse, complete
 from softground.kernels import ChainState, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from softground.kernels.base import fibre_weights, info, pick, start_at
-from softground.inverses.base import Inverse, complete
 from softground.projections import ChangeOne, Drop, Projection, RandomDrop
 from softground.target import Target
 
@@ -125,7 +125,8 @@ def test_bias_of_the_papers_kernel(record_property: Any) -> None:
 
 def test_a_solver_with_one_favourite_does_not_reach_all_solutions(record_property: Any) -> None:
     problem = next(p for p in PROBLEMS if p.name == "uneven")
-    kernel = Metropolis(problem.table, Drop(problem.space, problem.drops[1]), ChangeOne(problem.space), completion="first")
+    projection, move = Drop(problem.space, problem.drops[1]), ChangeOne(problem.space)
+    kernel = Metropolis(problem.table, projection, move, completion="first")
     matrix = matrix_of(kernel, problem, 1.0)
     reached = float((torch.linalg.matrix_power(matrix, 1024)[0] > 1e-12).double().mean())
     record_property("share_of_solutions_reached_by_a_deterministic_solver", reached)

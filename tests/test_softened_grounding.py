@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
-from problems import PROBLEMS, Problem
 from torch import Tensor
 
+from problems import PROBLEMS, Problem
 from softground.dice import Sampler
 from softground.kernels import ChainState, Exact
 from softground.objectives import SoftenedGrounding

@@ -1,7 +1,8 @@
 """softground: teach networks to recognise symbols from rules instead of labels.
 
-Data flows one way: a :class:`Task` bundles a **space** of symbol vectors, a **constraint** (the rule) and an **inverse**; a
-**projection** and a **kernel** walk the feasible set S_y; a :class:`Learner` trains the network on where the chains go.
+Data flows one way: a :class:`Task` bundles a **space** of symbol vectors, a **constraint** (the rule) and an
+**inverse**; a **projection** and a **kernel** walk the feasible set S_y; a :class:`Learner` trains the network on
+where the chains go.
 
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
 """
@@ -20,3 +21,37 @@ from .spaces import Categorical
 from .task import Task
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Categorical",
+    "ChangeOne",
+    "Collapsed",
+    "Composed",
+    "Constant",
+    "Drop",
+    "Enumeration",
+    "Exact",
+    "Examples",
+    "Exponential",
+    "Guided",
+    "Learner",
+    "Linear",
+    "Logarithmic",
+    "Metropolis",
+    "PerSite",
+    "Program",
+    "RandomAffine",
+    "RandomDrop",
+    "SoftenedGrounding",
+    "SoftgroundError",
+    "Stage",
+    "Supervised",
+    "Table",
+    "Task",
+    "Uniform",
+    "ZeroDegree",
+    "convnet",
+    "lenet",
+    "one_cycle",
+    "two_stages",
+]

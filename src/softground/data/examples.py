@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -27,6 +26,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         Optional true symbol codes ``[examples, sites]``. Training never reads them; they are used
         to report symbol accuracy and to train the supervised reference.
 
+    >>> import torch
     >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
     >>> len(data), data[1][1]
     (2, 5)

@@ -75,7 +75,7 @@ class Enumeration:
             uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
             draw = (uniform * space.layout(y.device).sizes).long()
             block = max(1, CHUNK // self.options(len(dropped)))
-            for rows in torch.arange(len(rest), device=y.device).split(block):
+            for rows in torch.split(torch.arange(len(rest), device=y.device), block):
                 fibre = self.fibre(draw[rows], y[rest[rows]], dropped.expand(len(rows), -1))
                 weight = torch.rand(fibre.mask.shape, generator=generator).to(y.device)
                 pick = weight.masked_fill(~fibre.mask, -1.0).argmax(-1)

@@ -59,7 +59,7 @@ class Table:
                 f"A table of this space would hold {self.space.size:,} states and take {_human(size)}; the limit is "
                 f"{_human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
             )
-        chunks = torch.arange(self.space.size).split(CHUNK)
+        chunks = torch.split(torch.arange(self.space.size), CHUNK)
         answer = torch.cat([program.answer_ids(self.space.states(chunk)).int() for chunk in chunks])
         order = torch.sort(answer, stable=True)
         none = int((answer == NO_ANSWER).sum())

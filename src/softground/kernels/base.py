@@ -75,7 +75,7 @@ def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: T
 
 
 def fibre_weights(target: Target[CategoricalBelief], dropped: Tensor, fibre: Fibre) -> Tensor:
-    r"""log of :math:`\prod_{j \in \text{dropped}} P_j(v_j|x)^{1/\gamma}` per completion, −∞ outside F(u): ``[batch, options]``."""
+    r"""log of :math:`\prod_{j \in \text{dropped}} P_j(v_j|x)^{1/\gamma}`, −∞ outside F(u): ``[batch, options]``."""
     scores = target.weights.scores
     rows = scores.gather(1, dropped[:, :, None].expand(-1, -1, scores.shape[2]))
     return rows.gather(2, fibre.values.transpose(1, 2)).sum(1).masked_fill(~fibre.mask, -torch.inf)

@@ -65,7 +65,7 @@ def softmax(solutions: Solutions, log_weight: Tensor) -> Tensor:
     batch = len(solutions.offsets) - 1
     if len(solutions.index) == 0 or bool((solutions.count == 0).any()):
         rows = tuple((solutions.count == 0).nonzero().flatten().tolist())
-        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: no symbols explain the answer.", rows)
+        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", rows)
     peak = torch.full((batch,), -torch.inf, dtype=log_weight.dtype, device=log_weight.device)
     peak = peak.scatter_reduce(0, solutions.owner, log_weight, "amax")
     weight = (log_weight - peak[solutions.owner]).exp()
@@ -74,10 +74,11 @@ def softmax(solutions: Solutions, log_weight: Tensor) -> Tensor:
 
 
 def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
-    """Q*'s marginals ``[batch, sites, K]``: each solution's weight added up per block, then summed down to its sites."""
+    """Q*'s marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
     marginals = torch.zeros_like(belief.scores)
     for block, place in zip(blocks, places, strict=True):
         joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
-        for site, one in zip(block.sites, block.site_marginals(joint.view_as(block.scores), belief.space.sizes), strict=True):
+        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
+        for site, one in zip(block.sites, parts, strict=True):
             marginals[:, site, : one.shape[1]] = one
     return marginals

@@ -21,7 +21,8 @@ class PerSite(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() != 5 or tuple(x.shape[2:]) != self.image:
             raise DataError(
-                f"Inputs have shape {tuple(x.shape)}; this network reads (batch, sites, {', '.join(map(str, self.image))}). "
+                f"Inputs have shape {tuple(x.shape)}; this network reads "
+                f"(batch, sites, {', '.join(map(str, self.image))}). "
                 "Resize the images, or build the network for their size."
             )
         images = x.flatten(0, 1)

@@ -46,8 +46,8 @@ class Categorical:
         One sequence of distinct hashable symbols per site, e.g. ``[range(10)] * 3``.
     head
         ``"shared"``: the network's output is ``[batch, n, len(symbols)]`` over the union alphabet
-        ``symbols`` (one head for all sites, the usual case for images of symbols). ``"site"``: a head per site, padded to
-        the largest alphabet, ``[batch, n, width]``, in the order of each site's own alphabet.
+        ``symbols`` (one head for all sites, the usual case for images of symbols). ``"site"``: a head per site, padded
+        to the largest alphabet, ``[batch, n, width]``, in the order of each site's own alphabet.
 
     >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
     >>> space.symbols, space.size
@@ -130,9 +130,8 @@ class Categorical:
         columns = []
         for site, alphabet in enumerate(self.alphabets):
             code = z[..., site]
-            if all(isinstance(s, int) for s in alphabet):
-                if alphabet != tuple(range(len(alphabet))):
-                    code = torch.tensor(alphabet, device=z.device)[code]
+            if all(isinstance(s, int) for s in alphabet) and alphabet != tuple(range(len(alphabet))):
+                code = torch.tensor(alphabet, device=z.device)[code]
             columns.append(code)
         return tuple(columns)
 
@@ -161,7 +160,8 @@ class Categorical:
         if not isinstance(output, Tensor) or output.dim() != 3 or tuple(output.shape[1:]) != expected:
             given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
             raise SpaceError(
-                f"The network's output has shape {given}; expected (batch, {self.sites} sites, {self.outputs} outputs): "
+                f"The network's output has shape {given}; "
+                f"expected (batch, {self.sites} sites, {self.outputs} outputs): "
                 f"{'one per symbol of the union alphabet' if self.head == 'shared' else 'one per symbol of a site'} "
                 f"{list(self.symbols)!r}. Change the network's last layer or the space's head (now {self.head!r})."
             )

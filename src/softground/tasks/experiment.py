@@ -34,12 +34,30 @@ class Options(Protocol):
     """A frozen dataclass of command-line options, which is also the config kept in the run folder."""
 
     name: ClassVar[str]
-    seed: int
-    device: Device
-    out: Path | None
-    quiet: bool
-    evaluate_every: int
-    deterministic: bool
+
+    @property
+    def seed(self) -> int:
+        """Decides every draw."""
+
+    @property
+    def device(self) -> Device:
+        """Where to train."""
+
+    @property
+    def out(self) -> Path | None:
+        """The run folder; None makes a new one."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether to show no progress."""
+
+    @property
+    def evaluate_every(self) -> int:
+        """Epochs between evaluations on the test set."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether a GPU may only use algorithms that give the same bits each time."""
 
     def build(self) -> Experiment:
         """Load data, make the network and the stages, all decided by ``seed``."""

@@ -34,7 +34,7 @@ class FormulaOptions:
     name: ClassVar[str] = "hwf"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits with drawn operators (built in); hwf: the HWF set; folder: your images."""
+    """digits: scikit-learn's handwritten digits and drawn operators (built in); hwf: the HWF set; folder: your images."""
     data_dir: Path | None = None
     """Where the hwf or folder data lie."""
     preset: Literal["paper", "best"] = "best"
