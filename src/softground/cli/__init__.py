@@ -12,36 +12,49 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
-    import tyro
     from rich.console import Console
+    from rich.text import Text
 
     from ..errors import SoftgroundError
-    from ..tasks import TASKS
-    from .commands import Evaluate, Resume, Tasks, train
 
     args = list(sys.argv[1:] if argv is None else argv)
+    if args in ([], ["train"]):
+        args.append("--help")
+    complain = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        if args[:1] == ["train"]:
-            options = tyro.extras.subcommand_cli_from_dict(
-                dict(TASKS), prog="softground train", args=args[1:], description="Train a network on a task."
-            )
-            train(options)
-        else:
-            command = tyro.extras.subcommand_cli_from_dict(
-                {"train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "tasks": Tasks},
-                prog="softground",
-                args=args,
-                description="Teach networks to recognise symbols from rules instead of labels.",
-            )
-            command.run()
+        _run(args)
     except SoftgroundError as error:
-        Console(stderr=True).print(f"[bold red]softground:[/] {type(error).__name__}:", str(error), markup=True, highlight=False)
+        # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
+        complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
         return BAD_INPUT
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted. Go on with: softground resume RUN")
+    except KeyboardInterrupt as stop:
+        complain.print(Text(f"Interrupted. {stop}".strip()))
         return INTERRUPTED
     return 0
 
 
+def _run(args: list[str]) -> None:
+    import tyro
+
+    from ..tasks import TASKS
+    from .commands import Evaluate, Resume, Tasks, train
+
+    config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
+    if args[:1] == ["train"]:
+        options = tyro.extras.subcommand_cli_from_dict(
+            dict(TASKS), prog="softground train", args=args[1:], description="Train a network on a task.", config=config
+        )
+        train(options)
+    else:
+        command = tyro.extras.subcommand_cli_from_dict(
+            {"train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "tasks": Tasks},
+            prog="softground",
+            args=args,
+            description="Teach networks to recognise symbols from rules instead of labels.",
+            config=config,
+        )
+        command.run()
+
+
 class _TrainHelp:
-    """Train a network on a task; see ``softground train --help``."""
+    """Train a network on a task: ``softground train TASK``, with ``softground train TASK --help`` for its options."""

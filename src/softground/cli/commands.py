@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import types
 import typing
 from contextlib import nullcontext
@@ -15,10 +16,11 @@ from typing import Annotated, Any
 import torch
 import tyro
 from rich.console import Console
+from rich.text import Text
 
 from ..errors import CheckpointError
 from ..learner import Learner
-from ..report import Display, result_table
+from ..report import Display, result_table, title
 from ..runs import RunFolder, environment
 from ..tasks import TASKS, Experiment, Options
 
@@ -76,6 +78,7 @@ class Evaluate:
         """Evaluate."""
         folder = RunFolder.open(self.run_folder)
         options = dataclasses.replace(_read_options(folder), device=self.device)  # type: ignore[type-var]
+        _determinism(options)
         experiment = options.build()
         tensors, _ = folder.load_checkpoint(self.previous)
         weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
@@ -83,10 +86,11 @@ class Evaluate:
             experiment.network.load_state_dict(weights)
         except RuntimeError as error:
             raise CheckpointError(f"The checkpoint in {folder.path} does not fit the run's network: {error}") from error
-        figures = _learner(options, experiment).evaluate(experiment.test)
-        if self.json:
+        learner = _learner(options, experiment)
+        figures = learner.evaluate(experiment.test)
+        if learner.fabric.is_global_zero and self.json:
             print(json.dumps(figures))
-        else:
+        elif learner.fabric.is_global_zero:
             Console().print(result_table(f"{options.name}: {folder.path}", {"now": figures}))
 
 
@@ -96,32 +100,55 @@ class Tasks:
 
     def run(self) -> None:
         """List."""
+        console = Console(highlight=False, soft_wrap=True)
         for name, options in TASKS.items():
-            Console().print(f"[bold]{name}[/]  {(options.__doc__ or '').strip().splitlines()[0]}", highlight=False)
+            summary = (options.__doc__ or "").strip().splitlines()[0]
+            console.print(Text.assemble((name, "bold"), f"  {summary}"))
 
 
 def _run(
     options: Options, experiment: Experiment, learner: Learner, folder: RunFolder, resume: bool, previous: bool = False
 ) -> dict[str, Any]:
-    console = Console(quiet=not learner.fabric.is_global_zero)
+    """Train with ``learner`` and report; Ctrl-C says how to go on."""
+    main = learner.fabric.is_global_zero
+    console = Console(quiet=not main, highlight=False)
+    console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
     parameters = sum(p.numel() for p in experiment.network.parameters())
     if not options.quiet:
-        console.print(f"{experiment.note}\n{len(experiment.train):,} training examples, network of {parameters:,} parameters "  # type: ignore[arg-type]
-                      f"on {learner.fabric.device}, inverse {experiment.task.inverse!r}", highlight=False)  # fmt: skip
-    before = None if resume else learner.evaluate(experiment.test)
-    if before is not None and learner.fabric.is_global_zero:
-        folder.write_config(folder.read_config() | {"before": before})
-    display = Display(console) if not options.quiet and learner.fabric.is_global_zero else None
-    with display or nullcontext():
-        learner.fit(experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=display)
-    before = folder.read_config().get("before", {})
+        count = len(experiment.train)  # type: ignore[arg-type]
+        facts = f"{count:,} training examples, network of {parameters:,} parameters on {learner.fabric.device}"
+        facts += f", inverse {experiment.task.inverse!r}"
+        console.print(f"{experiment.note}\n{facts}", markup=False)
+        console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
+    try:
+        before = _before(learner, experiment, folder)
+        display = Display(console) if main and not options.quiet else None
+        with display or nullcontext():
+            learner.fit(
+                experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=display
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(folder.path))}") from None
     summary = _summary(options, experiment, learner, before, parameters)
-    if learner.fabric.is_global_zero:
+    if main:
         folder.write_summary(summary)
-        moments = {"before": before} | {_after(name): figures for name, figures in learner.results_.items()}
+        moments = {"before": before} | {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
-        console.print(f"Run folder: {folder.path}", highlight=False, soft_wrap=True)
+        console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
     return summary
+
+
+def _before(learner: Learner, experiment: Experiment, folder: RunFolder) -> dict[str, Any]:
+    """The untrained network's figures, kept in the config: measured once, also for a run that stopped before that."""
+    before: dict[str, Any] | None = None
+    if learner.fabric.is_global_zero:
+        before = folder.read_config().get("before")
+    before = learner.fabric.broadcast(before)
+    if not isinstance(before, dict):
+        before = learner.evaluate(experiment.test)
+        if learner.fabric.is_global_zero:
+            folder.write_config(folder.read_config() | {"before": before})
+    return before
 
 
 def _summary(
@@ -133,20 +160,18 @@ def _summary(
     return {
         "task": options.name,
         **final,
+        "grounded": learner.grounded(experiment.train),
+        "train": learner.evaluate(experiment.train),
         "before": before,
         **{f"after_stage_{name}": figures for name, figures in learner.results_.items()},
         "epochs": len(learner.history_),
-        "wall_seconds": seconds["total"],
+        "wall_seconds": learner.seconds_,
         "seconds": seconds,
         "seed": options.seed,
         "parameters": parameters,
         "note": experiment.note,
         "versions": environment(),
     }
-
-
-def _after(stage: str) -> str:
-    return f"after stage {stage}" if stage in ("I", "II") else f"after {stage}"
 
 
 def _learner(options: Options, experiment: Experiment) -> Learner:
@@ -177,19 +202,25 @@ def _read_options(folder: RunFolder) -> Options:
     kind = TASKS.get(str(config.get("task")))
     given = config.get("options")
     if kind is None or not isinstance(given, dict):
-        raise CheckpointError(f"{folder.path} holds a run of task {config.get('task')!r}; known are {', '.join(TASKS)}.")
+        raise CheckpointError(
+            f"{folder.path} holds a run of task {config.get('task')!r} that the command line did not start; it starts "
+            f"{', '.join(TASKS)}. Resume it from the program that did, with Learner.fit(…, resume=True)."
+        )
     hints = typing.get_type_hints(kind)
     fields = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     if unknown := set(given) - fields:
-        raise CheckpointError(f"{folder.path} was written with options this version does not know: {sorted(unknown)}.")
+        raise CheckpointError(
+            f"{folder.path}/config.json has options this version does not know: {', '.join(sorted(unknown))}. "
+            "Use the version of softground that started the run (summary.json names it)."
+        )
     values = {k: _checked(k, v, hints[k], folder.path) for k, v in given.items()}
     return kind(**values)
 
 
 def _checked(name: str, value: Any, hint: Any, path: Path) -> Any:
     """A JSON value as the type its option has."""
-    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
-    for choice in choices:
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    for choice in typing.get_args(hint) if union else (hint,):
         if typing.get_origin(choice) is typing.Literal and value in typing.get_args(choice):
             return value
         if choice is Path and isinstance(value, str):

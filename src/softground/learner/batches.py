@@ -7,18 +7,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, TensorDataset
-from torch.utils.data._utils.collate import default_collate
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate
 
 from ..data.examples import Examples
 from ..errors import DataError
+from ..spaces.base import Space
+from ..spaces.categorical import Categorical
 
 
 class Batches:
     """Access to a map-style data set of ``(x, y)`` by batches of positions.
 
-    :class:`~softground.data.Examples` and ``TensorDataset`` are moved to the device once and indexed there. Any other
-    data set is read item by item through a ``DataLoader``, so that its own transforms run every time.
+    :class:`~softground.data.Examples`, ``TensorDataset`` and subsets of them are moved to the device once and indexed
+    there. Any other data set is read item by item through a ``DataLoader``, so that its own transforms run every time;
+    those that draw at random use torch's global generator, which the run seeds and its checkpoints hold.
     """
 
     def __init__(self, data: Dataset[Any], device: torch.device, workers: int = 0) -> None:
@@ -28,16 +30,15 @@ class Batches:
         try:
             self.count = len(data)  # type: ignore[arg-type]
         except TypeError:
-            raise DataError(f"{type(data).__name__} has no length; give a map-style data set of (x, y) pairs.") from None
+            raise DataError(f"A {type(data).__name__} has no length; give a map-style data set of (x, y).") from None
         if self.count == 0:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
         self.symbols: Tensor | None = None
         self._x: Tensor | None = None
-        if isinstance(data, TensorDataset) and len(data.tensors) == 2:
-            data = Examples(data.tensors[0], data.tensors[1].tolist())
-        if isinstance(data, Examples):
-            self._x, self.answers = data.x.to(device), list(data.y)
-            self.symbols = None if data.symbols is None else data.symbols.to(device)
+        held = _held(data)
+        if held is not None:
+            self._x, self.answers = held.x.to(device), list(held.y)
+            self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
             self.answers = [self._pair(i)[1] for i in range(self.count)]
             known = getattr(data, "symbols", None)
@@ -46,10 +47,29 @@ class Batches:
     def __len__(self) -> int:
         return self.count
 
+    def check(self, space: Space) -> None:
+        """Refuse true symbols that are not codes of ``space``; a report on them would mean nothing."""
+        if self.symbols is None or not isinstance(space, Categorical):
+            return
+        expected = (self.count, space.sites)
+        if tuple(self.symbols.shape) != expected or self.symbols.is_floating_point():
+            raise DataError(
+                f"The true symbols are {self.symbols.dtype} of shape {tuple(self.symbols.shape)}; expected codes, "
+                f"whole numbers of shape {expected}. Make them with space.encode, or leave them out."
+            )
+        outside = ((self.symbols < 0) | (self.symbols >= space.layout(self.device).sizes)).any(1).nonzero().flatten()
+        if len(outside):
+            row = int(outside[0])
+            raise DataError(
+                f"Example {row} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to below "
+                f"{list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
+            )
+
     def _pair(self, index: int) -> tuple[Any, Any]:
         item = self._data[index]
         if not isinstance(item, tuple | list) or len(item) != 2:
-            raise DataError(f"Item {index} of the data set is a {type(item).__name__}; expected a pair (x, y).")
+            given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
+            raise DataError(f"Item {index} of the data set is a {given}; expected a pair (x, y).")
         return item[0], item[1]
 
     def walk(self, positions: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
@@ -67,7 +87,23 @@ class Batches:
 
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""
-        return list(torch.arange(self.count).split(size))
+        return list(torch.split(torch.arange(self.count), size))
+
+
+def _held(data: Dataset[Any]) -> Examples | None:
+    """The data set as :class:`Examples` where it is tensors and nothing else; a subclass may read them its own way."""
+    if type(data) is Subset:
+        whole = _held(data.dataset)
+        if whole is None:
+            return None
+        index = list(data.indices)
+        symbols = None if whole.symbols is None else whole.symbols[index]
+        return Examples(whole.x[index], [whole.y[i] for i in index], symbols)
+    if isinstance(data, Examples) and type(data).__getitem__ is Examples.__getitem__:
+        return data if isinstance(data.x, Tensor) else None
+    if type(data) is TensorDataset and len(data.tensors) == 2:
+        return Examples(data.tensors[0], data.tensors[1].tolist())
+    return None
 
 
 class _Inputs(Dataset[Any]):
@@ -80,10 +116,18 @@ class _Inputs(Dataset[Any]):
 
 def _collate(items: list[tuple[int, Any]]) -> Any:
     try:
-        return default_collate([torch.as_tensor(x) if not isinstance(x, dict | list | tuple) else x for _, x in items])
-    except (RuntimeError, TypeError) as error:
-        shapes = {i: tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__ for i, x in items[:8]}
-        raise DataError(f"These inputs cannot be stacked into a batch: {shapes}. Give tensors of one shape.") from error
+        inputs = [torch.as_tensor(x) if not isinstance(x, dict | list | tuple) else x for _, x in items]
+        return default_collate(inputs)
+    except (RuntimeError, TypeError, ValueError, KeyError) as error:
+        shown = ", ".join(f"example {i}: {_shape(x)}" for i, x in items[:8]) + (" …" if len(items) > 8 else "")
+        raise DataError(
+            f"These inputs cannot be stacked into a batch: {shown}. Give tensors or arrays of one shape; resize images."
+        ) from error
+
+
+def _shape(x: Any) -> str:
+    shape = getattr(x, "shape", None)
+    return type(x).__name__ if shape is None else f"shape {tuple(shape)}"
 
 
 def _to(x: Any, device: torch.device) -> Any:

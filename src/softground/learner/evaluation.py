@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..spaces.categorical import CategoricalBelief
+from ..errors import NonFiniteOutput, SpaceError
 from ..task import Task
 from .batches import Batches
+
+BATCH = 256
 
 
 @contextmanager
@@ -26,19 +28,38 @@ def evaluating(network: nn.Module) -> Iterator[None]:
         network.train(was_training)
 
 
-def beliefs(task: Task, network: nn.Module, data: Batches, size: int = 256) -> Iterator[tuple[Tensor, CategoricalBelief]]:
-    """``(positions, P(z|x))`` batch by batch."""
-    with evaluating(network):
-        for index, x in data.walk(data.in_order(size)):
-            yield index, task.space.belief(network(x))
+def believe(task: Task, network: nn.Module, x: Any, index: Tensor) -> Any:
+    """P(z|x) of the examples at positions ``index``, as the space's own kind of belief.
+
+    An output that is not finite is reported by those positions.
+    """
+    output = network(x)
+    if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
+        raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row an input.")
+    try:
+        return task.space.belief(output)
+    except NonFiniteOutput as error:
+        bad = index[(~torch.isfinite(output)).flatten(1).any(1)].tolist()
+        shown = ", ".join(map(str, bad[:8])) + (" …" if len(bad) > 8 else "")
+        raise NonFiniteOutput(
+            f"The network's output holds NaN or infinity for {len(bad)} of the {len(index)} examples of a batch: "
+            f"{shown}. Lower the learning rate, or look for NaN in the inputs."
+        ) from error
+
+
+def beliefs(task: Task, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
+    """``(positions, P(z|x))`` batch by batch, to be asked for inside :func:`evaluating`."""
+    for index, x in data.walk(data.in_order(BATCH)):
+        yield index, believe(task, network, x, index)
 
 
 def predictions(task: Task, network: nn.Module, data: Batches) -> Tensor:
     """The most probable symbol vector of every example, ``[examples, sites]``."""
-    return torch.cat([belief.mode() for _, belief in beliefs(task, network, data)])
+    with evaluating(network):
+        return torch.cat([belief.mode() for _, belief in beliefs(task, network, data)])
 
 
 def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:
     """The task's metrics on a data set with encoded answers ``y``."""
     predicted = predictions(task, network, data)
-    return task.metrics(predicted, task.feasible(predicted, y), data.symbols)
+    return task.figures(predicted, y, data.symbols)

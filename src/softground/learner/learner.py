@@ -12,8 +12,10 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from ..data.examples import Examples
 from ..errors import LearnerError
 from ..inverses.base import SolvingInverse
+from ..inverses.listing import Listing
 from ..inverses.table import Table
 from ..kernels import Composed, Exact, Guided, Kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
@@ -22,9 +24,9 @@ from ..runs.folder import RunFolder
 from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
-from .evaluation import beliefs, evaluate
+from .evaluation import beliefs, evaluate, evaluating, predictions
 from .loop import Augment, Loop, Observer
-from .prediction import most_probable
+from .prediction import BUDGET, most_probable
 from .stage import MakeOptimizer, Stage, one_cycle
 
 
@@ -39,10 +41,12 @@ class Learner:
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
         What to do, in order; see :func:`two_stages`. By default the kernel that fits the task, at γ = 1.
-    batch_size, seed, augment
+    batch_size, seed, augment, evaluate_every
         See :class:`~softground.learner.loop.Loop`.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
+    workers
+        Processes that read a data set which is not tensors; 0 reads it in this one.
 
     Attributes
     ----------
@@ -50,6 +54,8 @@ class Learner:
         One record per epoch, as in ``metrics.jsonl``.
     results_
         Test figures after each stage.
+    seconds_
+        Wall-clock time of the run, that before an interruption included.
     """
 
     def __init__(
@@ -63,15 +69,20 @@ class Learner:
         augment: Augment | None = None,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
+        workers: int = 0,
     ) -> None:
         self.task = task
         self.network = network
         self.stages = list(two_stages(task) if stages is None else stages)
         if not self.stages or len({s.name for s in self.stages}) != len(self.stages):
-            raise LearnerError(f"Stages {[s.name for s in self.stages]} were given; expected at least one, names distinct.")
-        if batch_size < 1:
-            raise LearnerError(f"batch_size={batch_size} was given; expected at least 1.")
+            names = [s.name for s in self.stages]
+            raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
+        for name, value, least in (("batch_size", batch_size, 1), ("evaluate_every", evaluate_every, 1),
+                                   ("workers", workers, 0)):  # fmt: skip
+            if value < least:
+                raise LearnerError(f"{name}={value} was given; expected at least {least}.")
         self.batch_size = batch_size
+        self.workers = workers
         self.seed = seed
         self.augment = augment
         self.evaluate_every = evaluate_every
@@ -87,69 +98,98 @@ class Learner:
         previous: bool = False,
         observer: Observer | None = None,
     ) -> Learner:
-        """Train on pairs (x, y); with ``out``, keep metrics and checkpoints there and be able to resume."""
-        folder = out if isinstance(out, RunFolder) or out is None else (
-            RunFolder.open(out) if resume else RunFolder.create(out, self.task.name)
-        )  # fmt: skip
+        """Train on pairs (x, y).
+
+        Parameters
+        ----------
+        train, test
+            Map-style data sets of ``(x, y)``.
+        out
+            A run folder for metrics and checkpoints.
+        resume, previous
+            Go on from the last checkpoint in ``out``, or from the one before it.
+        observer
+            See :class:`~softground.learner.loop.Loop`.
+        """
         self.loop = Loop(
-            self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment, folder,
-            observer or (lambda event, facts: None), self.evaluate_every,
+            self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment,
+            self._folder(out, resume), observer or (lambda event, facts: None), self.evaluate_every,
         )  # fmt: skip
-        device = self.fabric.device
-        self.loop.run(Batches(train, device), None if test is None else Batches(test, device), resume, previous)
-        self.history_, self.results_ = self.loop.history, self.loop.results
+        self.loop.run(self._batches(train), None if test is None else self._batches(test), resume, previous)
+        self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
         return self
+
+    def _batches(self, data: Dataset[Any]) -> Batches:
+        return Batches(data, self.fabric.device, self.workers)
+
+    def _folder(self, out: Path | str | RunFolder | None, resume: bool) -> RunFolder | None:
+        """The run folder; process 0 makes a new one."""
+        if out is None or isinstance(out, RunFolder):
+            return out
+        if not resume and self.fabric.is_global_zero:
+            folder = RunFolder.create(out, self.task.name)
+            folder.write_config({"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size,
+                                 "stages": [{"name": s.name, "epochs": s.epochs} for s in self.stages]})  # fmt: skip
+        self.fabric.barrier()
+        return RunFolder.open(out)
 
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""
-        batches = Batches(data, self.fabric.device)
+        batches = self._batches(data)
+        batches.check(self.task.space)
         y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
         return evaluate(self.task, self._here(), batches, y)
 
-    def predict(self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False) -> list[tuple[Any, ...]]:
+    def grounded(self, data: Dataset[Any]) -> int:
+        """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
+        batches = self._batches(data)
+        y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
+        return int(self.task.feasible(predictions(self.task, self._here(), batches), y).sum())
+
+    def predict(
+        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
+    ) -> list[tuple[Any, ...]]:
         """The most probable symbols of each input.
 
         With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
-        answer at all (a valid board, a formula without division by zero).
+        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
+        ``budget`` states of an input are tried, the likeliest first.
         """
-        return self.task.space.decode(self.predict_codes(x, y, constrained=constrained))
+        symbols: list[tuple[Any, ...]] = self.task.space.decode(
+            self.predict_codes(x, y, constrained=constrained, budget=budget)
+        )
+        return symbols
 
-    def predict_codes(self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False) -> Tensor:
+    def predict_codes(
+        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
+    ) -> Tensor:
         """:meth:`predict`, as codes ``[inputs, sites]``."""
-        device = self.fabric.device
-        inputs = Batches(_Unanswered(x), device)
+        device, network = self.fabric.device, self._here()
+        x = x.x if isinstance(x, Examples) else x
+        if not hasattr(x, "__len__"):
+            raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
+        inputs = self._batches(Examples(x, [0] * len(x)))
         encoded = None if y is None else self.task.constraint.encode(list(y)).to(device)
         if encoded is not None and len(encoded) != len(inputs):
             raise LearnerError(f"{len(inputs)} inputs but {len(encoded)} answers: give one answer per input.")
         rows = []
-        for index, belief in beliefs(self.task, self._here(), inputs):
-            if encoded is None and not constrained:
-                rows.append(belief.mode())
-            else:
-                rows.append(most_probable(self.task, belief, None if encoded is None else encoded[index]))
+        with evaluating(network):
+            for index, belief in beliefs(self.task, network, inputs):
+                if encoded is None and not constrained:
+                    rows.append(belief.mode())
+                else:
+                    given = None if encoded is None else encoded[index]
+                    rows.append(most_probable(self.task, belief, given, index, budget))
         return torch.cat(rows)
 
     def _here(self) -> nn.Module:
         return self.network.to(self.fabric.device)
 
 
-class _Unanswered(Dataset[Any]):
-    """Inputs alone, as pairs with an answer that nobody reads."""
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def __getitem__(self, index: int) -> tuple[Any, int]:
-        return self.x[index], 0
-
-
 def default_kernel(task: Task) -> Kernel:
-    """Exact draws with marginals where S_y can be listed; else the network's own proposals with random pairs dropped."""
+    """Exact draws with marginals where there is a table; else the network's own proposals with random pairs dropped."""
     inverse = task.inverse
-    if isinstance(inverse, Table):
+    if isinstance(inverse, Table | Listing):
         exact: SolvingInverse = inverse
         return Exact(exact)
     if task.space.sites < 2:

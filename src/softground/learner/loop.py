@@ -6,6 +6,7 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,14 +17,14 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from ..dice import Sampler
-from ..errors import NonFiniteOutput
+from ..errors import DataError, NonFiniteOutput
 from ..objectives.base import Batch
-from ..runs.folder import RunFolder
+from ..runs.folder import RunFolder, plain
 from ..task import Task
 from .batches import Batches
-from .evaluation import evaluate
+from .evaluation import believe, evaluate
 from .memory import Memory
-from .stage import Stage, set_learning_rate
+from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import stream
 
@@ -72,6 +73,12 @@ class Loop:
         """Train from the start, or from the folder's last checkpoint."""
         fabric, device = self.fabric, self.fabric.device
         rank, world = fabric.global_rank, fabric.world_size
+        if len(train) < world:
+            raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
+        for data in (train, test):
+            if data is not None:
+                data.check(self.task.space)
+        self.began = time.perf_counter()
         torch.manual_seed(stream(self.seed, "network", rank))  # for dropout and the like inside the network
         self.module = fabric.setup_module(self.network)
         self.dice = Sampler(stream(self.seed, "dice", rank), device)
@@ -90,31 +97,52 @@ class Loop:
                 continue
             self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
 
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time of the run so far, that before an interruption included."""
+        return time.perf_counter() - self.began
+
     def _stage(self, number: int, stage: Stage, memory: Memory, done: int) -> None:
-        self.optimizer = self.fabric.setup_optimizers(stage.optimizer(self.module.parameters()))
-        base = [group["lr"] for group in self.optimizer.param_groups]
+        optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
+        self.optimizer = optimizer
+        base = [group["lr"] for group in optimizer.param_groups]
         stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
         memory.begin_stage(stage)
+        if number == 0 and done == 0:
+            memory.save(0, 0)  # so that a run stopped in its first epoch begins again with the same weights
         for epoch in range(done, stage.epochs):
+            began = time.perf_counter()
             record = self._epoch(stage, epoch, base)
+            self._check_weights(stage, epoch)
             memory.note_best(stage, record["feasible"])
             last = epoch + 1 == stage.epochs
-            if self.test is not None and (last or (epoch + 1) % self.evaluate_every == 0):
-                record |= {f"test_{k}": v for k, v in evaluate(self.task, self.network, self.test, self.test_y).items()}  # type: ignore[arg-type]
+            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.evaluate_every == 0 else {}
+            record |= {f"test_{name}": value for name, value in figures.items()}
+            if last and memory.keep_best(stage):
+                figures = self._figures(stage, epoch)
+            if last and self.test is not None:
+                self.results[stage.name] = plain(figures)
+            record["seconds"]["total"] = time.perf_counter() - began
+            record = plain(record)
             self.history.append(record)
-            if last:
-                memory.keep_best(stage)
-                if self.test is not None:
-                    self.results[stage.name] = evaluate(self.task, self.network, self.test, self.test_y)  # type: ignore[arg-type]
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             memory.save(number, epoch + 1)
             self.observer("epoch", record)
         self.observer("stage", {"stage": stage.name, "result": self.results.get(stage.name, {})})
 
+    def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
+        """The network on the test set, if there is one."""
+        if self.test is None or self.test_y is None:
+            return {}
+        try:
+            return evaluate(self.task, self.network, self.test, self.test_y)
+        except NonFiniteOutput as error:
+            raise self._stopped(stage, epoch, ", on the test data", str(error)) from error
+
     def _epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        began, solver = time.perf_counter(), self.task.inverse.solver_seconds
+        solver = self.task.inverse.solver_seconds
         stopwatch = Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches = self._shuffled()
@@ -126,12 +154,10 @@ class Loop:
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             try:
                 with stopwatch("network"):
-                    belief = self.task.space.belief(self.module(x if not self.augment else self.augment(x, self.distortion)))
+                    inputs = self.augment(x, self.distortion) if self.augment else x
+                    belief = believe(self.task, self.module, inputs, index)
             except NonFiniteOutput as error:
-                kept = "" if self.folder is None else f" The last good state is in {self.folder.path}."
-                raise NonFiniteOutput(
-                    f"Stage {stage.name}, epoch {epoch}, batch {step} (training examples {index.tolist()[:8]} …): {error}{kept}"
-                ) from error
+                raise self._stopped(stage, epoch, f", batch {step + 1} of {len(batches)}", str(error)) from error
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.dice, stopwatch))
             with stopwatch("network"):
                 self.optimizer.zero_grad()
@@ -140,7 +166,7 @@ class Loop:
             with torch.no_grad():
                 prediction = belief.mode()
                 seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
-                if symbols is not None:
+                if symbols is not None and not symbols.is_floating_point():  # reals are never exactly right
                     seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
@@ -151,20 +177,30 @@ class Loop:
             "network": parts.get("network", 0.0),
             "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
             "solver": solver,
-            "total": time.perf_counter() - began,
         }
         return record
+
+    def _check_weights(self, stage: Stage, epoch: int) -> None:
+        """A network that the epoch's last step broke must not become the checkpoint."""
+        for name, value in self.network.named_parameters():
+            if not bool(torch.isfinite(value).all()):
+                reason = f"The network's {name} holds NaN or infinity. Lower the learning rate."
+                raise self._stopped(stage, epoch, ", after its last batch", reason)
+
+    def _stopped(self, stage: Stage, epoch: int, where: str, reason: str) -> NonFiniteOutput:
+        kept = f" The last checkpoint is in {self.folder.path}." if self.folder and self.folder.has_checkpoint() else ""
+        return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}{where}: {reason}{kept}")
 
     def _shuffled(self) -> list[Tensor]:
         """This process's examples in a new random order, cut into the same number of batches on every process."""
         world = self.fabric.world_size
         size = max(1, self.batch_size // world)
-        steps = -(-(-(-len(self.train) // world)) // size)
+        steps = math.ceil(math.ceil(len(self.train) / world) / size)
         order = self.own[torch.randperm(len(self.own), generator=self.order)]
         short = (steps - 1) * size + 1 - len(order)
         if short > 0:  # other processes own one example more: begin again, so that all take as many steps
             order = torch.cat([order, order[:short]])
-        return list(order.split(size))
+        return list(torch.split(order, size))
 
     def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
         """The epoch's averages over all processes."""
@@ -175,7 +211,7 @@ class Loop:
         means = {name: mean(total / seen) for name, total in sums.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
         chains = stage.objective.state().get("chains")
-        if chains is not None and self.train.symbols is not None:
+        if chains is not None and self.train.symbols is not None and not chains.is_floating_point():
             own = self.own.to(chains.device)
             record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
         return record

@@ -1,4 +1,4 @@
-"""What a run must remember to go on as if it had never stopped: network, optimiser, chains, and every stream of chance."""
+"""What a run must remember to go on as if it had never stopped: network, optimiser, chains, streams of chance."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ class Memory:
             return
         tensors, meta = self._pending
         self._pending = None
-        self.loop.optimizer.load_state_dict(unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"]))
-        stage.objective.restore(_part(tensors, "objective"))
+        try:
+            self.loop.optimizer.load_state_dict(unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"]))
+            self._restore_objective(tensors, int(meta["stage"]))
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
         self._best, self._best_score = _part(tensors, "best"), meta["best_score"]
 
     def note_best(self, stage: Stage, score: float) -> None:
@@ -42,10 +45,11 @@ class Memory:
             self._best_score = score
             self._best = {k: v.detach().clone() for k, v in self.loop.network.state_dict().items()}
 
-    def keep_best(self, stage: Stage) -> None:
-        """End a stage with its best network, where that was asked for."""
+    def keep_best(self, stage: Stage) -> bool:
+        """End a stage with its best network, where that was asked for; says whether it was."""
         if stage.keep == "best":
             self.loop.network.load_state_dict(self._best)
+        return stage.keep == "best"
 
     def save(self, stage: int, epoch: int) -> None:
         """Write a checkpoint: ``epoch`` epochs of ``stage`` are done."""
@@ -53,7 +57,9 @@ class Memory:
         if loop.folder is None:
             return
         optimizer, optimizer_meta = pack_optimizer(loop.optimizer.state_dict())
-        objective = {k: self._gather(v) for k, v in loop.stages[stage].objective.state().items()}
+        # Those of finished stages too: their chains are part of what a run leaves.
+        states = [s.objective.state() for s in loop.stages[: stage + 1]]
+        objective = {f"{n}/{k}": self._gather(v) for n, state in enumerate(states) for k, v in state.items()}
         parts = {
             "network": dict(loop.network.state_dict()),
             "optimizer": optimizer,
@@ -65,11 +71,13 @@ class Memory:
             "stage": stage,
             "epoch": epoch,
             "world": loop.fabric.world_size,
+            "device": loop.fabric.device.type,
+            "settings": self._settings(),
             "optimizer": optimizer_meta,
             "best_score": self._best_score,
             "records": len(loop.history),
             "results": loop.results,
-            "stages": [s.name for s in loop.stages],
+            "seconds": loop.seconds,
         }
         if loop.fabric.is_global_zero:
             flat = {f"{part}/{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
@@ -84,31 +92,49 @@ class Memory:
         if not loop.folder.has_checkpoint():
             if loop.fabric.is_global_zero:
                 loop.folder.truncate_metrics(0)
-            return 0, 0  # stopped before the first epoch ended: begin again
+            return 0, 0  # stopped before anything was saved: begin again
         tensors, meta = loop.folder.load_checkpoint(previous)
-        if meta.get("stages") != [s.name for s in loop.stages]:
-            raise CheckpointError(
-                f"The checkpoint in {loop.folder.path} has stages {meta.get('stages')}, this run has "
-                f"{[s.name for s in loop.stages]}. Resume with the settings the run was started with."
-            )
+        for name, value in self._settings().items():
+            if (then := meta.get("settings", {}).get(name)) != value:
+                raise CheckpointError(
+                    f"The run in {loop.folder.path} was started with {name} {then!r}, this one has {value!r}. "
+                    "Resume with the settings the run was started with."
+                )
+        stage, epoch = int(meta["stage"]), int(meta["epoch"])
         try:
             loop.network.load_state_dict(_part(tensors, "network"))
             self._restore_random(_part(tensors, "random"), meta)
+            for number in range(stage + (epoch == loop.stages[stage].epochs)):
+                self._restore_objective(tensors, number)
         except (RuntimeError, KeyError) as error:
-            raise CheckpointError(
-                f"The checkpoint in {loop.folder.path} does not fit this network: {error}. "
-                "Resume with the settings the run was started with."
-            ) from error
+            raise self._misfit("network", error) from error
         if loop.fabric.is_global_zero:
             loop.folder.truncate_metrics(meta["records"])
         loop.fabric.barrier()
         loop.history = loop.folder.read_metrics()
         loop.results = meta["results"]
-        stage, epoch = int(meta["stage"]), int(meta["epoch"])
+        loop.began -= meta["seconds"]
         if epoch == loop.stages[stage].epochs:
             return stage + 1, 0
         self._pending = tensors, meta
         return stage, epoch
+
+    def _settings(self) -> dict[str, Any]:
+        """What must be the same again for a run to be the same."""
+        loop = self.loop
+        stages = [[s.name, s.epochs] for s in loop.stages]
+        return {"stages": stages, "examples": len(loop.train), "batch_size": loop.batch_size, "seed": loop.seed}
+
+    def _restore_objective(self, tensors: dict[str, Tensor], stage: int) -> None:
+        """Give a stage's objective its memory back."""
+        state = _part(_part(tensors, "objective"), str(stage))
+        self.loop.stages[stage].objective.restore({k: v.to(self.loop.fabric.device) for k, v in state.items()})
+
+    def _misfit(self, what: str, error: Exception) -> CheckpointError:
+        return CheckpointError(
+            f"The checkpoint in {self.loop.folder.path if self.loop.folder else '?'} does not fit this run's {what}: "
+            f"{error}. Resume with the settings the run was started with."
+        )
 
     def _random_states(self) -> dict[str, Tensor]:
         loop = self.loop
@@ -124,20 +150,22 @@ class Memory:
 
     def _restore_random(self, states: dict[str, Tensor], meta: dict[str, Any]) -> None:
         loop, rank = self.loop, self.loop.fabric.global_rank
-        if meta["world"] != loop.fabric.world_size:
-            # Another number of processes cannot have the same streams; new ones keep the law.
+        if (meta["world"], meta["device"]) != (loop.fabric.world_size, loop.fabric.device.type):
+            # Other processes or another kind of device cannot have the same streams; new ones keep the law.
             again = f"{meta['stage']}.{meta['epoch']} of {loop.fabric.world_size}"
             loop.dice.generator.manual_seed(stream(loop.seed, f"dice {again}", rank))
             loop.order.manual_seed(stream(loop.seed, f"order {again}", rank))
             loop.distortion.manual_seed(stream(loop.seed, f"augment {again}", rank))
             torch.manual_seed(stream(loop.seed, f"network {again}", rank))
             return
-        loop.dice.restore(states["dice"][rank])
-        loop.order.set_state(states["order"][rank])
-        loop.distortion.set_state(states["augment"][rank])
-        torch.set_rng_state(states["torch"][rank])
-        if loop.fabric.device.type == "cuda" and "cuda" in states:
-            torch.cuda.set_rng_state(states["cuda"][rank], loop.fabric.device)
+        # Copies: torch's generators read the storage from its beginning, whatever the row.
+        own = {name: state[rank].clone() for name, state in states.items()}
+        loop.dice.restore(own["dice"])
+        loop.order.set_state(own["order"])
+        loop.distortion.set_state(own["augment"])
+        torch.set_rng_state(own["torch"])
+        if loop.fabric.device.type == "cuda" and "cuda" in own:
+            torch.cuda.set_rng_state(own["cuda"], loop.fabric.device)
 
     def _stack(self, state: Tensor) -> Tensor:
         """One row per process."""

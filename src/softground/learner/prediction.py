@@ -8,18 +8,24 @@ import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
+from ..inverses.listing import Listing
 from ..inverses.table import Table
 from ..kernels.exact import log_weights
+from ..kernels.nearest import NearestPoint
 from ..spaces.categorical import CategoricalBelief
 from ..task import Task
 
+BUDGET = 1_000_000
 
-def most_probable(task: Task, belief: CategoricalBelief, y: Tensor | None, budget: int = 1_000_000) -> Tensor:
-    r""":math:`\arg\max_z P(z|x)` over S_y, or over all states that have an answer where ``y`` is None: ``[batch, sites]``.
+
+def most_probable(
+    task: Task, belief: CategoricalBelief, y: Tensor | None, index: Tensor, budget: int = BUDGET
+) -> Tensor:
+    r""":math:`\arg\max_z P(z|x)` over S_y, or over all states with an answer where ``y`` is None: ``[batch, sites]``.
 
     Exact. Where the network's own prediction is feasible it is the answer. The others are looked up in the table of
     solutions where there is one; without a table, states are tried in the order of their probability until one is
-    feasible, at most ``budget`` of them.
+    feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
     fine = task.constraint.admissible(z) if y is None else task.feasible(z, y)
@@ -27,19 +33,21 @@ def most_probable(task: Task, belief: CategoricalBelief, y: Tensor | None, budge
     if not len(rest):
         return z
     z = z.clone()
-    if y is not None and isinstance(task.inverse, Table):
-        z[rest] = _from_table(task.inverse, belief.rows(rest), y[rest], rest)
+    if y is not None and isinstance(task.inverse, NearestPoint):
+        z[rest] = task.inverse.nearest(z[rest], y[rest])
+    elif y is not None and isinstance(task.inverse, Table | Listing):
+        z[rest] = _from_table(task, task.inverse, belief.rows(rest), y[rest], index[rest])
     else:
         for row in rest.tolist():
-            z[row] = _best_first(task, belief.scores[row], None if y is None else y[row], budget, row)
+            z[row] = _best_first(task, belief.scores[row], None if y is None else y[row], budget, int(index[row]))
     return z
 
 
-def _from_table(table: Table, belief: CategoricalBelief, y: Tensor, rows: Tensor) -> Tensor:
+def _from_table(task: Task, table: Table | Listing, belief: CategoricalBelief, y: Tensor, index: Tensor) -> Tensor:
     solutions = table.solutions(y)
-    if bool((solutions.count == 0).any()):
-        lost = rows[solutions.count == 0].tolist()
-        raise InfeasibleAnswer(f"No symbols explain the answers of examples {lost}: S_y is empty.", tuple(lost))
+    empty = solutions.count == 0
+    if bool(empty.any()):
+        raise _infeasible(task, y[empty], index[empty].tolist())
     blocks = belief.blocks()
     scores = log_weights(blocks, [b.position(solutions.owner, solutions.index) for b in blocks])
     peak = torch.full((len(y),), -torch.inf, device=scores.device, dtype=scores.dtype)
@@ -50,28 +58,28 @@ def _from_table(table: Table, belief: CategoricalBelief, y: Tensor, rows: Tensor
     return table.space.states(solutions.index[first])
 
 
-def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, row: int) -> Tensor:
+def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:
     """Walk down the states of one example in the order of their probability.
 
     The i-th best symbol of each site gives a state a rank vector; lowering one rank at a time from the all-best vector
     reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
     """
     ranked, symbols = scores.double().cpu().sort(-1, descending=True)
-    sizes = task.space.sizes
+    sizes, score = task.space.sizes, ranked.tolist()
     heap = [(0.0, (0,) * len(sizes), 0)]
     tried = 0
     while heap and tried < budget:
-        chunk = []
+        chunk: list[tuple[int, ...]] = []
         while heap and len(chunk) < 256 and tried + len(chunk) < budget:
             loss, ranks, site = heapq.heappop(heap)
-            chunk.append((loss, ranks))
+            chunk.append(ranks)
             for i in range(site, len(sizes)):
                 if ranks[i] + 1 < sizes[i]:
                     lower = (*ranks[:i], ranks[i] + 1, *ranks[i + 1 :])
-                    step = float(ranked[i, ranks[i]] - ranked[i, ranks[i] + 1])
+                    step = score[i][ranks[i]] - score[i][ranks[i] + 1]
                     heapq.heappush(heap, (loss + step, lower, i))
         # Popped in order, so the first feasible one of the chunk is the best.
-        states = torch.stack([symbols[range(len(sizes)), list(r)] for _, r in chunk]).to(scores.device)
+        states = symbols.gather(1, torch.tensor(chunk).T).T.to(scores.device)
         tried += len(chunk)
         if y is None:
             good = task.constraint.admissible(states)
@@ -81,6 +89,18 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, row: 
             return states[int(good.to(torch.uint8).argmax())]
     if heap:
         raise LearnerError(
-            f"Example {row}: none of the {tried:,} most probable states is feasible. Raise the budget, or train further."
+            f"Example {example}: none of its {tried:,} most probable states is feasible. Raise the budget of "
+            f"{budget:,} states (the space has {task.space.size:,}), or train further."
         )
-    raise InfeasibleAnswer(f"Example {row}: no state of the space is feasible.", (row,))
+    if y is None:
+        raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
+    raise _infeasible(task, y[None], [example])
+
+
+def _infeasible(task: Task, y: Tensor, examples: list[int]) -> InfeasibleAnswer:
+    shown = ", ".join(f"{i} (answer {task.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
+    return InfeasibleAnswer(
+        f"No symbols explain the answers of examples {shown}{' …' if len(examples) > 5 else ''}: S_y is empty. "
+        "Correct or remove these answers.",
+        tuple(examples),
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from torch import nn
-from torch.optim import Optimizer
+from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError
 from ..objectives.base import Objective
@@ -33,8 +33,8 @@ class Stage:
     learning_rate
         Factor on the optimiser's own rate as a function of progress in 0 … 1; see :func:`one_cycle`.
     keep
-        ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most often
-        feasible (as the authors' code does; no label is looked at).
+        ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most
+        often feasible (as the authors' code does; no label is looked at).
     """
 
     name: str
@@ -47,6 +47,8 @@ class Stage:
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
+        if self.keep not in ("last", "best"):
+            raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected 'last' or 'best'.")
 
 
 def one_cycle(warm: float = 0.2, end: float = 0.01) -> Callable[[float], float]:
@@ -63,6 +65,20 @@ def one_cycle(warm: float = 0.2, end: float = 0.01) -> Callable[[float], float]:
         return end + (1 - end) * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))) / 2
 
     return factor
+
+
+def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """The stage's optimiser, or a message that says which stage's could not be made."""
+    try:
+        optimizer = stage.optimizer(parameters)
+    except (TypeError, ValueError) as error:
+        raise LearnerError(f"Stage {stage.name}'s optimiser cannot be made: {error}. Correct its settings.") from error
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, LBFGS):
+        raise LearnerError(
+            f"Stage {stage.name}'s optimiser is {type(optimizer).__name__}; expected a torch optimiser that takes one "
+            "gradient a step, such as SGD or Adam (LBFGS evaluates the loss anew, which would move the chains)."
+        )
+    return optimizer
 
 
 def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:

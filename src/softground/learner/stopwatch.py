@@ -21,7 +21,7 @@ class Stopwatch:
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:
         if self._cuda:
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record()
             yield
             end.record()

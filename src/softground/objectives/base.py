@@ -14,7 +14,7 @@ from typing import Protocol
 from torch import Tensor
 
 from ..dice import Dice
-from ..spaces.categorical import CategoricalBelief
+from ..spaces.base import Belief
 from ..task import Task
 
 
@@ -44,7 +44,7 @@ class Batch:
     """
 
     index: Tensor
-    belief: CategoricalBelief
+    belief: Belief
     y: Tensor
     symbols: Tensor | None
     epoch: int
@@ -76,4 +76,4 @@ class Objective(Protocol):
         """Memory per example, first axis the training set, for checkpoints and for gathering across processes."""
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue from :meth:`state`."""
+        """Continue from :meth:`state`, on the network's device; a finished stage is restored without ``begin``."""

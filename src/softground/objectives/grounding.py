@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..errors import InfeasibleAnswer
+from ..errors import InfeasibleAnswer, LearnerError
 from ..kernels.base import ChainState, Kernel
 from ..kernels.composed import Composed
 from ..schedules.base import Schedule
@@ -44,6 +44,10 @@ class SoftenedGrounding:
     steps: int = 1
     chains: Tensor = field(init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise LearnerError(f"steps={self.steps} was given; expected at least one kernel step per gradient step.")
+
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
         self.task = task
@@ -55,7 +59,7 @@ class SoftenedGrounding:
             state, info = self.walk.step(batch.dice, ChainState(self.chains[batch.index]), target)
             self.chains[batch.index] = state.z
         if info.marginals is not None:
-            log_prob = batch.belief.marginal_log_prob(info.marginals.to(batch.belief.scores.dtype))
+            log_prob = batch.belief.marginal_log_prob(info.marginals)
         else:
             log_prob = batch.belief.log_prob(state.z)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
@@ -68,7 +72,7 @@ class SoftenedGrounding:
         return {"chains": self.chains}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.chains = state["chains"].to(self.chains.device)
+        self.chains = state["chains"]
 
 
 def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
@@ -77,11 +81,10 @@ def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
     lost = (~start.found).nonzero().flatten().tolist()
     if not lost:
         return start.z
-    shown = ", ".join(f"{i} (answer {task.constraint.answer(y[i])!r})" for i in lost[:5]) + (" …" if len(lost) > 5 else "")
+    shown = ", ".join(f"{i} (answer {task.constraint.answer(y[i])!r})" for i in lost[:5])
+    shown += " …" if len(lost) > 5 else ""
     if bool(start.proved[lost].all()):
         reason = "No symbols explain the answer: S_y is empty. Correct or remove these examples."
     else:
         reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
     raise InfeasibleAnswer(f"{len(lost)} of {len(y)} training examples are infeasible: {shown}. {reason}", tuple(lost))
-
-

@@ -1,13 +1,33 @@
-"""A live display of a run: one bar for the epochs, one line of what is happening."""
+"""A live display of a run: a bar per stage, and one line of what is happening."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from ..learner.stage import Stage
+
+
+class _Bars(Progress):
+    """Bars as wide as the terminal, with a line of text below."""
+
+    facts = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        yield Text(self.facts, no_wrap=True, overflow="ellipsis")
 
 
 class Display:
@@ -15,14 +35,13 @@ class Display:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.progress = Progress(
-            TextColumn("[bold]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("epochs"),
-            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[facts]}"),
-            console=console, transient=False, disable=not console.is_terminal,
+        self.progress = _Bars(
+            TextColumn("[bold]{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
+            TextColumn("epochs,"), TimeElapsedColumn(), TextColumn("+"), TimeRemainingColumn(), TextColumn("left"),
+            console=console, expand=True, disable=not console.is_terminal,
         )  # fmt: skip
-        self._bars: dict[str, Any] = {}
+        self._bars: dict[str, TaskID] = {}
         self._stages: dict[str, Stage] = {}
-        self._done: dict[str, float] = {}
 
     def __enter__(self) -> Display:
         self.progress.start()
@@ -39,30 +58,45 @@ class Display:
                 done = stage.epochs if number < at_stage else at_epoch if number == at_stage else 0
                 self._stages[stage.name] = stage
                 self._bars[stage.name] = self.progress.add_task(
-                    _title(stage.name), total=stage.epochs, completed=done, facts="", start=False
+                    title(stage.name), total=stage.epochs, completed=done, start=False
                 )
         elif event == "batch":
             bar = self._bars[facts["stage"]]
             self.progress.start_task(bar)
             self.progress.update(bar, completed=facts["epoch"] + (facts["step"] + 1) / facts["steps"])
         elif event == "epoch":
-            stage = self._stages[facts["stage"]]
-            self.progress.update(self._bars[stage.name], completed=facts["epoch"] + 1, facts=summary_line(facts))
+            stage, done = self._stages[facts["stage"]], facts["epoch"] + 1
+            self.progress.facts = summary_line(facts)
+            self.progress.update(self._bars[stage.name], completed=done)
             tenth = max(1, stage.epochs // 10)
-            if not self.console.is_terminal and ((facts["epoch"] + 1) % tenth == 0 or facts["epoch"] + 1 == stage.epochs):
-                self.console.print(f"{_title(stage.name)}, epoch {facts['epoch'] + 1}/{stage.epochs}: {summary_line(facts)}")
+            if not self.console.is_terminal and (done % tenth == 0 or done == stage.epochs):
+                line = f"{title(stage.name)}, epoch {done}/{stage.epochs}: {summary_line(facts)}"
+                self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _title(stage: str) -> str:
+def title(stage: str) -> str:
+    """A stage's name as a heading."""
     return f"Stage {stage}" if stage in ("I", "II") else stage
 
 
 def summary_line(record: dict[str, Any]) -> str:
-    """An epoch in a few words."""
-    parts = [f"loss {record['loss']:.3f}"]
+    """An epoch in a few words.
+
+    >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75})
+    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%'
+    """
+    parts = [f"loss {_number(record['loss'], '.3f')}"]
     if "gamma" in record:
-        gamma = record["gamma"]
-        parts.append(f"γ {gamma:.3g}" if gamma is not None else "γ ∞")
+        parts.append(f"γ {_number(record['gamma'], '.3g')}")
     parts.append(f"feasible {record['feasible']:.1%}")
-    parts += [f"{k.removeprefix('test_').replace('_', ' ')} {v:.1%}" for k, v in record.items() if k.startswith("test_")]
-    return ", ".join(parts)
+    test = [
+        f"{name.removeprefix('test_').removesuffix('_accuracy').replace('_', ' ')} {value:.1%}"
+        for name, value in record.items()
+        if name.startswith("test_") and value is not None
+    ]
+    return ", ".join(parts) + ("; test: " + ", ".join(test) if test else "")
+
+
+def _number(value: float | None, form: str) -> str:
+    """A number of a record, where None stands for infinity."""
+    return "∞" if value is None else format(value, form)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 
 def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
     """Figures side by side: one column per moment (before, after Stage I, …), one row per metric, in percent."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left")
     table.add_column("on held-out data")
     for moment in columns:
         table.add_column(moment, justify="right")

@@ -1,0 +1,159 @@
+"""Bad input ends with exit code 2 and a paragraph, never with a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli_cases import TINY, hurry, train
+from softground.cli import main
+
+hurried = pytest.fixture(autouse=True, scope="module")(hurry)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    assert train(folder, "best", "--quiet", "--network", "lenet") == 0
+    return folder
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, to be damaged."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The message with which a command refuses."""
+    capsys.readouterr()
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("softground: ")
+    assert "Traceback" not in captured.err
+    assert len(captured.err.strip().splitlines()) == 1
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--length", "4"], "length 4"),
+        (["--epochs", "0"], "epochs = 0"),
+        (["--batch-size", "0"], "batch_size=0"),
+        (["--steps", "0"], "steps=0"),
+        (["--evaluate-every", "0"], "evaluate_every=0"),
+        (["--learning-rate", "-1"], "Invalid learning rate: -1"),
+        (["--gamma", "0"], "0"),
+        (["--train-size", "0"], "0"),
+        (["--image-size", "2", "--network", "lenet"], "2"),
+        (["--data", "hwf", "--data-dir", "/nonexistent"], "/nonexistent"),
+        (["--data", "folder", "--data-dir", "/nonexistent"], "/nonexistent"),
+        (["--inverse", "table", "--length", "13"], "limit"),
+        (["--kernel", "exact", "--inverse", "enumeration"], "--kernel guided"),
+        (["--kernel", "guided", "--length", "1"], "nothing to project"),
+        (["--device", "cuda"], "no GPU"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_impossible_options(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert words in refusal([*TINY, "--epochs", "1", *arguments, "--out", str(tmp_path / "run")], capsys)
+
+
+@pytest.mark.parametrize("arguments", [["--preset", "worst"], ["--epochs", "many"], ["--nonsense"]], ids=" ".join)
+def test_options_that_do_not_parse_end_with_two_as_well(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "hwf", *arguments])
+    assert stop.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_unknown_command_or_task_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["dance"], ["train", "dance"]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+
+
+def test_a_folder_that_is_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(path.name for path in run.iterdir())
+    message = refusal([*TINY, "--out", str(run)], capsys)
+    assert "not empty" in message
+    assert str(run) in message
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "[bold]a[/nonsense] b"
+    assert str(folder) in refusal(["evaluate", str(folder)], capsys)
+    assert train(folder, "best", "--network", "lenet") == 0
+    assert f"Run folder: {folder}" in capsys.readouterr().out
+    assert main(["evaluate", str(folder)]) == 0
+
+
+@pytest.mark.parametrize("command", ["evaluate", "resume"])
+def test_what_is_not_a_run_folder(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no such folder" in refusal([command, str(tmp_path / "nowhere")], capsys)
+    assert "config.json" in refusal([command, str(tmp_path)], capsys)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "resume"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "list"),
+        ('{"task": "hwf"}', "did not start"),
+        ('{"task": "dance", "options": {}}', "dance"),
+        ({"colour": "red"}, "colour"),
+        ({"epochs": "three"}, "epochs"),
+        ({"epochs": True}, "epochs"),
+        ({"seed": None}, "seed"),
+        ({"preset": "worst"}, "preset"),
+        ({"data_dir": 3}, "data_dir"),
+    ],
+    ids=repr,
+)
+def test_a_config_that_was_tampered_with(
+    command: str, change: str | dict[str, object], words: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run / "config.json"
+    if isinstance(change, dict):
+        config = json.loads(path.read_text())
+        config["options"] |= change
+        change = json.dumps(config)
+    path.write_text(change)
+    assert words in refusal([command, str(run)], capsys)
+
+
+def test_a_checkpoint_that_is_missing_or_damaged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    current = max(run.glob("checkpoint-*.safetensors"))
+    current.write_bytes(current.read_bytes()[:-1] + b"?")
+    for command in ("evaluate", "resume"):
+        assert "--previous" in refusal([command, str(run)], capsys)
+        assert main([command, str(run), "--previous"]) == 0
+    (run / "checkpoint.json").unlink()
+    assert "no checkpoint" in refusal(["evaluate", str(run)], capsys)
+
+
+def test_a_checkpoint_of_another_network(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run / "config.json"
+    config = json.loads(path.read_text())
+    config["options"]["network"] = "convnet"
+    path.write_text(json.dumps(config))
+    for command in ("evaluate", "resume"):
+        capsys.readouterr()
+        assert main([command, str(run)]) == 2
+        assert "does not fit" in capsys.readouterr().err
