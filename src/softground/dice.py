@@ -1,9 +1,10 @@
 r"""Every random choice a kernel makes goes through a :class:`Dice`.
 
 Kernels never touch a generator. They ask for one of three choices, a row an example, and say with what
-probabilities. :class:`Sampler` draws from a seeded generator. The tests use another implementation that
-walks through **all** outcomes and adds up their probabilities: so the transition matrix that is checked
-against Q* comes from the very code that runs in training, to machine precision.
+probabilities; kernels on reals ask for a uniform number and invert a distribution. :class:`Sampler` draws from
+a seeded generator. The tests use another implementation that walks through **all** outcomes and adds up their
+probabilities: so the transition matrix that is checked against Q* comes from the very code that runs in
+training, to machine precision.
 """
 
 from __future__ import annotations
@@ -21,17 +22,24 @@ class Dice(Protocol):
         """Draw a column per row of ``[rows, options]`` unnormalised log-weights: ``[rows]``."""
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
-        """Draw from ragged rows: row r owns ``weights[offsets[r]:offsets[r+1]]``; returns flat positions."""
+        """Draw from ragged rows of probabilities: row r owns ``weights[offsets[r]:offsets[r+1]]``, which add up to 1.
+
+        Returns flat positions, ``[rows]``.
+        """
 
     def accept(self, log_ratio: Tensor) -> Tensor:
         """True with probability min(1, exp(log_ratio)), per row."""
+
+    def uniform(self, rows: int) -> Tensor:
+        """Numbers uniform on [0, 1) in double precision: ``[rows]``. Only kernels on reals ask for these."""
 
 
 class Sampler:
     """Dice that draw from one seeded generator on the network's device.
 
-    Choices are made by inversion of the cumulative weights in double precision: one uniform number per
-    row, whatever the number of options.
+    Choices are made by inversion of the cumulative probabilities: one uniform number per row, whatever the number of
+    options. Probabilities are rounded to multiples of 2⁻⁴⁰ and added up as whole numbers, because whole numbers give
+    the same sum in any order: the same choice on any number of threads, and on a GPU.
 
     >>> dice = Sampler(seed=0)
     >>> dice.categorical(torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]])).tolist()
@@ -42,24 +50,23 @@ class Sampler:
         self.generator = torch.Generator(device=device)
         self.generator.manual_seed(seed)
 
-    def _uniform(self, rows: int) -> Tensor:
+    def uniform(self, rows: int) -> Tensor:
         return torch.rand(rows, generator=self.generator, device=self.generator.device, dtype=torch.float64)
 
     def categorical(self, log_weights: Tensor) -> Tensor:
-        cumulative = log_weights.double().softmax(-1).cumsum(-1)
-        level = self._uniform(len(log_weights))[:, None] * cumulative[:, -1:]
+        cumulative = _fixed_point(log_weights.double().softmax(-1)).cumsum(-1)
+        level = (self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]).long()
         # Strictly greater: an option of weight zero is never chosen, not even at level 0.
         return (cumulative > level).to(torch.uint8).argmax(-1)
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
-        cumulative = torch.nn.functional.pad(weights.double().cumsum(0), (1, 0))
+        cumulative = torch.nn.functional.pad(_fixed_point(weights.double()).cumsum(0), (1, 0))
         low, high = cumulative[offsets[:-1]], cumulative[offsets[1:]]
-        level = low + self._uniform(len(low)) * (high - low)
-        position = torch.searchsorted(cumulative, level, right=True) - 1
-        return torch.minimum(torch.maximum(position, offsets[:-1]), offsets[1:] - 1)
+        level = low + (self.uniform(len(low)) * (high - low)).long()
+        return torch.searchsorted(cumulative, level, right=True) - 1
 
     def accept(self, log_ratio: Tensor) -> Tensor:
-        return self._uniform(len(log_ratio)) < log_ratio.double().exp()
+        return self.uniform(len(log_ratio)) < log_ratio.double().exp()
 
     def state(self) -> Tensor:
         """The generator's state, for a checkpoint."""
@@ -67,4 +74,9 @@ class Sampler:
 
     def restore(self, state: Tensor) -> None:
         """Continue exactly where :meth:`state` was taken."""
-        self.generator.set_state(state.cpu())
+        self.generator.set_state(state.cpu().clone())  # a view into a larger tensor would not do
+
+
+def _fixed_point(probabilities: Tensor) -> Tensor:
+    """Multiples of 2⁻⁴⁰; 2²³ rows of them still fit into 64 bits."""
+    return (probabilities * 2**40).long()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import os
 import shlex
@@ -18,9 +19,10 @@ import tyro
 from rich.console import Console
 from rich.text import Text
 
+from ..data import Examples
 from ..errors import CheckpointError
 from ..learner import Learner
-from ..report import Display, result_table, title
+from ..report import Display, draw, result_table, title
 from ..runs import RunFolder, environment
 from ..tasks import TASKS, Experiment, Options
 
@@ -134,8 +136,23 @@ def _run(
         folder.write_summary(summary)
         moments = {"before": before} | {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
+        if picture := _picture(experiment, learner, folder):
+            console.print(f"Picture: {picture}", markup=False, soft_wrap=True)
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
     return summary
+
+
+def _picture(experiment: Experiment, learner: Learner, folder: RunFolder, count: int = 6) -> Path | None:
+    """Draw ``result.png`` where matplotlib (the extra ``plots``) is installed and the test inputs are in memory."""
+    if importlib.util.find_spec("matplotlib") is None or not isinstance(experiment.test, Examples):
+        return None
+    some = experiment.test.subset(count)
+    predicted = learner.predict_codes(some.x)
+    y = experiment.task.constraint.encode(list(some.y)).to(predicted.device)
+    feasible = experiment.task.feasible(predicted, y)
+    path = folder.path / "result.png"
+    draw(path, learner.history_, experiment.task.space, some.x, predicted, feasible)
+    return path
 
 
 def _before(learner: Learner, experiment: Experiment, folder: RunFolder) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _gallery(axis: Any, space: Categorical, x: Tensor, predicted: Tensor, feasib
     for row, symbols in enumerate(space.decode(predicted)):
         top = 1.45 * row
         for site in range(sites):
-            axis.imshow(x[row, site, 0].cpu(), cmap="gray_r", extent=(site + 0.08, site + 0.92, top + 0.9, top + 0.06),
+            axis.imshow(x[row, site, 0].cpu().numpy(), cmap="gray_r", extent=(site + 0.08, site + 0.92, top + 0.9, top + 0.06),
                         interpolation="bilinear", aspect="auto")  # fmt: skip
             text = shown.get(str(symbols[site]), str(symbols[site]))
             colour = RIGHT if bool(feasible[row]) else WRONG

@@ -96,6 +96,9 @@ class FormulaOptions:
             "learning_rate": self.learning_rate, "augment": self.augment,
         }  # fmt: skip
         settings = replace(PRESETS[self.preset], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+        # A run shorter than the preset keeps the preset's share of warm-up, so that it is not all warm-up.
+        preset = PRESETS[self.preset]
+        settings = replace(settings, warmup=min(preset.warmup, settings.epochs * preset.warmup // preset.epochs))
         if self.schedule not in (None, "constant") and settings.floor == 0:
             settings = replace(settings, floor=0.02)
         return settings
@@ -158,7 +161,7 @@ def make_inverse(name: str, program: Any, workers: int) -> Inverse:
             from ...inverses.z3 import Z3
             from .smt import formula_rule
 
-            return Z3(SMT(formula_rule, program.space), workers=workers)
+            return Z3(SMT(formula_rule, program.space, answers=program), workers=workers)
     return default_inverse(program.space, program)
 
 
