@@ -142,7 +142,7 @@ def _run(
     return summary
 
 
-def _picture(experiment: Experiment, learner: Learner, folder: RunFolder, count: int = 6) -> Path | None:
+def _picture(experiment: Experiment, learner: Learner, folder: RunFolder, count: int = 4) -> Path | None:
     """Draw ``result.png`` where matplotlib (the extra ``plots``) is installed and the test inputs are in memory."""
     if importlib.util.find_spec("matplotlib") is None or not isinstance(experiment.test, Examples):
         return None

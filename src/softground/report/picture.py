@@ -30,7 +30,7 @@ def draw(path: Path, history: list[dict[str, Any]], space: Any, x: Tensor, predi
     from matplotlib import pyplot
 
     gallery = isinstance(space, Categorical) and x.dim() == 5 and x.shape[2] == 1
-    figure, axes = pyplot.subplots(1, 1 + gallery, figsize=(5 + 6 * gallery, 4), dpi=110, squeeze=False)
+    figure, axes = pyplot.subplots(1, 1 + gallery, figsize=(5 + 5 * gallery, 4.2), dpi=110, squeeze=False)
     _curves(axes[0][0], history)
     if gallery:
         _gallery(axes[0][1], space, x, predicted, feasible)
@@ -50,6 +50,7 @@ def _curves(axis: Any, history: list[dict[str, Any]]) -> None:
     for i in range(1, len(history)):
         if history[i]["stage"] != history[i - 1]["stage"]:
             axis.axvline(i + 0.5, color=INK, ls=":", lw=1)
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set(xlabel="epoch", ylabel="%", ylim=(0, 101), title="Learnt from answers alone")
     axis.grid(alpha=0.3)
     axis.legend(loc="lower right", frameon=False)
@@ -58,13 +59,14 @@ def _curves(axis: Any, history: list[dict[str, Any]]) -> None:
 def _gallery(axis: Any, space: Categorical, x: Tensor, predicted: Tensor, feasible: Tensor) -> None:
     shown = {"*": "×", "/": "÷", "-": "−"}
     rows, sites = x.shape[0], x.shape[1]
-    axis.set(xlim=(0, sites), ylim=(1.45 * rows, 0), title="Held-out images, and what the network reads")
+    axis.set_title("Held-out images, and what the network reads")
     axis.axis("off")
     for row, symbols in enumerate(space.decode(predicted)):
-        top = 1.45 * row
+        top = 1.6 * row
         for site in range(sites):
-            axis.imshow(x[row, site, 0].cpu().numpy(), cmap="gray_r", extent=(site + 0.08, site + 0.92, top + 0.9, top + 0.06),
-                        interpolation="bilinear", aspect="auto")  # fmt: skip
+            frame = (site + 0.06, site + 0.94, top + 0.94, top + 0.06)
+            axis.imshow(x[row, site, 0].cpu().numpy(), cmap="gray_r", extent=frame, interpolation="bilinear")
             text = shown.get(str(symbols[site]), str(symbols[site]))
             colour = RIGHT if bool(feasible[row]) else WRONG
-            axis.text(site + 0.5, top + 1.12, text, ha="center", va="center", color=colour, fontsize=13, weight="bold")
+            axis.text(site + 0.5, top + 1.22, text, ha="center", va="center", color=colour, fontsize=13, weight="bold")
+    axis.set(xlim=(0, sites), ylim=(1.6 * rows, 0))  # last: every image sets limits of its own
