@@ -1,34 +1,36 @@
-"""What the Z3 inverse runs, in this process or in workers: one query in, one answer out.
+"""What the Z3 inverse runs, in this process or in workers: one query in, one outcome out.
 
-An answer depends on its query alone, never on the queries solved before it, so that any number of workers and
-any order give the same bits:
+Which model Z3 finds depends on what the process did before, even in a fresh context. So nothing here hands on a
+model that Z3 happened to find: an outcome is made of sat and unsat answers alone, and any number of workers and
+any order give the same bits (only *whether* a check reaches its resource or time limit can depend on more).
 
-- **Table.** Where the dropped sites have few combinations, the formula's truth table is written as one
-  bit-vector expression, and one simplification evaluates it. No search, no history.
-- **Warm solver.** Otherwise one incremental solver per process enumerates models by blocking clauses. It finds
-  the same *set* whatever it did before, so a complete fibre is taken from it.
-- **Fresh context.** Where the warm solver reached the cap or gave up, what it found depends on its history. It
-  is thrown away, and the query is solved again in a new Z3 context, which is deterministic.
+- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all.
+- **Search.** Otherwise a warm, incremental solver enumerates models by blocking clauses. A complete fibre is the
+  same set in any order. Of a larger one, the lexicographically first completions are found site by site.
+- Three kinds of solver are asked in turn until one knows; 'unknown' from all of them yields no states.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Hashable, Sequence
+import random
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..constraints.smt import SMT, load_z3
+from ..constraints.smt import SMT, Terms, load_z3
 from ..errors import InverseError
-from .z3_table import TruthTable
 
-Status = Literal["sat", "unsat", "unknown"]
-States = list[tuple[int, ...]]
+Codes = tuple[int, ...]
+ENGINES = 8  # rules whose warm solvers a process keeps
+KINDS = ("SMT", "QF_FD", "tactics")
+STATUSES = ("sat", "unsat", "unknown")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How far to go: the largest table, Z3's deterministic resource limit and its clock limit, per check."""
+    """The largest table, and for each check Z3's deterministic resource limit and its limit in seconds."""
 
     table: int
     rlimit: int
@@ -37,170 +39,212 @@ class Limits:
 
 @dataclass(frozen=True)
 class Query:
-    """All completions of the ``dropped`` sites, up to ``cap``, in lexicographic order."""
+    """All completions of the dropped sites, up to ``cap``, in lexicographic order."""
 
     answer: Hashable
-    codes: tuple[int, ...]  # of all sites; dropped entries are ignored
+    codes: Codes  # of all sites; dropped entries are ignored
     dropped: tuple[int, ...]
     cap: int
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One random proposal for a start: codes for all sites, an order of the sites, and a number in [0, 1)."""
-
-    codes: tuple[int, ...]
-    order: tuple[int, ...]
-    pick: float
-
-
-@dataclass(frozen=True)
 class Search:
-    """One state with nothing known; ``draws`` decide which, so that chains start in different places."""
+    """One state with nothing known. The seed decides which, so that chains start in different places."""
 
     answer: Hashable
-    draws: tuple[Draw, ...]
+    seed: int
+    tries: int  # random proposals to complete by a table before searching
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``end`` says how a query ended: ``whole`` (these are all), ``capped`` (there are more), ``unknown``."""
+    """States, and how the query ended: these are all, there are more than the cap, Z3 gave up, the worker died.
+    A search ends ``whole`` with one state, or with none where there is none."""
 
-    states: States
-    end: Literal["whole", "capped", "unknown"]
+    states: list[Codes]
+    end: Literal["whole", "capped", "unknown", "crashed"]
+
+
+class TruthTable:
+    """A formula's truth over some sites, evaluated in one go inside Z3.
+
+    With e the formula as one bit and a, b, … the symbols of the last free site, the bits …, e[b], e[a] are put
+    side by side and simplified; that vector is expanded over the site before, and so on. Bit k of the result is the
+    truth of the k-th combination in lexicographic order. What one level simplifies, the next need not repeat, so
+    a length-7 formula with two digits free (81 combinations) takes 0.14 ms, where a warm solver takes 0.7 ms.
+    Z3's C interface is called directly, because its Python wrapper would cost more than the work.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.z3, self.terms = load_z3(), terms
+        self.context = self.z3.main_ctx()
+        self._one, self._zero = self.z3.BitVecVal(1, 1), self.z3.BitVecVal(0, 1)
+        self._bound = self.z3.Var(0, self.z3.IntSort())
+        self._patterns: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    def solve(self, expression: Any, sites: tuple[int, ...]) -> list[Codes] | None:
+        """The combinations that make the expression true, in order; None where Z3 left some undecided."""
+        z3, c = self.z3, self.context.ref()
+        bits = self._own(z3.Z3_mk_ite(c, expression.ast, self._one.ast, self._zero.ast))
+        bound, width = (z3.Ast * 1)(self._bound.ast), 1
+        for site in reversed(sites):
+            pattern, function = self._pattern(site, width)
+            variable, functions = (z3.Ast * 1)(self.terms.variables[site].ast), (z3.FuncDecl * 1)(function.ast)
+            body = self._own(z3.Z3_substitute(c, bits.ast, 1, variable, bound))
+            wide = self._own(z3.Z3_substitute_funs(c, pattern.ast, 1, functions, (z3.Ast * 1)(body.ast)))
+            bits = self._own(z3.Z3_simplify(c, wide.ast))
+            width *= len(self.terms.symbols[site])
+        decided = z3.Z3_is_numeral_ast(c, bits.ast)
+        return self._combinations(int(z3.Z3_get_numeral_binary_string(c, bits.ast), 2), sites) if decided else None
+
+    def _combinations(self, bits: int, sites: tuple[int, ...]) -> list[Codes]:
+        sizes = [len(self.terms.symbols[site]) for site in sites]
+        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        states = []
+        while bits:
+            k = (bits & -bits).bit_length() - 1
+            states.append(tuple(k // stride % size for stride, size in zip(strides, sizes, strict=True)))
+            bits &= bits - 1
+        return states
+
+    def _pattern(self, site: int, width: int) -> tuple[Any, Any]:
+        """f(last symbol) … f(first symbol) side by side, and f: what one site's expansion fills in."""
+        if (site, width) not in self._patterns:
+            f = self.z3.Function(f"softground.table.{width}", self.z3.IntSort(), self.z3.BitVecSort(width))
+            columns = [f(numeral) for numeral in reversed(self.terms.numerals[site])]
+            self._patterns[site, width] = (self.z3.Concat(*columns) if len(columns) > 1 else columns[0], f)
+        return self._patterns[site, width]
+
+    def _own(self, ast: Any) -> Any:
+        """Count a reference to a result of Z3's C interface, which is otherwise freed at the next call."""
+        return self.z3.AstRef(ast, self.context)
 
 
 class Engine:
     """Solves queries for one rule in one process."""
 
     def __init__(self, smt: SMT, limits: Limits) -> None:
-        self.smt = smt
-        self.limits = limits
-        self.z3 = load_z3()
-        self.terms = smt.terms()
+        self.smt, self.limits = smt, limits
+        self.z3, self.terms = load_z3(), smt.terms()
         self.table = TruthTable(self.terms)
-        self._codes = [{symbol: code for code, symbol in enumerate(s)} for s in self.terms.symbols]
-        self._warm: Any = None
+        self._kinds = list(KINDS)
+        self._warm = [self._fresh(kind) for kind in KINDS]
 
     def run(self, job: Query | Search) -> Outcome:
+        self._kinds = list(KINDS)
         return self.fibre(job) if isinstance(job, Query) else self.start(job)
 
     def fibre(self, query: Query) -> Outcome:
+        states = self._tabulate(query.answer, query.codes, query.dropped)
+        if states is not None:
+            return Outcome(states[: query.cap], "whole" if len(states) <= query.cap else "capped")
         expression = self.smt.expression(query.answer, query.codes, query.dropped)
-        if self._combinations(query.dropped) <= self.limits.table:
-            states = self.table.solve(expression, query.dropped)
-            if states is not None:
-                return Outcome(states[: query.cap], "whole" if len(states) <= query.cap else "capped")
-        outcome = self._enumerate(self._warm_solver(), expression, query)
-        if outcome.end == "whole":
+        for solver in self._warm:
+            outcome = self._enumerate(solver, expression, query)
+            if outcome.end != "unknown":
+                break
+        if outcome.end != "capped":
             return outcome
-        solver, context = self._fresh_solver()
-        return self._enumerate(solver, expression, query, context)
+        ordered = self._ordered(query.answer, query.codes, query.dropped, (0,) * len(query.codes))
+        try:
+            return Outcome(list(itertools.islice(ordered, query.cap)), "capped")
+        except TimeoutError:
+            return Outcome([], "unknown")
 
     def start(self, search: Search) -> Outcome:
-        """Complete random kept sites by table; failing that, search with random hints and give up hints as needed."""
-        for draw in search.draws[:-1]:
-            free = self._affordable(draw.order)
-            if not free:
+        """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
+        chance = random.Random(search.seed)
+        for last in [False] * search.tries + [True]:
+            codes = tuple(int(chance.random() * len(symbols)) for symbols in self.terms.symbols)
+            # Small alphabets are drawn or decided first, which leaves the most combinations to a table.
+            order = tuple(sorted(range(len(codes)), key=lambda i: len(self.terms.symbols[i]) + chance.random()))
+            free = order if last else self._affordable(order)
+            try:
+                found = next(self._ordered(search.answer, codes, free, codes), None) if free else None
+            except TimeoutError:
+                return Outcome([], "unknown")
+            if found is not None:
+                value = dict(zip(free, found, strict=True))
+                return Outcome([tuple(value.get(site, code) for site, code in enumerate(codes))], "whole")
+            if free == order:
                 break
-            states = self.table.solve(self.smt.expression(search.answer, draw.codes, free), free)
-            if states is None:
-                break
-            if states:
-                values = dict(zip(free, states[int(draw.pick * len(states))], strict=True))
-                state = tuple(values.get(site, code) for site, code in enumerate(draw.codes))
-                return Outcome([state], "whole")
-            if len(free) == len(draw.codes):
-                return Outcome([], "whole")
-        return self._hinted(search)
+        return Outcome([], "whole")
 
-    def _hinted(self, search: Search) -> Outcome:
-        draw = search.draws[-1]
-        everything = tuple(range(len(draw.codes)))
-        solver, context = self._fresh_solver()
-        solver.add(self.smt.expression(search.answer, draw.codes, everything).translate(context))
-        variables = [v.translate(context) for v in self.terms.variables]
-        hints = {site: variables[site] == self.terms.symbols[site][draw.codes[site]] for site in draw.order}
-        while True:
-            status = self._check(solver, *hints.values())
-            if status == "sat":
-                return Outcome([self._read(solver, variables, everything)], "whole")
-            if status == "unknown":
-                if not hints:
-                    return Outcome([], "unknown")
-                hints = {}
-                continue
-            core = {literal.get_id() for literal in solver.unsat_core()}
-            guilty = [site for site, literal in hints.items() if literal.get_id() in core]
-            if not guilty:
-                return Outcome([], "whole")
-            del hints[guilty[-1]]
+    def _ordered(self, answer: Hashable, codes: Codes, free: tuple[int, ...], first: Codes) -> Iterator[Codes]:
+        """Completions of the free sites in lexicographic order, each site's codes counted from ``first`` on.
+        Sites are decided one after the other until a table can take the rest, so that no model is needed."""
+        sizes = [len(symbols) for symbols in self.terms.symbols]
+        states = self._tabulate(answer, codes, free)
+        if states is not None:
+            yield from sorted(states, key=lambda s: [(c - first[i]) % sizes[i] for c, i in zip(s, free, strict=True)])
+            return
+        site, rest = free[0], free[1:]
+        for code in (*range(first[site], sizes[site]), *range(first[site])):
+            known = (*codes[:site], code, *codes[site + 1 :])
+            if self._satisfiable(self.smt.expression(answer, known, rest)):
+                yield from ((code, *more) for more in (self._ordered(answer, known, rest, first) if rest else [()]))
 
-    def _enumerate(self, solver: Any, expression: Any, query: Query, context: Any = None) -> Outcome:
-        variables = [self.terms.variables[site] for site in query.dropped]
-        if context is not None:
-            expression, variables = expression.translate(context), [v.translate(context) for v in variables]
-        states: States = []
+    def _tabulate(self, answer: Hashable, codes: Codes, free: tuple[int, ...]) -> list[Codes] | None:
+        """All completions in order; None where they are too many for a table, or Z3's simplifier is not enough."""
+        return self.table.solve(self.smt.expression(answer, codes, free), free) if self._fits(free) else None
+
+    def _affordable(self, order: tuple[int, ...]) -> tuple[int, ...]:
+        """As many of the last sites as fit a table."""
+        return next(order[i:] for i in range(len(order) + 1) if i == len(order) or self._fits(order[i:]))
+
+    def _fits(self, free: tuple[int, ...]) -> bool:
+        return math.prod(len(self.terms.symbols[site]) for site in free) <= self.limits.table
+
+    def _enumerate(self, solver: Any, expression: Any, query: Query) -> Outcome:
+        states: list[Codes] = []
         solver.push()
         try:
             solver.add(expression)
-            while True:
-                status = self._check(solver)
-                if status != "sat":
-                    return Outcome(sorted(states), "whole" if status == "unsat" else "unknown")
+            while (status := self._check(solver)) == "sat":
                 if len(states) == query.cap:
-                    return Outcome(sorted(states), "capped")
-                states.append(self._read(solver, variables, query.dropped))
-                values = [self.terms.symbols[s][c] for s, c in zip(query.dropped, states[-1], strict=True)]
-                solver.add(self.z3.Or(*[v != x for v, x in zip(variables, values, strict=True)]))
+                    return Outcome([], "capped")
+                model = solver.model()
+                values = [model.eval(self.terms.variables[s], model_completion=True).as_long() for s in query.dropped]
+                here = list(zip(query.dropped, values, strict=True))
+                states.append(tuple(self.terms.symbols[site].index(value) for site, value in here))
+                solver.add(self.z3.Or(*[self.terms.variables[site] != value for site, value in here]))
         finally:
             solver.pop()
+        return Outcome(sorted(states), "whole") if status == "unsat" else Outcome([], "unknown")
 
-    def _check(self, solver: Any, *assumptions: Any) -> Status:
-        answer = solver.check(*assumptions)
-        for known in ("sat", "unsat", "unknown"):
-            if answer == getattr(self.z3, known):
+    def _satisfiable(self, expression: Any) -> bool:
+        """With much left open a warm solver can be caught in what it learnt before (seconds, for 5 ms in a new one)."""
+        for kind in tuple(self._kinds):
+            status = self._check(self._fresh(kind, expression))
+            if status != "unknown":
+                self._kinds.sort(key=lambda other: other != kind)  # ask the one that knew first, within this job
+                return status == "sat"
+        raise TimeoutError
+
+    def _check(self, solver: Any) -> str:
+        status = solver.check()
+        for known in STATUSES:
+            if status == getattr(self.z3, known):
                 return known
-        raise InverseError(f"Z3 answered {answer!r}; expected sat, unsat or unknown. This version of Z3 is too new.")
+        raise InverseError(f"Z3 answered {status!r}; expected sat, unsat or unknown. Try another z3-solver release.")
 
-    def _read(self, solver: Any, variables: Sequence[Any], sites: Sequence[int]) -> tuple[int, ...]:
-        model = solver.model()
-        values = (model.eval(v, model_completion=True).as_long() for v in variables)
-        return tuple(self._codes[site][value] for site, value in zip(sites, values, strict=True))
-
-    def _warm_solver(self) -> Any:
-        if self._warm is None:
-            self._warm = self.z3.Solver()
-            self._prepare(self._warm, self.terms.bounds)
-        return self._warm
-
-    def _fresh_solver(self) -> tuple[Any, Any]:
-        context = self.z3.Context()
-        solver = self.z3.Solver(ctx=context)
-        self._prepare(solver, [bound.translate(context) for bound in self.terms.bounds])
-        return solver, context
-
-    def _prepare(self, solver: Any, bounds: list[Any]) -> None:
-        solver.set(rlimit=self.limits.rlimit, timeout=math.ceil(1000 * self.limits.timeout))
-        solver.add(*bounds)
-
-    def _combinations(self, sites: Sequence[int]) -> int:
-        return math.prod(len(self.terms.symbols[site]) for site in sites)
-
-    def _affordable(self, order: tuple[int, ...]) -> tuple[int, ...]:
-        """As many sites, in this order, as a table can hold."""
-        count = 0
-        while count < len(order) and self._combinations(order[: count + 1]) <= self.limits.table:
-            count += 1
-        return order[:count]
+    def _fresh(self, kind: str, *assertions: Any) -> Any:
+        """The one quickest on small formulas gets a share of the limit; QF_FD turns hard ones into bits."""
+        z3 = self.z3
+        solver = z3.SimpleSolver() if kind == "SMT" else z3.SolverFor(kind) if kind == "QF_FD" else z3.Solver()
+        rlimit = max(1, self.limits.rlimit // 4) if kind == "SMT" else self.limits.rlimit
+        solver.set(rlimit=rlimit, timeout=math.ceil(1000 * self.limits.timeout))
+        solver.add(*self.terms.bounds, *assertions)
+        return solver
 
 
-_ENGINES: dict[tuple[str, Limits], Engine] = {}
+_engines: dict[tuple[str, Limits], Engine] = {}
 
 
 def work(smt: SMT, limits: Limits, jobs: Sequence[Query | Search]) -> list[Outcome]:
-    """Solve some jobs with this process's engine for the rule, which stays warm between calls."""
-    key = (smt.token, limits)
-    if key not in _ENGINES:
-        _ENGINES[key] = Engine(smt, limits)
-    return [_ENGINES[key].run(job) for job in jobs]
+    """Solve jobs with this process's engine for the rule, which stays warm between calls."""
+    engine = _engines.pop((smt.token, limits), None) or Engine(smt, limits)
+    _engines[smt.token, limits] = engine  # at the end: the least recently used comes first
+    while len(_engines) > ENGINES:
+        del _engines[next(iter(_engines))]
+    return [engine.run(job) for job in jobs]

@@ -1,0 +1,211 @@
+r"""A rule given as a Z3 formula: z ∈ S_y where the formula holds.
+
+``formula(z, y)`` is called with a list ``z`` of one Z3 Int expression per site and with the answer in its exact
+form (an int, a :class:`fractions.Fraction`, a string or a tuple of these). An expression stands for the symbol
+itself where the site's alphabet is all ints, else for the symbol's position in that alphabet; it is a constant
+where the site is free and a numeral (``z3.IntVal``) where it is known. The formula returns a Z3 Bool, a Python
+bool, or a list of these, which must all hold. It may use constants of its own; they count as existentially
+quantified.
+
+>>> from softground.spaces import Categorical
+>>> space = Categorical([range(10), range(10)])
+>>> total = SMT(lambda z, y: z[0] + z[1] == y, space)
+>>> y = total.encode([18, 3])
+>>> total.feasible(space.encode([(9, 9), (1, 1)]), y).tolist()
+[True, False]
+"""
+
+from __future__ import annotations
+
+import importlib
+import uuid
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import ConstraintError
+from ..spaces.categorical import Categorical
+from .answers import exact
+from .base import Constraint
+
+# Feasibility of concrete points that is remembered. An entry of a length-7 state takes about 200 bytes.
+CACHE_LIMIT = 2**20
+# Z3's deterministic measure of work, for a concrete point that simplification left undecided (some 10 s).
+POINT_RLIMIT = 20_000_000
+
+
+def load_z3() -> Any:
+    """The ``z3`` module, imported when it is first needed: nothing else in the library depends on it."""
+    try:
+        return importlib.import_module("z3")
+    except ImportError as error:
+        raise ConstraintError(
+            "A rule given as a Z3 formula needs the Z3 solver, which is not installed: pip install z3-solver."
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The space in Z3's words (main context): per site its constant, its domain, and a numeral per code."""
+
+    variables: list[Any]
+    bounds: list[Any]
+    numerals: list[list[Any]]
+    symbols: tuple[tuple[int, ...], ...]  # the ints behind the numerals
+
+
+class SMT:
+    """The constraint z ∈ S_y ⇔ formula(z, y).
+
+    Parameters
+    ----------
+    formula
+        From one Z3 Int expression per site and an exact answer to a Z3 Bool (see the module's text).
+    space
+        Where the symbols live.
+    answers
+        Another statement of the same rule, whose encoded answers this one understands: a task may then use a fast
+        :class:`~softground.constraints.Program` to check states and this formula to invert projections.
+    """
+
+    def __init__(
+        self, formula: Callable[[list[Any], Any], Any], space: Categorical, *, answers: Constraint | None = None
+    ) -> None:
+        self.formula = formula
+        self.space = space
+        self.shared = answers
+        self.token = uuid.uuid4().hex  # names this rule in a worker process's store of warm solvers
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ids: dict[Hashable, int] = {}
+        self._answers: list[Any] = []
+        self._keys: list[Hashable] = []
+        self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._terms: Terms | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker process needs. Z3's expressions cannot travel, and answers go along with each query."""
+        return {"formula": self.formula, "alphabets": self.space.alphabets, "token": self.token}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.formula, self.token, self.shared = state["formula"], state["token"], None
+        self.space = Categorical(state["alphabets"])
+        self._forget()
+
+    def encode(self, answers: Sequence[Any]) -> Tensor:
+        """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
+        if self.shared is not None:
+            return self.shared.encode(answers)
+        ids = []
+        for position, answer in enumerate(answers):
+            try:
+                key = exact(answer)
+            except ConstraintError as error:
+                raise ConstraintError(f"Example {position}: {error}") from error
+            if key not in self._ids:
+                self._ids[key] = len(self._keys)
+                self._keys.append(key)
+                self._answers.append(answer)
+            ids.append(self._ids[key])
+        return torch.tensor(ids, dtype=torch.long)
+
+    def answer(self, y: Tensor) -> Any:
+        return self._answers[int(y)] if self.shared is None else self.shared.answer(y)
+
+    def key(self, y: int) -> Hashable:
+        """The exact form of answer ``y`` (an id): what the formula is called with."""
+        return self._keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
+        points = [(i, tuple(row)) for i, row in zip(y.tolist(), z.tolist(), strict=True)]
+        return torch.tensor([self._holds(*point) for point in points], dtype=torch.bool, device=z.device)
+
+    def admissible(self, z: Tensor) -> Tensor:
+        """Whether z is feasible for one of the answers **encoded so far**.
+
+        A formula does not say which answers exist, so no more than this can be known. It is exact for a rule
+        that ignores y, such as Sudoku's; otherwise it tries the encoded answers one after the other.
+        """
+        if self.shared is not None:
+            return self.shared.admissible(z)
+        if not self._keys:
+            raise ConstraintError(
+                "admissible() of a Z3 rule looks among the answers encoded so far, and there are none. "
+                "Call encode() with the answers first (any answer will do for a rule that ignores y)."
+            )
+        states = [tuple(row) for row in z.tolist()]
+        some = [any(self._holds(i, codes) for i in range(len(self._keys))) for codes in states]
+        return torch.tensor(some, dtype=torch.bool, device=z.device)
+
+    def terms(self) -> Terms:
+        """The space's constants and numerals in Z3's main context, made once per process."""
+        if self._terms is None:
+            z3 = load_z3()
+            symbols, variables, bounds = [], [], []
+            for site, alphabet in enumerate(self.space.alphabets):
+                ints = tuple(int(s) for s in alphabet if isinstance(s, int))
+                values = ints if len(ints) == len(alphabet) else tuple(range(len(alphabet)))
+                v = z3.Int(f"softground.site.{site}")
+                low, high = min(values), max(values)
+                contiguous = high - low + 1 == len(values)
+                symbols.append(values)
+                variables.append(v)
+                bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in values]))
+            numerals = [[z3.IntVal(x) for x in values] for values in symbols]
+            self._terms = Terms(variables, bounds, numerals, tuple(symbols))
+        return self._terms
+
+    def expression(self, answer: Hashable, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
+        """The formula with every site known but the ``free`` ones: a Z3 Bool in the main context.
+
+        Known sites are numerals, so that the formula itself can specialise and the solver gets little to do.
+        """
+        z3, terms = load_z3(), self.terms()
+        z = [numerals[code] for numerals, code in zip(terms.numerals, codes, strict=True)]
+        for site in free:
+            z[site] = terms.variables[site]
+        try:
+            result = self.formula(z, answer)
+        except Exception as error:
+            raise ConstraintError(
+                f"The Z3 formula failed for the answer {answer!r} with {[str(e) for e in z]!r}: "
+                f"{type(error).__name__}: {error}. It must accept Z3 Int constants and numerals at every site."
+            ) from error
+        parts = list(result) if isinstance(result, list | tuple) else [result]
+        if not all(isinstance(part, bool) or z3.is_bool(part) for part in parts):
+            raise ConstraintError(
+                f"The Z3 formula returned {result!r}; expected a Z3 Bool, a Python bool, or a list of these."
+            )
+        if len(parts) == 1:
+            return z3.BoolVal(parts[0]) if isinstance(parts[0], bool) else parts[0]
+        return z3.And(*parts) if not all(isinstance(part, bool) for part in parts) else z3.BoolVal(all(parts))
+
+    def _holds(self, y: int, codes: tuple[int, ...]) -> bool:
+        if (y, codes) not in self._cache:
+            if len(self._cache) >= CACHE_LIMIT:
+                del self._cache[next(iter(self._cache))]
+            self._cache[y, codes] = self._decide(y, codes)
+        return self._cache[y, codes]
+
+    def _decide(self, y: int, codes: tuple[int, ...]) -> bool:
+        z3 = load_z3()
+        value = z3.simplify(self.expression(self.key(y), codes))
+        if z3.is_true(value) or z3.is_false(value):
+            return bool(z3.is_true(value))
+        solver = z3.Solver()
+        solver.set(rlimit=POINT_RLIMIT)
+        solver.add(value)
+        status = solver.check()
+        if status == z3.sat or status == z3.unsat:
+            return bool(status == z3.sat)
+        state = self.space.decode(torch.tensor([codes]))[0]
+        raise ConstraintError(
+            f"Z3 could not decide whether {state!r} is feasible for the answer {self.key(y)!r} (it said "
+            f"'{status}': {solver.reason_unknown()}). A concrete state must be decidable: avoid quantifiers and "
+            "non-linear constraints on the formula's own constants."
+        )
