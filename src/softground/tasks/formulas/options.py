@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
@@ -21,50 +20,23 @@ from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
 from ...task import Task, default_inverse
-from ..experiment import Device, Experiment
+from ..experiment import Experiment
+from ..options import RunOptions, adam, make_optimizer, overridden
 from .data import Source, SplitName, load
-from .presets import PRESETS, KernelName, NetworkName, Preset, ScheduleName
+from .presets import PRESETS, KernelName, NetworkName, Preset
 from .rule import formula_program
 
 
-@dataclass(frozen=True)
-class FormulaOptions:
+@dataclass(frozen=True, kw_only=True)
+class FormulaOptions(RunOptions):
     """Handwritten formulas: recognise digits and operators from the values of formulas alone."""
 
     name: ClassVar[str] = "hwf"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits and drawn operators (built in); hwf: the HWF set; folder: your images."""
+    """digits: scikit-learn's handwritten digits, drawn operators (built in); hwf: the HWF set; folder: your images."""
     data_dir: Path | None = None
     """Where the hwf or folder data lie."""
-    preset: Literal["paper", "best"] = "best"
-    """paper: the paper's setting; best: what we recommend. The options below override single parts of it."""
-    objective: Literal["grounding", "sup"] = "grounding"
-    """grounding: learn from values; sup: the same network trained with labels, as a yardstick."""
-    schedule: ScheduleName | None = None
-    """How γ falls."""
-    gamma: float = 1.0
-    """γ₀, the first temperature."""
-    epochs: int | None = None
-    """Epochs of Stage I."""
-    zero_epochs: int | None = None
-    """Epochs of Stage II (γ = 0)."""
-    network: NetworkName | None = None
-    """lenet: LeNet-5; convnet: a small convolutional network with batch normalisation."""
-    kernel: KernelName | None = None
-    """metropolis is the paper's; the others sample Q* exactly."""
-    steps: int | None = None
-    """T, kernel steps per gradient step."""
-    inverse: Literal["auto", "table", "enumeration", "z3"] = "auto"
-    """How inverse projections are computed; auto takes a table where the space is small enough."""
-    solver_workers: int = 1
-    """Processes for the z3 inverse."""
-    batch_size: int | None = None
-    """Formulas per gradient step."""
-    learning_rate: float | None = None
-    """Stage I's learning rate."""
-    augment: bool | None = None
-    """Random affine distortions of the training images."""
     length: int = 7
     """Symbols per formula, an odd number."""
     train_size: int | None = None
@@ -75,33 +47,25 @@ class FormulaOptions:
     """hwf only: the standard split, or one whose test images come from writers not seen in training."""
     image_size: int | None = None
     """Resize images to this many pixels a side."""
-    seed: int = 0
-    """Decides every draw."""
-    device: Device = "auto"
-    """Where to train; auto takes a GPU if there is one."""
-    deterministic: bool = False
-    """On a GPU: only algorithms that give the same bits each time (slower). A CPU always does."""
-    evaluate_every: int = 1
-    """Epochs between evaluations on the test set."""
-    out: Path | None = None
-    """The run folder (default: a new one under runs/)."""
-    quiet: bool = False
-    """No progress display."""
+    network: NetworkName | None = None
+    """lenet: LeNet-5; convnet: a small convolutional network with batch normalisation."""
+    kernel: KernelName | None = None
+    """metropolis is the paper's; the others sample Q* exactly."""
+    inverse: Literal["auto", "table", "enumeration", "z3"] = "auto"
+    """How inverse projections are computed; auto takes a table where the space is small enough."""
+    solver_workers: int = 1
+    """Processes for the z3 inverse."""
+    gamma: float = 1.0
+    """γ₀, the first temperature."""
+    augment: bool | None = None
+    """Random affine distortions of the training images."""
 
     def settings(self) -> Preset:
         """The preset with this command's overrides."""
-        given = {
-            "schedule": self.schedule, "epochs": self.epochs, "zero_epochs": self.zero_epochs, "network": self.network,
-            "kernel": self.kernel, "steps": self.steps, "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate, "augment": self.augment,
-        }  # fmt: skip
-        settings = replace(PRESETS[self.preset], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-        # A run shorter than the preset keeps the preset's share of warm-up, so that it is not all warm-up.
         preset = PRESETS[self.preset]
-        settings = replace(settings, warmup=min(preset.warmup, settings.epochs * preset.warmup // preset.epochs))
-        if self.schedule not in (None, "constant") and settings.floor == 0:
-            settings = replace(settings, floor=0.02)
-        return settings
+        settings = overridden(preset, self)
+        # A run shorter than the preset keeps the preset's share of warm-up, so that it is not all warm-up.
+        return replace(settings, warmup=min(preset.warmup, settings.epochs * preset.warmup // preset.epochs))
 
     def build(self) -> Experiment:
         """Load the data and make task, network and stages."""
@@ -122,12 +86,7 @@ class FormulaOptions:
 
     def stages(self, task: Task, settings: Preset) -> list[Stage]:
         """Supervision, or Stage I and, where asked for, Stage II."""
-
-        def optimizer(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-            if settings.optimizer == "sgd":
-                return torch.optim.SGD(parameters, lr=settings.learning_rate)
-            return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.01)
-
+        optimizer = make_optimizer(settings)
         rate = one_cycle() if settings.one_cycle else None
         if self.objective == "sup":
             return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate, settings.keep)]
@@ -135,12 +94,8 @@ class FormulaOptions:
         grounding = SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
         stages = [Stage("I", grounding, settings.epochs, optimizer, rate, settings.keep)]
         if settings.zero_epochs:
-            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, _adam))
+            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, adam))
         return stages
-
-
-def _adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, lr=1e-3)
 
 
 def formula_task(length: int = 7, inverse: str = "auto", workers: int = 1) -> Task:

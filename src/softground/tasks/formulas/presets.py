@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..options import ScheduleName
+
 NetworkName = Literal["lenet", "convnet"]
 KernelName = Literal["metropolis", "uniform", "collapsed", "guided", "exact"]
-ScheduleName = Literal["exp", "log", "linear", "constant"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""Options that every task's command has, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+import torch
+from torch import nn
+
+from ..learner.stage import MakeOptimizer
+from .experiment import Device
+
+ScheduleName = Literal["exp", "log", "linear", "constant"]
+COLD = 0.02  # where γ stops falling, unless a preset says otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What to train, for how long, where."""
+
+    preset: Literal["paper", "best"] = "best"
+    """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
+    objective: Literal["grounding", "sup"] = "grounding"
+    """grounding: learn from answers; sup: the same network trained with labels, as a yardstick."""
+    schedule: ScheduleName | None = None
+    """How γ falls."""
+    epochs: int | None = None
+    """Epochs of Stage I."""
+    zero_epochs: int | None = None
+    """Epochs of Stage II (γ = 0)."""
+    steps: int | None = None
+    """T, kernel steps per gradient step."""
+    batch_size: int | None = None
+    """Examples per gradient step."""
+    learning_rate: float | None = None
+    """Stage I's learning rate."""
+    seed: int = 0
+    """Decides every draw."""
+    device: Device = "auto"
+    """Where to train; auto takes a GPU if there is one."""
+    deterministic: bool = False
+    """On a GPU: only algorithms that give the same bits each time (slower). A CPU always does."""
+    evaluate_every: int = 1
+    """Epochs between evaluations on the test set."""
+    out: Path | None = None
+    """The run folder (default: a new one under runs/)."""
+    quiet: bool = False
+    """No progress display."""
+
+
+P = TypeVar("P", bound=Any)  # a task's frozen dataclass of hyper-parameters
+
+
+def overridden(preset: P, options: RunOptions) -> P:
+    """The preset with every part that was given on the command line in its place."""
+    given = {f.name: getattr(options, f.name, None) for f in fields(preset)}
+    settings = replace(preset, **{name: value for name, value in given.items() if value is not None})
+    if options.schedule not in (None, "constant") and settings.floor == 0:
+        settings = replace(settings, floor=COLD)
+    return settings
+
+
+class _Descent(Protocol):
+    @property
+    def optimizer(self) -> Literal["sgd", "adamw"]: ...
+    @property
+    def learning_rate(self) -> float: ...
+
+
+def make_optimizer(settings: _Descent) -> MakeOptimizer:
+    """Stage I's optimiser."""
+
+    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        if settings.optimizer == "sgd":
+            return torch.optim.SGD(parameters, lr=settings.learning_rate)
+        return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.01)
+
+    return make
+
+
+def adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Stage II's optimiser, the paper's."""
+    return torch.optim.Adam(parameters, lr=1e-3)
