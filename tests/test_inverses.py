@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from problems import PROBLEMS, Problem
 
+from problems import PROBLEMS, Problem
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table

@@ -16,9 +16,10 @@ HISTORY = [
     {"stage": "I", "epoch": 0, "loss": 1.0, "grounded_symbols": 0.2, "test_symbol_accuracy": 0.3},
     {"stage": "II", "epoch": 0, "loss": 0.5, "test_symbol_accuracy": 0.9, "test_answer_accuracy": 0.8},
 ]
+IMAGES, ROWS = torch.zeros(3, 2, 1, 8, 8, dtype=torch.uint8), torch.zeros(3, 7)
 
 
-@pytest.mark.parametrize("x", [torch.zeros(3, 2, 1, 8, 8, dtype=torch.uint8), torch.zeros(3, 7)], ids=["images", "rows"])
+@pytest.mark.parametrize("x", [IMAGES, ROWS], ids=["images", "rows"])
 def test_a_png_is_written(tmp_path: Path, x: torch.Tensor) -> None:
     space = Categorical([range(10), "+-*/"])
     predicted, feasible = torch.zeros(3, 2, dtype=torch.long), torch.tensor([True, False, True])

@@ -7,10 +7,10 @@ where the chains go.
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
 """
 
-from .constraints import Program
+from .constraints import SMT, Program
 from .data import Examples, RandomAffine
 from .errors import SoftgroundError
-from .inverses import Enumeration, Table
+from .inverses import Z3, Enumeration, Table
 from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, one_cycle, two_stages
 from .networks import PerSite, convnet, lenet
@@ -23,6 +23,8 @@ from .task import Task
 __version__ = "0.1.0"
 
 __all__ = [
+    "SMT",
+    "Z3",
     "Categorical",
     "ChangeOne",
     "Collapsed",

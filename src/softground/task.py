@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
 from .constraints.base import Constraint
+from .constraints.difference import Differences
 from .constraints.program import Program
 from .constraints.smt import SMT
 from .errors import SoftgroundError
 from .inverses.base import Inverse
 from .inverses.enumeration import Enumeration
+from .inverses.intervals import Intervals
 from .inverses.table import Table
 from .spaces.categorical import Categorical
 
@@ -45,7 +48,7 @@ class Task:
     Table(100 states, 19 answers, 1.2 kB)
     """
 
-    space: Categorical
+    space: Any  # a Space; the rule, the kernel and the user know which
     constraint: Constraint
     inverse: Inverse = None  # type: ignore[assignment]  # resolved below
     metrics: Metrics = field(default=lambda *a: accuracies(*a))
@@ -63,9 +66,15 @@ class Task:
             return self.inverse.feasible(z, y)
         return self.constraint.feasible(z, y)
 
+    def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
+        """What predictions are worth; a task whose figures need the answers themselves overrides this."""
+        return self.metrics(predicted, self.feasible(predicted, y), symbols)
+
 
 def default_inverse(space: Categorical, constraint: Constraint) -> Inverse:
-    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule."""
+    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule; intervals for difference constraints."""
+    if isinstance(constraint, Differences):
+        return Intervals(constraint)
     if isinstance(constraint, SMT):
         from .inverses.z3 import Z3
 

@@ -1,6 +1,8 @@
 """Constraints: which symbol vectors are feasible for an answer."""
 
 from .base import Constraint
+from .difference import Differences
 from .program import Program
+from .smt import SMT
 
-__all__ = ["Constraint", "Program"]
+__all__ = ["SMT", "Constraint", "Differences", "Program"]

@@ -2,5 +2,6 @@
 
 from .augment import RandomAffine
 from .examples import Examples
+from .idx import Digits, load_idx_digits, read_idx
 
-__all__ = ["Examples", "RandomAffine"]
+__all__ = ["Digits", "Examples", "RandomAffine", "load_idx_digits", "read_idx"]

@@ -2,6 +2,20 @@
 
 from .base import Fibre, Inverse, Solutions, SolvingInverse, Start
 from .enumeration import Enumeration
+from .intervals import Intervals
+from .listing import Listing
 from .table import Table
+from .z3 import Z3
 
-__all__ = ["Enumeration", "Fibre", "Inverse", "Solutions", "SolvingInverse", "Start", "Table"]
+__all__ = [
+    "Z3",
+    "Enumeration",
+    "Fibre",
+    "Intervals",
+    "Inverse",
+    "Listing",
+    "Solutions",
+    "SolvingInverse",
+    "Start",
+    "Table",
+]

@@ -6,6 +6,23 @@ from .composed import Composed
 from .exact import Exact
 from .guided import Guided
 from .metropolis import Metropolis
+from .nearest import Nearest
+from .relabel import Relabel
+from .truncated_gibbs import BlockGibbs, SiteGibbs
 from .uniform import Uniform
 
-__all__ = ["ChainState", "Collapsed", "Composed", "Exact", "Guided", "Info", "Kernel", "Metropolis", "Uniform"]
+__all__ = [
+    "BlockGibbs",
+    "ChainState",
+    "Collapsed",
+    "Composed",
+    "Exact",
+    "Guided",
+    "Info",
+    "Kernel",
+    "Metropolis",
+    "Nearest",
+    "Relabel",
+    "SiteGibbs",
+    "Uniform",
+]

@@ -12,12 +12,13 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from ..constraints.difference import Differences
 from ..data.examples import Examples
 from ..errors import LearnerError
 from ..inverses.base import SolvingInverse
 from ..inverses.listing import Listing
 from ..inverses.table import Table
-from ..kernels import Composed, Exact, Guided, Kernel
+from ..kernels import Composed, Exact, Guided, Kernel, SiteGibbs
 from ..objectives import SoftenedGrounding, ZeroDegree
 from ..projections import RandomDrop
 from ..runs.folder import RunFolder
@@ -189,6 +190,8 @@ class Learner:
 def default_kernel(task: Task) -> Kernel:
     """Exact draws with marginals where there is a table; else the network's own proposals with random pairs dropped."""
     inverse = task.inverse
+    if isinstance(task.constraint, Differences):
+        return SiteGibbs(task.constraint)
     if isinstance(inverse, Table | Listing):
         exact: SolvingInverse = inverse
         return Exact(exact)

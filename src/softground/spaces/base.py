@@ -25,6 +25,15 @@ class Belief(Protocol):
     def rows(self, index: Tensor) -> Belief:
         """The belief about a selection of the batch's examples."""
 
+    def detach(self) -> Belief:
+        """The same belief, cut off from the gradient tape."""
+
+    def marginal_log_prob(self, marginals: Tensor) -> Tensor:
+        """Expected log P(z|x) under a law known by what a kernel reports of it (``Info.marginals``): ``[batch]``.
+
+        Site-wise distributions for categorical symbols, site-wise means for reals.
+        """
+
 
 class Space(Protocol):
     """All symbol vectors z of a problem."""
@@ -35,3 +44,6 @@ class Space(Protocol):
 
     def belief(self, output: Any) -> Belief:
         """Read the network's output as P(z|x); raises on wrong shapes and on NaN."""
+
+    def decode(self, z: Tensor) -> list[tuple[Any, ...]]:
+        """States as the user's symbols, one tuple a state."""

@@ -5,7 +5,9 @@
 
 from .experiment import Experiment, Options
 from .formulas import FormulaOptions
+from .sdsp import PathOptions
+from .sudoku import SudokuOptions
 
-TASKS: dict[str, type[Options]] = {"hwf": FormulaOptions}
+TASKS: dict[str, type[Options]] = {"hwf": FormulaOptions, "sudoku": SudokuOptions, "sdsp": PathOptions}
 
-__all__ = ["TASKS", "Experiment", "FormulaOptions", "Options"]
+__all__ = ["TASKS", "Experiment", "FormulaOptions", "Options", "PathOptions", "SudokuOptions"]

@@ -1,0 +1,97 @@
+r"""The inverse from an explicit list of all solutions, for a rule whose S_y is small and the same for every y.
+
+With the solutions s¹ … sᴺ as rows of a matrix, the fibre over u is
+
+.. math:: F(u) = \{ s^k_\text{dropped} : s^k_i = u_i \text{ at every kept site } i \},
+
+one batched comparison, whatever is dropped. The 288 boards of 4×4 Sudoku among 4¹⁶ states are the typical case.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import InverseError
+from ..projections.base import kept_sites
+from ..spaces.categorical import Categorical
+from .base import Fibre, Solutions, Start
+
+
+class Listing:
+    """Fibres, starts and solutions out of a list of states; the answer y is ignored.
+
+    Parameters
+    ----------
+    space
+        The symbol space.
+    states
+        **All** feasible states as codes ``[N, sites]``, in any order, each once.
+
+    >>> space = Categorical([range(2)] * 3)
+    >>> Listing(space, torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
+    Listing(3 states)
+    """
+
+    solver_seconds = 0.0
+
+    def __init__(self, space: Categorical, states: Tensor) -> None:
+        if states.dim() != 2 or states.shape[1] != space.sites or not len(states):
+            raise InverseError(
+                f"States of shape {tuple(states.shape)} were listed; expected (one or more, {space.sites} sites)."
+            )
+        order: Tensor = torch.unique(states, dim=0)  # sorted: fibres are in lexicographic order
+        if len(order) != len(states):
+            repeated = len(states) - len(order)
+            raise InverseError(f"{repeated} of {len(states)} listed states are repeated; list each once.")
+        if bool((order < 0).any()) or bool((order >= space.layout(order.device).sizes).any()):
+            raise InverseError("A listed state has a code outside its site's alphabet; give codes, not symbols.")
+        self.space = space
+        self._states = {order.device: order}
+        self._index: dict[torch.device, Tensor] = {}
+
+    def __repr__(self) -> str:
+        return f"Listing({len(next(iter(self._states.values()))):,} states)"
+
+    def states(self, device: torch.device) -> Tensor:
+        """The list on ``device``, in lexicographic order, copied once."""
+        if device not in self._states:
+            self._states[device] = next(iter(self._states.values())).to(device)
+        return self._states[device]
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        states, kept = self.states(z.device), kept_sites(dropped, z.shape[1])
+        # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
+        width = self.space.width
+        hot = torch.nn.functional.one_hot(z, width).float() * kept[..., None]
+        agree = hot.flatten(1) @ torch.nn.functional.one_hot(states, width).float().flatten(1).T
+        mask = agree > kept.sum(-1, keepdim=True) - 0.5
+        # Few states of the list belong to any one fibre: they come first, in order, and the others are cut off.
+        options = max(1, int(mask.sum(-1).max())) if len(z) else 1
+        place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
+        values = states[place].gather(2, dropped[:, None].expand(-1, options, -1))
+        return Fibre(values, mask.gather(1, place), torch.ones(len(z), dtype=torch.bool, device=z.device))
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Whether z is on the list: one search in its sorted indices."""
+        listed, wanted = self._indices(z.device), self.space.index(z)
+        return listed[torch.searchsorted(listed, wanted).clamp(max=len(listed) - 1)] == wanted
+
+    def solutions(self, y: Tensor) -> Solutions:
+        """The whole list for each answer."""
+        index = self._indices(y.device)
+        owner = torch.arange(len(y), device=y.device).repeat_interleave(len(index))
+        offsets = torch.arange(len(y) + 1, device=y.device) * len(index)
+        return Solutions(index.repeat(len(y)), owner, offsets)
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """A state drawn uniformly from the list for each answer."""
+        states = self.states(y.device)
+        draw = torch.randint(len(states), (len(y),), generator=torch.Generator().manual_seed(seed)).to(y.device)
+        true = torch.ones(len(y), dtype=torch.bool, device=y.device)
+        return Start(states[draw], true, true)
+
+    def _indices(self, device: torch.device) -> Tensor:
+        if device not in self._index:
+            self._index[device] = self.space.index(self.states(device))
+        return self._index[device]

@@ -1,0 +1,116 @@
+r"""Real symbol vectors with a Gaussian law around the network's output.
+
+.. math:: \log P(z|x) = -\frac{1}{2\sigma^2} \sum_{i=1}^{n} (z_i - f_i(x))^2 - n \log(\sigma\sqrt{2\pi}) .
+
+Tempering keeps the form: P^{1/γ} is, up to a factor, Gaussian with variance γσ².
+
+Values that chains hold are whole multiples of :data:`GRID` in double precision. Sums and differences of such numbers
+(below 2³² in size) are exact, so that no rounding error and no tolerance ever decides whether z is feasible.
+
+Reference: Z. Li et al., ICLR 2023, Section 5.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import NonFiniteOutput, SpaceError
+
+GRID = 2.0**-20
+
+
+def snap(values: Tensor) -> Tensor:
+    """The nearest multiples of the grid, in double precision."""
+    return (values.double() / GRID).round() * GRID
+
+
+class Gaussian:
+    """Vectors of reals, z ~ N(f(x), σ²I).
+
+    Parameters
+    ----------
+    sites
+        Number of components.
+    sigma
+        σ, the standard deviation that the network is credited with at γ = 1.
+
+    >>> Gaussian(30)
+    Gaussian(30 reals, σ = 1)
+    """
+
+    def __init__(self, sites: int, sigma: float = 1.0) -> None:
+        if sites < 1:
+            raise SpaceError(f"{sites} sites were given; a space needs at least one.")
+        if not (sigma > 0 and math.isfinite(sigma)):
+            raise SpaceError(f"σ = {sigma} was given; expected a positive finite number.")
+        self.sites = sites
+        self.sigma = sigma
+
+    def __repr__(self) -> str:
+        return f"Gaussian({self.sites} reals, σ = {self.sigma:g})"
+
+    def encode(self, states: Sequence[Sequence[float]]) -> Tensor:
+        """Rows of numbers to states on the grid, ``[len(states), sites]``."""
+        for row, state in enumerate(states):
+            if len(state) != self.sites:
+                raise SpaceError(f"State {row} has {len(state)} numbers; this space has {self.sites} sites.")
+        return snap(torch.tensor([list(map(float, s)) for s in states], dtype=torch.float64).reshape(-1, self.sites))
+
+    def decode(self, z: Tensor) -> list[tuple[float, ...]]:
+        """States to tuples of floats."""
+        return [tuple(row) for row in z.tolist()]
+
+    def belief(self, output: Tensor) -> GaussianBelief:
+        """The network's output ``[batch, sites]`` as the mean of P(z|x)."""
+        if not isinstance(output, Tensor) or output.dim() != 2 or output.shape[1] != self.sites:
+            given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise SpaceError(f"The network's output has shape {given}; expected (batch, {self.sites}), a mean a site.")
+        if not torch.isfinite(output).all():
+            row = int((~torch.isfinite(output)).any(1).nonzero()[0])
+            raise NonFiniteOutput(
+                f"The network's output holds NaN or infinity (first at row {row} of its batch). "
+                "Lower the learning rate, or look for NaN in the inputs."
+            )
+        return GaussianBelief(output, self.sigma**2)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianBelief:
+    """N(mean, variance·I) for a batch of means ``[batch, sites]``; variance ∞ is the flat law, 0 a point."""
+
+    mean: Tensor
+    variance: float
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        if not 0 < self.variance < math.inf:
+            return torch.zeros(len(z), dtype=self.mean.dtype, device=z.device)
+        square = (z.to(self.mean.dtype) - self.mean).square().sum(-1)
+        return -square / (2 * self.variance) - self.mean.shape[1] * 0.5 * math.log(2 * math.pi * self.variance)
+
+    def mode(self) -> Tensor:
+        return snap(self.mean.detach())
+
+    def detach(self) -> GaussianBelief:
+        """The same belief, cut off from the gradient tape."""
+        return GaussianBelief(self.mean.detach(), self.variance)
+
+    def rows(self, index: Tensor) -> GaussianBelief:
+        return GaussianBelief(self.mean[index], self.variance)
+
+    def tempered(self, gamma: float) -> GaussianBelief:
+        """N(mean, γσ²I), in double precision: energies at low γ are large. γ = 0 is the point mass at the mean."""
+        if not gamma >= 0:
+            raise SpaceError(f"γ = {gamma} was given; a temperature is not negative (∞ samples uniformly).")
+        return GaussianBelief(self.mean.double(), gamma * self.variance)
+
+    def marginal_log_prob(self, marginals: Tensor) -> Tensor:
+        """log P at a law's means ``[batch, sites]``: its expected log P, up to what does not depend on the network."""
+        return self.log_prob(marginals)

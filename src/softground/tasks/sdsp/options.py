@@ -1,0 +1,107 @@
+"""``softground train sdsp``: options, and the experiment they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import torch
+
+from ...errors import DataError
+from ...learner.stage import Stage, one_cycle
+from ...learner.streams import stream
+from ...objectives import SoftenedGrounding, Supervised
+from ...schedules import by_name
+from ...task import Task
+from ..experiment import Experiment
+from ..options import RunOptions, adam, make_optimizer, overridden
+from .graphs import random_graphs
+from .kernels import make_kernel
+from .networks import PathGNN, PathMLP
+from .presets import PRESETS, KernelName, NetworkName, Preset
+from .task import sdsp_task
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOptions(RunOptions):
+    """Shortest paths to one vertex: learn distances that lead A* right, from the paths alone."""
+
+    name: ClassVar[str] = "sdsp"
+
+    nodes: int = 30
+    """Vertices of a graph."""
+    train_size: int = 3000
+    """Training graphs."""
+    test_size: int = 1000
+    """Test graphs."""
+    network: NetworkName | None = None
+    """mlp: one hidden layer of 128 (the paper's); gnn: message passing along edges."""
+    relabel: bool | None = None
+    """mlp only: name the vertices of a training graph anew each time it is seen."""
+    kernel: KernelName | None = None
+    """metropolis is the paper's; gibbs and blocks sample Q* exactly; nearest is γ = 0."""
+    inverse: Literal["intervals", "z3"] = "intervals"
+    """How the paper's kernel solves for the dropped components: on the device, or by Z3."""
+    gamma: float | None = None
+    """γ₀, the first temperature."""
+    sigma: float | None = None
+    """σ, the spread the network is credited with at γ = 1."""
+    margin: float | None = None
+    """By how much true next hops must lead in a feasible z, at most 1."""
+
+    def settings(self) -> Preset:
+        """The preset with this command's overrides."""
+        preset = PRESETS[self.preset]
+        settings = overridden(preset, self)
+        # There is no uniform law to draw from on an unbounded set: only the paper's walk has a warm-up.
+        share = preset.warmup / preset.epochs if settings.kernel == "metropolis" else 0.0
+        return replace(settings, warmup=min(preset.warmup, int(settings.epochs * share)))
+
+    def build(self) -> Experiment:
+        """Make graphs, task, network and stages."""
+        settings = self.settings()
+        if settings.margin > 1:
+            raise DataError(
+                f"margin={settings.margin} was given; with whole-number weights a margin above 1 may leave S_y empty."
+            )
+        train = random_graphs(self.train_size, self.nodes, stream(self.seed, "train graphs"))
+        test = random_graphs(self.test_size, self.nodes, stream(self.seed, "test graphs"))
+        task = sdsp_task(self.nodes, settings.sigma, settings.margin, self.inverse)
+        torch.manual_seed(stream(self.seed, "weights"))
+        network = PathMLP(self.nodes, relabel=settings.relabel) if settings.network == "mlp" else PathGNN(self.nodes)
+        note = f"Random graphs of {self.nodes} vertices, weights 1 … 9: a spanning tree and more edges, by networkx."
+        stages = self.stages(task, settings)
+        return Experiment(task, network, stages, train.examples(), test.examples(), settings.batch_size, None, note)
+
+    def stages(self, task: Task, settings: Preset) -> list[Stage]:
+        """Supervision, or Stage I and, where asked for, Stage II."""
+        optimizer = make_optimizer(settings)
+        rate = one_cycle() if settings.one_cycle else None
+        if self.objective == "sup":
+            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate)]
+        grounding = _zero(task)
+        if settings.kernel != "nearest":
+            schedule = by_name(settings.schedule, settings.gamma, settings.floor, settings.warmup, settings.epochs)
+            kernel = make_kernel(settings.kernel, task, settings.steps, settings.marginals)
+            grounding = SoftenedGrounding(kernel, schedule)
+        stages = [Stage("I", grounding, settings.epochs, optimizer, rate)]
+        if settings.zero_epochs:
+            stages.append(Stage("II", _zero(task), settings.zero_epochs, adam))
+        return stages
+
+
+@dataclass(frozen=True)
+class Zero:
+    """The schedule of Stage II: γ = 0."""
+
+    def gamma(self, t: int) -> float:
+        """0 in every pass."""
+        return 0.0
+
+
+def _zero(task: Task) -> SoftenedGrounding:
+    """Stage II for reals: the nearest feasible points, where Q* ends as γ → 0.
+
+    The paper's Stage II, one's own feasible predictions, teaches nothing here: a Gaussian's gradient at its mean is 0.
+    """
+    return SoftenedGrounding(make_kernel("nearest", task), Zero())

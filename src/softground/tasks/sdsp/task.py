@@ -1,0 +1,77 @@
+"""Shortest paths as a task: reals under difference constraints, judged by the paths they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...constraints.difference import Differences
+from ...errors import SoftgroundError
+from ...inverses.base import Inverse
+from ...inverses.intervals import Intervals
+from ...spaces.gaussian import Gaussian
+from ...task import Task
+from .astar import shortest_found
+
+# Graphs searched at a time: 256 graphs of 30 vertices are 230,400 steps a round.
+CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class PathTask(Task):
+    """A task whose figures come from A* on the graph, which is part of the answer."""
+
+    def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
+        """Share of shortest paths found (all sources but vertex 0), of graphs solved, and Spearman's correlation.
+
+        ``feasible`` is the share of predictions in S_y: no walk from anywhere could go wrong.
+        """
+        parts = zip(torch.split(predicted, CHUNK), torch.split(y, CHUNK), strict=True)
+        found = torch.cat([shortest_found(a[:, 0], a[:, 1], z)[:, 1:] for z, a in parts])
+        result = {
+            "path_accuracy": found.double().mean().item(),
+            "graph_accuracy": found.all(-1).double().mean().item(),
+            "feasible": self.feasible(predicted, y).double().mean().item(),
+        }
+        if symbols is not None:
+            result["spearman"] = spearman(predicted, symbols).mean().item()
+        return result
+
+
+def sdsp_task(nodes: int = 30, sigma: float = 1.0, margin: float = 0.0, inverse: str = "intervals") -> PathTask:
+    """Shortest paths to vertex 0 in graphs of ``nodes`` vertices."""
+    space = Gaussian(nodes, sigma)
+    rule = Differences(space, margin)
+    return PathTask(space, rule, make_inverse(inverse, rule), name="sdsp")
+
+
+def make_inverse(name: str, rule: Differences) -> Inverse:
+    """An inverse by its name on the command line."""
+    match name:
+        case "intervals":
+            return Intervals(rule)
+        case "z3":
+            from ...inverses.z3_reals import Z3Reals
+
+            return Z3Reals(rule)
+    raise SoftgroundError(f"There is no inverse {name!r} for reals; choose intervals or z3.")
+
+
+def spearman(a: Tensor, b: Tensor) -> Tensor:
+    """Spearman's rank correlation of each row, ties sharing their mean rank; 0 where a row is constant.
+
+    >>> spearman(torch.tensor([[1.0, 2, 3], [3, 2, 1]]), torch.tensor([[5.0, 5, 9], [1, 2, 3]])).tolist()
+    [0.8660254037844387, -1.0]
+    """
+
+    def centred_ranks(values: Tensor) -> Tensor:
+        below = (values[:, None, :] < values[:, :, None]).sum(-1)
+        equal = (values[:, None, :] == values[:, :, None]).sum(-1)
+        ranks = below.double() + equal.double() / 2
+        return ranks - ranks.mean(-1, keepdim=True)
+
+    ra, rb = centred_ranks(a), centred_ranks(b)
+    size = (ra.square().sum(-1) * rb.square().sum(-1)).sqrt()
+    return torch.where(size > 0, (ra * rb).sum(-1) / size.clamp(min=1e-12), 0.0)

@@ -1,0 +1,103 @@
+"""The inverse for boards too many to list: all completions of the dropped cells, by batched search.
+
+Partial boards of the whole batch grow together. At each level every one of them picks its empty cell with the fewest
+digits left and branches into one board per digit; a board with a cell that no digit fits dies out. After as many
+levels as cells were dropped, what is left are the fibres. Tensor code throughout: the same on any device, and nothing
+is stored between calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...inverses.base import Fibre, Start
+from ...projections.base import kept_sites
+from .boards import random_boards
+from .rule import group_cells
+
+# Boards [F, S²], the example each belongs to [F], and which examples were cut [batch].
+Grown = tuple[Tensor, Tensor, Tensor]
+
+
+class Completion:
+    """Fibres of the Sudoku rule for any board size, without a table.
+
+    Parameters
+    ----------
+    size
+        The board's side.
+    cap
+        Most partial boards per example at any level. Where there are more, the fibre is marked incomplete.
+    partial
+        What becomes of an example with more: the first ``cap`` go on, so that some completions are found (all that the
+        paper's kernel needs), or it is given up, which saves the search (exact kernels cannot use the rest anyway).
+
+    >>> Completion(9)
+    Completion(9×9 boards, at most 1,024 at a time)
+    """
+
+    solver_seconds = 0.0
+
+    def __init__(self, size: int, *, cap: int = 1024, partial: bool = False) -> None:
+        self.size, self.cap, self.partial = size, cap, partial
+        of = group_cells(size, torch.device("cpu"))
+        # The groups of each cell, and the number of ones in each set of digits.
+        self._of_cell = torch.stack([(of == cell).any(1).nonzero()[:, 0] for cell in range(size**2)])
+        self._ones = torch.tensor([bits.bit_count() for bits in range(2**size)])
+
+    def __repr__(self) -> str:
+        return f"Completion({self.size}×{self.size} boards, at most {self.cap:,} at a time)"
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        boards, owner, cut = self.grow(z, dropped)
+        values = boards.gather(1, dropped[owner])
+        order = torch.arange(len(values), device=z.device)
+        for key in (*values.flip(1).unbind(1), owner):
+            order = order[key[order].argsort(stable=True)]
+        values, owner = values[order], owner[order]
+        count = torch.bincount(owner, minlength=len(z))
+        place = torch.arange(len(owner), device=z.device) - (count.cumsum(0) - count)[owner]
+        options = max(1, int(count.max())) if len(count) else 1
+        packed = torch.zeros(len(z), options, dropped.shape[1], dtype=torch.long, device=z.device)
+        packed[owner, place] = values
+        mask = torch.arange(options, device=z.device) < count[:, None]
+        return Fibre(packed, mask, ~cut)
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """A random valid board for each example (see :mod:`.boards`); no label is looked at."""
+        boards = random_boards(self.size, len(y), np.random.default_rng(seed))
+        true = torch.ones(len(y), dtype=torch.bool, device=y.device)
+        return Start(torch.from_numpy(boards).to(y.device), true, true)
+
+    def grow(self, z: Tensor, dropped: Tensor) -> Grown:
+        """All valid boards that agree with z at the kept cells."""
+        device, batch, full = z.device, len(z), 2**self.size - 1
+        ones, of_cell = self._ones.to(device), self._of_cell.to(device)
+        digits = torch.arange(self.size, device=device)
+        shown = torch.where(kept_sites(dropped, z.shape[1]), 1 << z, 0)[:, group_cells(self.size, device)]
+        used = shown.sum(-1)  # the digits of each group, as bits; right where none is repeated
+        alive = (used <= full).all(-1) & (ones[used.clamp(max=full)] == (shown > 0).sum(-1)).all(-1)
+        owner = alive.nonzero()[:, 0]
+        boards, used, cells = z[owner], used[owner], dropped[owner]
+        empty = torch.ones_like(cells, dtype=torch.bool)
+        cut = torch.zeros(batch, dtype=torch.bool, device=device)
+        for _ in range(dropped.shape[1]):
+            seen = used[:, None].expand(-1, cells.shape[1], -1).gather(2, of_cell[cells])
+            left = full & ~(seen[..., 0] | seen[..., 1] | seen[..., 2])
+            which = ones[left].masked_fill(~empty, self.size + 1).argmin(1, keepdim=True)
+            parent, digit = (left.gather(1, which) >> digits & 1).nonzero(as_tuple=True)
+            # Rows of one example stay together, so a row's place among its example's is a difference.
+            count = torch.bincount(owner[parent], minlength=batch)
+            place = torch.arange(len(parent), device=device) - (count.cumsum(0) - count)[owner[parent]]
+            cut |= count > self.cap
+            go_on = place < self.cap if self.partial else ~cut[owner[parent]]
+            parent, digit = parent[go_on], digit[go_on]
+            owner, cells, which = owner[parent], cells[parent], which[parent]
+            cell = cells.gather(1, which)
+            boards = boards[parent].scatter(1, cell, digit[:, None])
+            touched = of_cell[cell[:, 0]]
+            used = used[parent].scatter_add(1, touched, (1 << digit)[:, None].expand_as(touched))
+            empty = empty[parent].scatter(1, which, False)
+        return boards, owner, cut

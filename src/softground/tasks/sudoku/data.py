@@ -1,0 +1,94 @@
+"""Boards shown by images of handwritten digits.
+
+Boards are valid ones drawn at random (see :mod:`.boards`); every cell shows an image of its digit. Training and test
+images are disjoint. Images of a digit are used in a random order, each once before any is used again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from ...data.examples import Examples
+from ...data.idx import Digits, load_idx_digits
+from ...errors import DataError
+from .boards import Boards, random_boards
+
+Source = Literal["digits", "mnist"]
+TEST_EVERY = 4  # every fourth image of each embedded digit is held out for testing
+EMBEDDED_SCALE = 2  # the embedded 8×8 images are enlarged to 16×16
+LARGEST = 9  # there are images of the digits 1 … 9
+
+
+@dataclass(frozen=True)
+class BoardData:
+    """Boards to train and to test on.
+
+    ``x`` holds uint8 images ``[boards, S², 1, height, width]``, ink 255 on 0; every answer is ``True``; ``symbols`` are
+    the true codes. ``note`` says in one sentence where the images come from.
+    """
+
+    train: Examples
+    test: Examples
+    note: str
+
+
+def load(source: Source, data_dir: Path | None, size: int, train_size: int, test_size: int, seed: int) -> BoardData:
+    """Boards of ``size`` × ``size``; which images are for testing depends on no seed."""
+    if size > LARGEST:
+        raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST}.")
+    for name, count in (("train_size", train_size), ("test_size", test_size)):
+        if count < 1:
+            raise DataError(f"{name} is {count}; give a positive number of boards.")
+    if source == "mnist":
+        if data_dir is None:
+            raise DataError("--data mnist needs --data-dir, the folder that holds MNIST's IDX files.")
+        train, test = (load_idx_digits(data_dir, part) for part in ("train", "test"))
+        note = "MNIST digits; training boards show images of its training set, test boards of its test set."
+    else:
+        train, test = embedded()
+        note = (
+            "Real 8×8 handwritten digits of scikit-learn's load_digits; training and test images are disjoint, but "
+            "few: images are used again when they run out."
+        )
+    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
+    return BoardData(_boards(train, size, train_size, streams[0]), _boards(test, size, test_size, streams[1]), note)
+
+
+def embedded() -> tuple[Digits, Digits]:
+    """scikit-learn's digits, every fourth image of each class for testing."""
+    try:
+        datasets = import_module("sklearn.datasets")
+    except ImportError as error:
+        raise DataError("The source 'digits' needs scikit-learn: pip install scikit-learn.") from error
+    data = datasets.load_digits()
+    grey = (data.images * (255 / 16)).round().astype(np.uint8).repeat(EMBEDDED_SCALE, 1).repeat(EMBEDDED_SCALE, 2)
+    labels = data.target.astype(np.uint8)
+    held_out = np.zeros(len(labels), dtype=np.bool_)
+    for digit in range(10):
+        held_out[np.flatnonzero(labels == digit)[TEST_EVERY - 1 :: TEST_EVERY]] = True
+    return Digits(grey[~held_out], labels[~held_out]), Digits(grey[held_out], labels[held_out])
+
+
+def _boards(pool: Digits, size: int, count: int, rng: np.random.Generator) -> Examples:
+    codes = random_boards(size, count, rng)
+    x = torch.from_numpy(pool.images[draw_images(pool, codes, rng)][:, :, None])
+    return Examples(x, [True] * count, torch.from_numpy(codes))
+
+
+def draw_images(pool: Digits, codes: Boards, rng: np.random.Generator) -> Boards:
+    """The image of each cell ``[boards, S²]``: of digit code + 1, in rounds of random order."""
+    index = np.empty_like(codes)
+    for code in np.unique(codes):
+        places = np.flatnonzero(pool.labels == code + 1)
+        if not len(places):
+            raise DataError(f"The images hold no {code + 1}; every digit of a board needs at least one.")
+        wanted = codes == code
+        rounds = -(-int(wanted.sum()) // len(places))
+        index[wanted] = np.concatenate([rng.permutation(places) for _ in range(rounds)])[: wanted.sum()]
+    return index

@@ -1,0 +1,76 @@
+r"""Gibbs steps on two digits at a time: a kernel for boards of any size that needs no inverse. Exact for Q*.
+
+Take two digits a and b. The cells that show either, joined where they share a row, column or box, fall into connected
+components (*Kempe chains*). Every group holds one a and one b, in one component, so switching a and b in any set of
+components gives a valid board again, and **all** valid boards that agree with this one outside those cells arise so.
+Given the other cells, the components are independent under Q*, and each is redrawn from its own law:
+
+.. math:: \Pr[\text{switch } C] = \sigma\Big( \sum_{c \in C} \tfrac1\gamma
+          \big( \log P_c(\bar z_c|x) - \log P_c(z_c|x) \big) \Big),
+
+with z̄ the other digit of the two, and σ the logistic function. Which cells are redrawn depends on the state, but only
+through what the step leaves as it is: a block Gibbs step, which leaves Q* invariant. The whole-board switch of the
+crude MCMC is the special case in which all components switch.
+
+A row holds one a and one b, so components are unions of rows: rows r and s are joined where the a of r and the b of s
+share a column or a box.
+
+Reference: A. B. Kempe, Amer. J. Math. 2 (1879), for the chains; S. and D. Geman, IEEE PAMI 6 (1984), for the sampler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...dice import Dice
+from ...kernels.base import ChainState, Info, info, start_at
+from ...spaces.categorical import CategoricalBelief
+from ...target import Target
+from .rule import box_side
+
+
+@dataclass(frozen=True)
+class Kempe:
+    """Target Q*; invariance holds (block Gibbs). One step redraws the chains of one random pair of digits.
+
+    Parameters
+    ----------
+    size
+        The board's side.
+    """
+
+    size: int
+
+    def init(self, z: Tensor) -> ChainState:
+        return start_at(z)
+
+    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        z, size = state.z, self.size
+        pairs = torch.combinations(torch.arange(size, device=z.device))
+        pair = pairs[dice.categorical(torch.zeros(len(z), len(pairs), device=z.device))]
+        first, second = z == pair[:, :1], z == pair[:, 1:]
+        other = torch.where(first, pair[:, 1:], torch.where(second, pair[:, :1], z))
+        gain = target.weights.site_scores(other) - target.weights.site_scores(z)
+        joined = self.joined(first, second)
+        odds = (joined * gain.view(-1, 1, size, size).sum(-1)).sum(-1)
+        # A choice for every row, of which that of a component's first row counts for all of it.
+        choice = dice.categorical(torch.stack([torch.zeros_like(odds), odds], -1).flatten(0, 1)).view_as(odds)
+        switched = choice.gather(1, joined.argmax(-1)).repeat_interleave(size, 1).bool()
+        after = torch.where(switched, other, z)
+        moved = (after != z).any(-1)
+        return ChainState(after), info(z, after, moved, torch.zeros_like(moved))
+
+    def joined(self, first: Tensor, second: Tensor) -> Tensor:
+        """Which rows are in one component, ``[batch, S, S]`` 0 or 1; ``first`` and ``second`` show the two digits."""
+        n, size = box_side(self.size), self.size
+        rows = torch.arange(size, device=first.device)
+        a, b = (cells.view(-1, size, size).to(torch.uint8).argmax(-1) for cells in (first, second))
+        box_a, box_b = rows // n * n + a // n, rows // n * n + b // n
+        link = (a[:, :, None] == b[:, None]) | (box_a[:, :, None] == box_b[:, None])
+        reach = (link | link.transpose(1, 2) | (rows[:, None] == rows)).float()
+        for _ in range((size - 1).bit_length()):  # paths of 1, 2, 4, … steps
+            reach = (reach @ reach).clamp(max=1.0)
+        return reach.to(torch.uint8)

@@ -1,0 +1,91 @@
+"""Two settings of a Sudoku run: the paper's, and the one we recommend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+NetworkName = Literal["lenet", "convnet"]
+KernelName = Literal["metropolis", "mcmc", "uniform", "collapsed", "guided", "kempe", "mixed", "exact"]
+ScheduleName = Literal["exp", "log", "linear", "constant"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Hyper-parameters of both stages; ``warmup`` epochs of uniform sampling (γ = ∞) are part of ``epochs``."""
+
+    network: NetworkName
+    kernel: KernelName
+    steps: int  # T, kernel steps per gradient step
+    marginals: bool  # whether the loss uses the kernel's marginals instead of its draws
+    schedule: ScheduleName
+    floor: float
+    warmup: int
+    epochs: int | None  # None: as many as ``updates`` gradient steps take, and no fewer than ``least``
+    updates: int
+    least: int
+    batch_size: int
+    optimizer: Literal["sgd", "adamw"]
+    learning_rate: float
+    one_cycle: bool
+    augment: bool
+    keep: Literal["last", "best"]
+    zero_epochs: int  # Stage II
+
+    def passes(self, boards: int) -> int:
+        """Epochs of Stage I for a training set of so many boards."""
+        steps = math.ceil(boards / self.batch_size)
+        return self.epochs or max(self.least, math.ceil(self.updates / steps))
+
+
+# The paper, Appendix B: LeNet-5, batches of 64, SGD 0.1, T = 10, then Adam 1e-3 for 30 epochs. Its 1,000 epochs count
+# every walk over the data as one; with T = 10 they are 100 that update the network, after 10 of uniform sampling.
+PAPER = Preset(
+    network="lenet",
+    kernel="metropolis",
+    steps=10,
+    marginals=False,
+    schedule="exp",
+    floor=0.02,
+    warmup=10,
+    epochs=110,
+    updates=0,
+    least=0,
+    batch_size=64,
+    optimizer="sgd",
+    learning_rate=0.1,
+    one_cycle=False,
+    augment=False,
+    keep="best",
+    zero_epochs=30,
+)
+
+# The 288 boards can be listed, so Q* needs no chain, and its marginals at γ = 1 no annealing: the network's first
+# weights are asymmetry enough, and within a few hundred updates all boards agree on one labelling of the digits. From
+# there on it is ordinary training, and distorted images are what it needs. LeNet-5 is enough.
+BEST = Preset(
+    network="lenet",
+    kernel="exact",
+    steps=1,
+    marginals=True,
+    schedule="constant",
+    floor=0.0,
+    warmup=0,
+    epochs=None,
+    updates=3000,
+    least=125,
+    batch_size=16,
+    optimizer="adamw",
+    learning_rate=3e-3,
+    one_cycle=True,
+    augment=True,
+    keep="last",
+    zero_epochs=0,
+)
+
+# Boards of 9×9 cannot be listed: Gibbs steps on two digits at a time, then a jump to what the network reads, which
+# succeeds as γ falls.
+LARGE = replace(BEST, kernel="mixed", marginals=False, schedule="linear", floor=0.1, updates=1200, least=0)
+
+PRESETS = {"paper": PAPER, "best": BEST}
