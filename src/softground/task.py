@@ -72,7 +72,7 @@ class Task:
 
 
 def default_inverse(space: Categorical, constraint: Constraint) -> Inverse:
-    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule; intervals for difference constraints."""
+    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule; intervals for differences."""
     if isinstance(constraint, Differences):
         return Intervals(constraint)
     if isinstance(constraint, SMT):
