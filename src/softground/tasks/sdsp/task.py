@@ -26,7 +26,7 @@ class PathTask(Task):
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """Share of shortest paths found (all sources but vertex 0), of graphs solved, and Spearman's correlation.
 
-        ``feasible`` is the share of predictions in S_y: no walk from anywhere could go wrong.
+        ``feasible`` is the share of predictions in S_y, where true next hops lead by the rule's whole margin.
         """
         parts = zip(torch.split(predicted, CHUNK), torch.split(y, CHUNK), strict=True)
         found = torch.cat([shortest_found(a[:, 0], a[:, 1], z)[:, 1:] for z, a in parts])
