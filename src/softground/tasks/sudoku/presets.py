@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ..options import ScheduleName
+
 NetworkName = Literal["lenet", "convnet"]
 KernelName = Literal["metropolis", "mcmc", "uniform", "collapsed", "guided", "kempe", "mixed", "exact"]
-ScheduleName = Literal["exp", "log", "linear", "constant"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Preset:
 
 
 # The paper, Appendix B: LeNet-5, batches of 64, SGD 0.1, T = 10, then Adam 1e-3 for 30 epochs. Its 1,000 epochs count
-# every walk over the data as one; with T = 10 they are 100 that update the network, after 10 of uniform sampling.
+# every walk over the data as one, so that with T = 10 some 100 update the network. With 50 boards that would be 100
+# gradient steps, after which nothing has been learnt yet; so at least 1,000 are taken here. How fast γ falls is not
+# given for this task: exponential cooling reaches its floor in the last pass.
 PAPER = Preset(
     network="lenet",
     kernel="metropolis",
@@ -49,9 +52,9 @@ PAPER = Preset(
     schedule="exp",
     floor=0.02,
     warmup=10,
-    epochs=110,
-    updates=0,
-    least=0,
+    epochs=None,
+    updates=1000,
+    least=110,
     batch_size=64,
     optimizer="sgd",
     learning_rate=0.1,
