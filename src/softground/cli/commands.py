@@ -201,7 +201,7 @@ def _learner(options: Options, experiment: Experiment) -> Learner:
 def _determinism(options: Options) -> None:
     if options.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
+        torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 def _as_json(options: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class RunOptions:
     device: Device = "auto"
     """Where to train; auto takes a GPU if there is one."""
     deterministic: bool = False
-    """On a GPU: only algorithms that give the same bits each time (slower). A CPU always does."""
+    """On a GPU: algorithms that give the same bits each time (slower; torch warns if it has none). CPUs always do."""
     evaluate_every: int = 1
     """Epochs between evaluations on the test set."""
     out: Path | None = None
