@@ -64,7 +64,70 @@ def hwf() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {"hwf": hwf}
+def machines(runs: dict[str, Any]) -> str:
+    """Where runs were made."""
+    found = {str(r["environment"]["gpu"] or f"{r['environment']['cpus']} CPU cores") for r in runs.values()}
+    return ", ".join(sorted(found))
+
+
+def seeds(row: dict[str, Any]) -> str:
+    """A note where a row does not stand on three seeds."""
+    return "" if row["seeds"] == 3 else f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})"
+
+
+def sudoku() -> str:
+    """Visual Sudoku: share of valid predicted boards, per number of training boards."""
+    page = json.loads((RESULTS / "sudoku.json").read_text())
+    table, sizes = page["table"], (50, 100, 300, 500)
+    rows = {
+        "best": "`--preset best` (LeNet-5)", "best, labels": "the same with labels",
+        "plain": "`--no-augment`", "plain, labels": "the same with labels",
+        "paper": "`--preset paper`", "paper, mcmc": "`--preset paper --kernel mcmc`",
+    }  # fmt: skip
+    lines = [
+        "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
+        "MNIST; in brackets the training boards whose prediction is valid, per seed.",
+        "",
+        "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
+        "| --- |" + " --- |" * len(sizes),
+        "| the paper's best row | 66.9 (41) | 85.5 (94) | 93.5 (279) | 95.4 (480) |",
+    ]
+    for key, name in rows.items():
+        cells = []
+        for size in sizes:
+            row = table.get(f"{key} | {size} boards")
+            grounded = f" [{', '.join(map(str, row['grounded']))}]" if row else ""
+            cells.append(percent(row, "board_accuracy") + grounded + (seeds(row) if row else ""))
+        if any(cell != "–" for cell in cells):
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    for key, name in (("9x9", "from 1,000 boards alone"), ("9x9, labels", "with labels")):
+        if row := table.get(f"{key} | 1000 boards"):
+            lines += ["", f"9×9, {name}: valid boards {percent(row, 'board_accuracy')} %, symbols under the best "
+                      f"relabelling {percent(row, 'relabelled_symbol_accuracy')} %{seeds(row)}."]  # fmt: skip
+    lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` on: {machines(page['runs'])}."]
+    return "\n".join(lines)
+
+
+def sdsp() -> str:
+    """Shortest paths: share of paths found, weak supervision beside labels."""
+    page = json.loads((RESULTS / "sdsp.json").read_text())
+    lines = [
+        "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
+        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs.",
+        "",
+        "| setting | paths found | Spearman |",
+        "| --- | --- | --- |",
+    ]
+    for key, row in page["table"].items():
+        lines.append(f"| {key}{seeds(row)} | {percent(row, 'path_accuracy')} | {percent(row, 'spearman')} |")
+    lines += ["", "Commands:", ""]
+    first = {k.rsplit(" | ", 1)[0]: r["command"] for k, r in sorted(page["runs"].items(), reverse=True)}
+    lines += [f"- {key}: `{re.sub(r' --seed [0-9]+', '', command)}`" for key, command in sorted(first.items())]
+    lines += ["", f"Measured by `python benchmarks/sdsp.py` on: {machines(page['runs'])}."]
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {"hwf": hwf, "sudoku": sudoku, "sdsp": sdsp}
 
 
 def filled(text: str) -> str:
