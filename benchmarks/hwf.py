@@ -110,8 +110,8 @@ def main() -> None:
         left = args.seconds - (time.monotonic() - began)
         summary = run(*item, args.data_dir, args.device, left) if left > 5 else None
         if summary is not None:
-            results[item[0]] = summary
-            page = {"command": "python benchmarks/hwf.py --data-dir DIR", "jobs": args.jobs, "table": table(results)}
+            results[item[0]] = summary | {"jobs": args.jobs}
+            page = {"command": "python benchmarks/hwf.py --data-dir DIR", "table": table(results)}
             args.out.write_text(json.dumps(page | {"runs": dict(sorted(results.items()))}, indent=1) + "\n")
 
     with ThreadPoolExecutor(args.jobs) as pool:
