@@ -20,9 +20,12 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def percent(row: dict[str, Any] | None, *keys: str) -> str:
-    """``98.86 ± 0.14 / 92.19 ± 0.99``, or a dash where nothing was measured."""
-    cells = [row[key] for key in keys if row and key in row]
-    return " / ".join(f"{c['mean']:.2f} ± {c['sd']:.2f}" for c in cells) or "–"
+    """``98.86 ± 0.14 / 92.19 ± 0.99``, without a spread for one seed, or a dash where nothing was measured."""
+    if not row:
+        return "–"
+    several = row["seeds"] > 1
+    cells = [row[key] for key in keys if key in row]
+    return " / ".join(f"{c['mean']:.2f}" + f" ± {c['sd']:.2f}" * several for c in cells)
 
 
 def hwf() -> str:
