@@ -55,7 +55,7 @@ def make_kernel(name: KernelName, size: int, task: Task, marginals: bool) -> Ker
         case "kempe":
             return Kempe(size)
         case "mixed":
-            return Composed([Kempe(size)] * (size * (size - 1) // 4) + [Confident(inverse, size**2 // 3)])
+            return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(inverse, size**2 // 3)])
         case "metropolis":
             sampled = Completion(size, cap=ANY, partial=True) if isinstance(inverse, Completion) else inverse
             return Metropolis(sampled, diagonal(space, size), swap)
