@@ -88,7 +88,8 @@ BEST = Preset(
 )
 
 # Boards of 9×9 cannot be listed: Gibbs steps on two digits at a time, then a jump to what the network reads, which
-# succeeds as γ falls. Distorted images keep the digits from coming apart here, and with 81 images a board are not needed.
+# succeeds as γ falls. Distorted images keep the digits from coming apart here, and with 81 images a board they are not
+# needed.
 LARGE = replace(
     BEST,
     kernel="mixed",
