@@ -4,7 +4,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python
 	$$name -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$name; break; }; done)
 PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-check
-DEMO ?= train hwf --data digits --preset best --epochs 5
+DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint clean

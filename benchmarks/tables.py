@@ -78,6 +78,12 @@ def seeds(row: dict[str, Any]) -> str:
     return "" if row["seeds"] == 3 else f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})"
 
 
+def remark(page: dict[str, Any], key: str) -> str:
+    """What a run's record says of itself."""
+    notes = sorted({r["note"] for name, r in page["runs"].items() if name.startswith(f"{key} |") and "note" in r})
+    return "".join(f"; {note}" for note in notes)
+
+
 def sudoku() -> str:
     """Visual Sudoku: share of valid predicted boards, per number of training boards."""
     page = json.loads((RESULTS / "sudoku.json").read_text())
@@ -106,7 +112,7 @@ def sudoku() -> str:
     for key, name in (("9x9", "from 1,000 boards alone"), ("9x9, labels", "with labels")):
         if row := table.get(f"{key} | 1000 boards"):
             lines += ["", f"9×9, {name}: valid boards {percent(row, 'board_accuracy')} %, symbols under the best "
-                      f"relabelling {percent(row, 'relabelled_symbol_accuracy')} %{seeds(row)}."]  # fmt: skip
+                      f"relabelling {percent(row, 'relabelled_symbol_accuracy')} %{seeds(row)}{remark(page, key)}."]  # fmt: skip
     lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` on: {machines(page['runs'])}."]
     return "\n".join(lines)
 
