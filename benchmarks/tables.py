@@ -111,8 +111,9 @@ def sudoku() -> str:
             lines.append(f"| {name} | {' | '.join(cells)} |")
     for key, name in (("9x9", "from 1,000 boards alone"), ("9x9, labels", "with labels")):
         if row := table.get(f"{key} | 1000 boards"):
-            lines += ["", f"9×9, {name}: valid boards {percent(row, 'board_accuracy')} %, symbols under the best "
-                      f"relabelling {percent(row, 'relabelled_symbol_accuracy')} %{seeds(row)}{remark(page, key)}."]  # fmt: skip
+            boards, symbols = percent(row, "board_accuracy"), percent(row, "relabelled_symbol_accuracy")
+            text = f"valid boards {boards} %, symbols under the best relabelling {symbols} %"
+            lines += ["", f"9×9, {name}: {text}{seeds(row)}{remark(page, key)}."]
     lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` on: {machines(page['runs'])}."]
     return "\n".join(lines)
 
