@@ -4,7 +4,7 @@
 
 Each run is what ``softground train sudoku --data mnist --data-dir DIR`` does with the options recorded beside it.
 Results are merged into ``benchmarks/results/sudoku.json``, one entry per setting, training size and seed; runs on
-record are not repeated unless ``--again`` is given. All settings use LeNet-5.
+record are not repeated unless ``--again`` is given. All settings but ``convnet`` use LeNet-5.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ SIZES = (50, 100, 300, 500)
 SETTINGS: dict[str, dict[str, Any]] = {
     "best": {},
     "best, labels": {"objective": "sup"},
+    "convnet": {"network": "convnet"},
+    "convnet, labels": {"network": "convnet", "objective": "sup"},
     "plain": {"augment": False},
     "plain, labels": {"augment": False, "objective": "sup"},
     "paper": {"preset": "paper"},

@@ -90,6 +90,7 @@ def sudoku() -> str:
     table, sizes = page["table"], (50, 100, 300, 500)
     rows = {
         "best": "`--preset best` (LeNet-5)", "best, labels": "the same with labels",
+        "convnet": "`--network convnet`", "convnet, labels": "the same with labels",
         "plain": "`--no-augment`", "plain, labels": "the same with labels",
         "paper": "`--preset paper`", "paper, mcmc": "`--preset paper --kernel mcmc`",
     }  # fmt: skip
