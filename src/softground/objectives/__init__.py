@@ -1,8 +1,23 @@
 """Objectives: the loss for a batch."""
 
+from .back_search import BackSearch
 from .base import Batch, Objective, Outcome
 from .grounding import SoftenedGrounding
+from .mapo import MAPO
+from .reinforce import Reinforce
+from .semantic import SemanticLoss
 from .supervised import Supervised
 from .zero import ZeroDegree
 
-__all__ = ["Batch", "Objective", "Outcome", "SoftenedGrounding", "Supervised", "ZeroDegree"]
+__all__ = [
+    "MAPO",
+    "BackSearch",
+    "Batch",
+    "Objective",
+    "Outcome",
+    "Reinforce",
+    "SemanticLoss",
+    "SoftenedGrounding",
+    "Supervised",
+    "ZeroDegree",
+]

@@ -19,6 +19,7 @@ from torch import Tensor
 from ..errors import InfeasibleAnswer, LearnerError
 from ..kernels.base import ChainState, Kernel
 from ..kernels.composed import Composed
+from ..kernels.graphed import Graphed
 from ..schedules.base import Schedule
 from ..target import Target
 from ..task import Task
@@ -49,7 +50,7 @@ class SoftenedGrounding:
             raise LearnerError(f"steps={self.steps} was given; expected at least one kernel step per gradient step.")
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
+        self.walk: Kernel = Graphed(Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel)
         self.task = task
         self.chains = initial_states(task, y, seed)
 

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from ..dice import Dice
+
 
 class Belief(Protocol):
     """P(z|x) for a batch of inputs, as a space reads it off the network's output."""
@@ -18,6 +20,9 @@ class Belief(Protocol):
 
     def mode(self) -> Tensor:
         """The most probable symbol vector of each example: ``[batch, sites]``."""
+
+    def sample(self, dice: Dice) -> Tensor:
+        """One symbol vector an example, drawn from P(z|x): ``[batch, sites]``, off the gradient tape."""
 
     def tempered(self, gamma: float) -> Belief:
         """The unnormalised weights P(z|x)^{1/γ}; γ = ∞ gives the uniform law."""
@@ -42,8 +47,8 @@ class Space(Protocol):
     def sites(self) -> int:
         """Number of components of z."""
 
-    def belief(self, output: Any) -> Belief:
-        """Read the network's output as P(z|x); raises on wrong shapes and on NaN."""
+    def belief(self, output: Any, *, finite: bool = False) -> Belief:
+        """Read the network's output as P(z|x); raises on wrong shapes and, unless it is known ``finite``, on NaN."""
 
     def decode(self, z: Tensor) -> list[tuple[Any, ...]]:
         """States as the user's symbols, one tuple a state."""

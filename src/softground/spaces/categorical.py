@@ -20,6 +20,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..dice import Dice
 from ..errors import NonFiniteOutput, SpaceError
 
 # Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
@@ -154,7 +155,7 @@ class Categorical:
         if not self.indexable:
             raise SpaceError(f"This space has {self.size:.2e} states; a state's index would not fit into 64 bits.")
 
-    def belief(self, output: Tensor) -> CategoricalBelief:
+    def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet."""
         expected = (self.sites, self.outputs)
         if not isinstance(output, Tensor) or output.dim() != 3 or tuple(output.shape[1:]) != expected:
@@ -165,7 +166,7 @@ class Categorical:
                 f"{'one per symbol of the union alphabet' if self.head == 'shared' else 'one per symbol of a site'} "
                 f"{list(self.symbols)!r}. Change the network's last layer or the space's head (now {self.head!r})."
             )
-        if not torch.isfinite(output).all():
+        if not finite and not torch.isfinite(output).all():
             row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
             raise NonFiniteOutput(
                 f"The network's output holds NaN or infinity (first at row {row} of its batch). "
@@ -200,6 +201,9 @@ class CategoricalBelief:
 
     def mode(self) -> Tensor:
         return self.scores.argmax(-1)
+
+    def sample(self, dice: Dice) -> Tensor:
+        return dice.categorical(self.scores.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
     def detach(self) -> CategoricalBelief:
         """The same belief, cut off from the gradient tape."""

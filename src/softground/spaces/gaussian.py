@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..dice import Dice
 from ..errors import NonFiniteOutput, SpaceError
 
 GRID = 2.0**-20
@@ -65,12 +66,12 @@ class Gaussian:
         """States to tuples of floats."""
         return [tuple(row) for row in z.tolist()]
 
-    def belief(self, output: Tensor) -> GaussianBelief:
+    def belief(self, output: Tensor, *, finite: bool = False) -> GaussianBelief:
         """The network's output ``[batch, sites]`` as the mean of P(z|x)."""
         if not isinstance(output, Tensor) or output.dim() != 2 or output.shape[1] != self.sites:
             given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
             raise SpaceError(f"The network's output has shape {given}; expected (batch, {self.sites}), a mean a site.")
-        if not torch.isfinite(output).all():
+        if not finite and not torch.isfinite(output).all():
             row = int((~torch.isfinite(output)).any(1).nonzero()[0])
             raise NonFiniteOutput(
                 f"The network's output holds NaN or infinity (first at row {row} of its batch). "
@@ -97,6 +98,14 @@ class GaussianBelief:
 
     def mode(self) -> Tensor:
         return snap(self.mean.detach())
+
+    def sample(self, dice: Dice) -> Tensor:
+        if math.isinf(self.variance):
+            raise SpaceError("The flat law over all reals (γ = ∞) cannot be sampled; lower the temperature.")
+        u = dice.uniform(self.mean.numel()).view_as(self.mean)
+        # u = 0 would ask for −∞.
+        normal = torch.special.ndtri(u.clamp(min=2.0**-54))
+        return snap(self.mean.detach() + math.sqrt(self.variance) * normal)
 
     def detach(self) -> GaussianBelief:
         """The same belief, cut off from the gradient tape."""

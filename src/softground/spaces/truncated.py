@@ -69,7 +69,8 @@ def _lower_side(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _inverse_log_ndtr(level: Tensor) -> Tensor:
     """x with log Φ(x) = level ≤ 0."""
     shallow: Tensor = torch.special.ndtri(level.clamp(min=DEEP).exp())
-    if bool((level >= DEEP).all()):
+    # On a GPU the question would cost more than the answer.
+    if not level.is_cuda and bool((level >= DEEP).all()):
         return shallow
     # log Φ(x) ≈ −x²/2 − log(−x) − log √(2π); log Φ is concave, so Newton's steps converge from here in a few.
     square = (-2 * level - 2 * HALF_LOG_2PI).clamp(min=1.0)

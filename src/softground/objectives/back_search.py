@@ -1,0 +1,146 @@
+r"""Back-search (NGS): correct the network's own prediction until the rule accepts it, and learn from the correction.
+
+One step (1-BS) looks at all :math:`z' \in S_y` that differ from ẑ in at most one symbol and takes the one the network
+finds most probable,
+
+.. math:: z^* = \arg\max \{ P(z'|x) : z' \in S_y,\ d(z', \hat z) \le 1 \} .
+
+Where there is none, one symbol of ẑ is changed at random and the step repeated, m times at most (m-BS). Corrections
+found are pseudo-labels; examples without one are left out of the batch. The search begins at the prediction
+:math:`\hat z = \arg\max_z P(z|x)`, so a feasible prediction is its own label.
+
+**On trees.** NGS searches top-down on a formula's syntax tree: a node's wanted value and its siblings' values give the
+wanted value of each child, until a leaf can take it; an operator, whose change may rebuild the tree, is tried by
+evaluating the whole formula. With one change allowed, everything off the path to the changed leaf keeps its value, so
+the tree search finds a digit at a leaf exactly when that digit alone makes the root right. The corrections it visits
+are therefore those of the fibres :math:`F(\hat z)` with one site dropped, which every inverse returns, for any rule:
+one batched call instead of a tree an example. The queue in NGS's code is ordered by P(new)/P(old) at a leaf and by a
+bound on it inside the tree; so it, too, ends with the most probable correction. The tests hold such a tree search
+against this one.
+
+**The walk between steps** is NGS's: a site is drawn uniformly and a symbol from the network, accepted with probability
+min(1, P(z')/P(ẑ)) and tried again until accepted. All of that is one draw of a pair (i, s) with weights
+:math:`P_i(s) \min(1, P_i(s)/P_i(\hat z_i))`; like there, ẑ may stay what it was. Two departures: values are compared
+exactly and not to three decimals, and NGS now and then (1 in 20) redraws two sites or more at once.
+
+Its authors used m = 5 in their code, the paper's comparison m = 6.
+
+Reference: Q. Li, S. Huang, Y. Hong, Y. Chen, Y. N. Wu and S.-C. Zhu, Closed loop neural-symbolic learning via
+integrating neural perception, grammar parsing, and symbolic reasoning, ICML 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..errors import LearnerError
+from ..inverses.base import Inverse
+from ..spaces.categorical import Categorical, CategoricalBelief
+from ..task import Task
+from .base import Batch, Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What a search found: ``z[batch, sites]``, feasible where ``found``; ``unknown`` where a solver gave up."""
+
+    z: Tensor
+    found: Tensor
+    unknown: Tensor
+
+
+@dataclass
+class BackSearch:
+    """m-step back-search, for any categorical task.
+
+    Parameters
+    ----------
+    steps
+        m, how many times one-symbol corrections are looked for.
+
+    >>> BackSearch()
+    BackSearch(steps=6)
+    """
+
+    steps: int = 6
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise LearnerError(f"steps={self.steps} was given; expected at least one step of back-search.")
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        if not isinstance(task.space, Categorical):
+            raise LearnerError(
+                f"Back-search corrects one symbol of an alphabet; {task.space!r} has none. Use SoftenedGrounding or "
+                "Reinforce for real symbols."
+            )
+        self.task = task
+
+    def loss(self, batch: Batch) -> Outcome:
+        with batch.stopwatch("sampling"), torch.no_grad():
+            belief: CategoricalBelief = batch.belief.detach()  # type: ignore[assignment]
+            label = back_search(batch.dice, self.task.inverse, belief, batch.y, self.steps)
+        log_prob = batch.belief.log_prob(label.z)
+        used = label.found.to(log_prob.dtype)
+        loss = -(log_prob * used).sum() / used.sum().clamp(min=1) / self.task.space.sites
+        return Outcome(loss, {"used": label.found, "unknown": label.unknown})
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {}
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        pass
+
+
+def back_search(dice: Dice, inverse: Inverse, belief: CategoricalBelief, y: Tensor, steps: int) -> Correction:
+    """m-BS from the most probable symbols."""
+    z = belief.mode()
+    found = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+    unknown = found.clone()
+    for step in range(steps):
+        rest = (~found).nonzero().squeeze(1)  # only these ask the inverse, which may be a solver
+        if not len(rest):
+            break
+        if step:
+            moved = walk(dice, belief, z)  # drawn for all, so that no example's draw depends on the others' luck
+            z = torch.where(found[:, None], z, moved)
+        one = correct_one(inverse, belief.rows(rest), z[rest], y[rest])
+        z = z.index_copy(0, rest, one.z)
+        found = found.index_copy(0, rest, one.found)
+        unknown = unknown.index_copy(0, rest, unknown[rest] | one.unknown)
+    return Correction(z, found, unknown & ~found)
+
+
+def correct_one(inverse: Inverse, belief: CategoricalBelief, z: Tensor, y: Tensor) -> Correction:
+    """1-BS: the most probable feasible vector that differs from z in one symbol at most; z itself where there is none.
+
+    Fibres that are known in part count as far as they are known.
+    """
+    batch, sites = z.shape
+    row = torch.arange(batch, device=z.device).repeat_interleave(sites)
+    site = torch.arange(sites, device=z.device).repeat(batch)
+    fibre = inverse.fibre(z[row], y[row], site[:, None])
+    symbols = fibre.values.squeeze(2)  # [batch · sites, options]
+    scores = belief.scores.flatten(0, 1)
+    # log P(z′) − log P(z): all but one term cancel.
+    gain = scores.gather(1, symbols) - scores.gather(1, z.reshape(-1, 1))
+    gain, mask = gain.view(batch, -1), fibre.mask.view(batch, -1)
+    best = gain.masked_fill(~mask, -torch.inf).argmax(1, keepdim=True)
+    found = mask.any(1)
+    corrected = z.scatter(1, best // symbols.shape[1], symbols.view(batch, -1).gather(1, best))
+    return Correction(torch.where(found[:, None], corrected, z), found, ~fibre.complete.view(batch, -1).all(1))
+
+
+def walk(dice: Dice, belief: CategoricalBelief, z: Tensor) -> Tensor:
+    """One accepted move of the random walk: a site and its new symbol, in one draw."""
+    scores, now = belief.scores, belief.site_scores(z)[..., None]
+    move = dice.categorical((scores + (scores - now).clamp(max=0)).flatten(1))
+    width = scores.shape[2]
+    return z.scatter(1, (move // width)[:, None], (move % width)[:, None])

@@ -1,0 +1,132 @@
+r"""MAPO: REINFORCE with a memory of rewarded samples.
+
+Each example keeps the set B of feasible z it has drawn. With :math:`\pi_B = \sum_{z \in B} P(z|x)`, the gradient of the
+expected reward splits into the memory's part, which is added up exactly, and the rest, which is sampled:
+
+.. math:: \nabla E[R] = \pi_B \sum_{z \in B} \frac{P(z|x)}{\pi_B} (1 - b) \nabla \log P(z|x)
+          + (1 - \pi_B)\, E_{z \sim P(\cdot|x),\, z \notin B} [(R(z) - b) \nabla \log P(z|x)] ,
+
+b being REINFORCE's moving average of rewards. Early on π_B is tiny and the memory would be forgotten again, so its
+weight is **clipped**: where B is not empty, π_B is replaced by max(π_B, α), and 1 − π_B by the rest. This is biased
+while π_B < α, and unbiased from then on.
+
+- *Outside samples.* Liang et al. draw until z ∉ B. Here z is drawn once and counts as 0 when it is in B: the same
+  expectation, as (1 − π_B) is the probability of falling outside, without a loop that would not end as π_B → 1.
+- *The memory* has a fixed capacity; when it is full, the least probable sample is left out. It knows each sample once.
+  A sample enters after the step in which it was drawn, so that the memory a step uses does not depend on its draw.
+- *Exploration* is sampling alone; the original's systematic search of a program space has no counterpart here.
+- *Reals.* A finite set has probability 0 under a density: π_B = 0, the memory's weight is α, and inside it samples
+  weigh as their densities.
+
+The code published with NGS, which the paper's comparison used, differs from Liang et al.: it learns from the sample
+just drawn where it should replay the memory, and weighs outside samples by their probability a second time. That makes
+the method weaker; this is the method.
+
+Reference: C. Liang, M. Norouzi, J. Berant, Q. Le and N. Lao, Memory augmented policy optimization for program synthesis
+and semantic parsing, NeurIPS 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import CheckpointError, LearnerError
+from ..task import Task
+from .base import Batch, Outcome
+from .reinforce import average, check_decay, no_rewards, note_rewards
+
+
+@dataclass
+class MAPO:
+    """Policy gradient with a memory of feasible samples for each example.
+
+    Parameters
+    ----------
+    weight
+        α, the least share of the gradient that a memory gets which is not empty. 0 clips nothing.
+    capacity
+        The most samples an example remembers.
+    decay
+        Weight of the past in the moving average of rewards.
+
+    >>> MAPO()
+    MAPO(weight=0.5, capacity=32, decay=0.99)
+    """
+
+    weight: float = 0.5
+    capacity: int = 32
+    decay: float = 0.99
+
+    def __post_init__(self) -> None:
+        check_decay(self.decay)
+        if not 0 <= self.weight <= 1:
+            raise LearnerError(f"weight={self.weight} was given; expected the memory's least share, from 0 to 1.")
+        if self.capacity < 1:
+            raise LearnerError(f"capacity={self.capacity} was given; expected room for at least one sample an example.")
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        self.task = task
+        self.baseline = no_rewards(y)
+        nothing: Tensor = task.space.encode([])  # of the type that the space's symbols have
+        self.memory = nothing.new_zeros(len(y), self.capacity, task.space.sites, device=y.device)
+        self.held = torch.zeros(len(y), dtype=torch.long, device=y.device)
+
+    def loss(self, batch: Batch) -> Outcome:
+        memory, held = self.memory[batch.index], self.held[batch.index]
+        filled = torch.arange(memory.shape[1], device=held.device) < held[:, None]
+        # rows() repeats each example's belief, one row a sample of its memory.
+        owner = torch.arange(len(held), device=held.device).repeat_interleave(memory.shape[1])
+        log_memory = batch.belief.rows(owner).log_prob(memory.flatten(0, 1)).view_as(filled)
+        with batch.stopwatch("sampling"), torch.no_grad():
+            z = batch.belief.sample(batch.dice)
+            reward = self.task.feasible(z, batch.y).double()
+            known = ((memory == z[:, None]).all(-1) & filled).any(-1)
+            b = average(self.baseline, batch.index)
+            scores = log_memory.masked_fill(~filled, -torch.inf)
+            share, outside = self._weights(scores, held > 0, memory.is_floating_point())
+            inside = share[:, None] * (1 - b) * scores.masked_fill(held[:, None] == 0, 0.0).softmax(-1)
+            outside = outside * (reward - b) * ~known
+        log_prob = batch.belief.log_prob(z)
+        gain = (inside.to(log_prob.dtype) * log_memory.masked_fill(~filled, 0.0)).sum(-1)
+        gain = gain + outside.to(log_prob.dtype) * log_prob
+        with torch.no_grad():
+            note_rewards(self.baseline, batch.index, reward, self.decay)
+            self._remember(batch.index, z, (reward > 0) & ~known, scores, log_prob.detach())
+        diagnostics = {"reward": reward, "remembered": held, "memory_weight": share}
+        return Outcome(-gain.mean() / self.task.space.sites, diagnostics)
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {}
+
+    def state(self) -> dict[str, Tensor]:
+        return {"memory": self.memory, "held": self.held, "baseline": self.baseline}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        if state["memory"].shape[1] != self.capacity:
+            raise CheckpointError(
+                f"The checkpoint's memory has room for {state['memory'].shape[1]} samples an example, this one for "
+                f"{self.capacity}. Resume with the capacity the run was started with."
+            )
+        self.memory, self.held, self.baseline = state["memory"], state["held"], state["baseline"]
+
+    def _weights(self, scores: Tensor, remembers: Tensor, reals: bool) -> tuple[Tensor, Tensor]:
+        """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
+        mass = scores.double().logsumexp(-1).exp().clamp(max=1.0) * (not reals)
+        clipped = remembers & (mass < self.weight)
+        share = torch.where(clipped, self.weight, mass)
+        return share, torch.where(clipped, (1 - self.weight) / (1 - mass), 1.0)
+
+    def _remember(self, index: Tensor, z: Tensor, new: Tensor, scores: Tensor, log_prob: Tensor) -> None:
+        """Put new rewarded samples into the next free place, or into that of a less probable one."""
+        held = self.held[index]
+        full = held == self.capacity
+        worst, place = scores.min(-1)
+        new = new & (~full | (log_prob > worst))
+        place = torch.where(full, place, held)[:, None, None].expand(-1, 1, z.shape[1])
+        memory = self.memory[index]
+        old = memory.gather(1, place)
+        self.memory[index] = memory.scatter(1, place, torch.where(new[:, None, None], z[:, None], old))
+        self.held[index] = held + (new & ~full)

@@ -1,0 +1,103 @@
+r"""REINFORCE (RL): the network as a policy that is paid for feasible symbols.
+
+z ~ P(z|x) is drawn for each example and earns the reward R(z) = 1 if z ∈ S_y, else 0. For any b that does not depend
+on the draw,
+
+.. math:: \nabla_\theta\, E_{z \sim P_\theta}[R(z)] = E_{z \sim P_\theta}[(R(z) - b)\, \nabla_\theta \log P_\theta(z|x)]
+
+so the gradient of −(R(z) − b) log P(z|x) is unbiased; b, the moving average of the rewards of earlier batches, lowers
+its variance. The loss is divided by the number of sites, like the other objectives'. Its value means little; the
+diagnostic ``reward`` is the figure to watch.
+
+Where S_y is a small share of the space the reward is almost always 0, and so is what can be learnt from it.
+
+The code published with NGS counts a batch's own rewards into b before it subtracts b, which makes the gradient
+slightly biased; here b is that of the batches before.
+
+Reference: R. J. Williams, Simple statistical gradient-following algorithms for connectionist reinforcement learning,
+Machine Learning 8 (1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..task import Task
+from .base import Batch, Outcome
+
+
+@dataclass
+class Reinforce:
+    """Policy gradient with reward 1 for a feasible sample; any space.
+
+    Parameters
+    ----------
+    decay
+        Weight of the past in the moving average of rewards.
+
+    >>> Reinforce()
+    Reinforce(decay=0.99)
+    """
+
+    decay: float = 0.99
+
+    def __post_init__(self) -> None:
+        check_decay(self.decay)
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        self.task = task
+        self.baseline = no_rewards(y)
+
+    def loss(self, batch: Batch) -> Outcome:
+        with batch.stopwatch("sampling"), torch.no_grad():
+            z = batch.belief.sample(batch.dice)
+            reward = self.task.feasible(z, batch.y).double()
+            advantage = reward - average(self.baseline, batch.index)
+            note_rewards(self.baseline, batch.index, reward, self.decay)
+        log_prob = batch.belief.log_prob(z)
+        loss = -(advantage.to(log_prob.dtype) * log_prob).mean() / self.task.space.sites
+        return Outcome(loss, {"reward": reward})
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {}
+
+    def state(self) -> dict[str, Tensor]:
+        return {"baseline": self.baseline}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.baseline = state["baseline"]
+
+
+def check_decay(decay: float) -> None:
+    """Refuse a decay that gives no average."""
+    if not 0 <= decay < 1:
+        raise LearnerError(f"decay={decay} was given; expected a number from 0 to below 1, such as 0.99.")
+
+
+def no_rewards(y: Tensor) -> Tensor:
+    """A moving average that has seen nothing: ``[examples, 2]`` rows of (weighted sum of rewards, sum of weights).
+
+    What an objective remembers has a row an example, and a checkpoint takes each row from the process that owns the
+    example. A process writes its one average into all rows and reads it from the row of an example of its own. So
+    every process finds its own average again in the checkpoint, and so does the only one of a run that goes on alone.
+    """
+    return torch.zeros(len(y), 2, dtype=torch.float64, device=y.device)
+
+
+def average(totals: Tensor, index: Tensor) -> Tensor:
+    """b, as the process that owns ``index`` knows it: 0 before the first reward."""
+    row = totals[index[:1]]
+    return row[0, 0] / row[0, 1].clamp(min=torch.finfo(totals.dtype).tiny)
+
+
+def note_rewards(totals: Tensor, index: Tensor, reward: Tensor, decay: float) -> None:
+    """Let the moving average take in a batch's rewards.
+
+    Dividing by the sum of weights makes it right from the first batch on (as in Adam): no slow rise from 0.
+    """
+    seen = torch.stack([reward.mean(), torch.ones_like(reward[0])])
+    totals.copy_((decay * totals[index[:1]] + (1 - decay) * seen).expand_as(totals))

@@ -1,0 +1,179 @@
+"""MAPO: an unbiased gradient where nothing is clipped, the clipped one of Liang et al., and the memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from baseline_cases import batch_of, expected_gradient, gradient_of
+from exhaustive import Replay
+from learner_cases import addition
+from problems import PROBLEMS, Problem
+from reals import PROBLEMS as REALS
+from softground import Task
+from softground.dice import Sampler
+from softground.errors import CheckpointError, LearnerError
+from softground.objectives import MAPO
+
+AVERAGE = 0.4
+
+
+def begun(problem: Problem, remembered: Tensor, weight: float) -> MAPO:
+    """An objective for one example that remembers some states, after an average reward of 0.4."""
+    objective = MAPO(weight=weight, capacity=8)
+    objective.begin(Task(problem.space, problem.program), problem.program.encode([problem.answer]), seed=0)
+    state = objective.state()
+    state["memory"][0, : len(remembered)] = remembered
+    state["held"][0] = len(remembered)
+    state["baseline"][:] = torch.tensor([AVERAGE, 1.0])
+    objective.restore(state)
+    return objective
+
+
+def split_gradient(problem: Problem, remembered: Tensor, weight: float) -> Tensor:
+    """The estimator's expectation as the paper writes it, added up over all states."""
+    known = torch.zeros(problem.space.size, dtype=torch.bool)
+    known[problem.space.index(remembered)] = True
+
+    def loss(log_p: Tensor, feasible: Tensor) -> Tensor:
+        p = log_p.detach().exp()
+        mass = p[known].sum()
+        share = mass.clamp(min=weight) if len(remembered) else mass
+        inside = (p / mass * (1 - AVERAGE) * log_p)[known].sum() if len(remembered) else 0.0
+        outside = (p / (1 - mass) * (feasible.double() - AVERAGE) * log_p)[~known].sum()
+        return -(share * inside + (1 - share) * outside) / problem.space.sites
+
+    return gradient_of(problem, loss)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_unclipped_it_has_the_gradient_of_the_expected_reward(problem: Problem, count: int) -> None:
+    ours = expected_gradient(problem, lambda: begun(problem, problem.states[:count], weight=0.0))
+    exact = gradient_of(problem, lambda log_p, feasible: -(log_p.exp() * feasible).sum() / problem.space.sites)
+    assert torch.allclose(ours, exact, atol=1e-12)
+    assert float(exact.abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_clipped_it_gives_the_memory_its_share(problem: Problem, count: int) -> None:
+    remembered = problem.states[:count]
+    ours = expected_gradient(problem, lambda: begun(problem, remembered, weight=0.5))
+    assert torch.allclose(ours, split_gradient(problem, remembered, 0.5), atol=1e-12)
+    exact = split_gradient(problem, remembered, 0.0)
+    assert torch.allclose(ours, exact, atol=1e-9) is (count == 0)  # an empty memory has no share to clip
+
+
+def step(objective: MAPO, y: Tensor, z: list[list[int]], output: Tensor | None = None) -> dict[str, Tensor]:
+    """One step in which the examples draw z."""
+    output = torch.zeros(len(z), 3, 4) if output is None else output
+    belief = objective.task.space.belief(output)
+    return objective.loss(batch_of(belief, y[: len(z)], dice=Replay(torch.tensor(z)))).diagnostics
+
+
+def contents(objective: MAPO, example: int) -> list[list[int]]:
+    memory: list[list[int]] = objective.memory[example, : int(objective.held[example])].tolist()
+    return memory
+
+
+def test_the_memory_holds_each_rewarded_sample_once() -> None:
+    task = addition()
+    y = task.constraint.encode([3, 4])
+    objective = MAPO(capacity=3)
+    objective.begin(task, y, seed=0)
+    assert step(objective, y, [[1, 1, 1], [1, 1, 1]])["remembered"].tolist() == [0, 0]
+    step(objective, y, [[1, 1, 1], [0, 2, 2]])
+    step(objective, y, [[0, 0, 0], [0, 2, 2]])
+    found = step(objective, y, [[0, 0, 3], [2, 2, 0]])
+    assert found["remembered"].tolist() == [1, 1]
+    assert found["memory_weight"].tolist() == [0.5, 0.5]
+    assert contents(objective, 0) == [[1, 1, 1], [0, 0, 3]]
+    assert contents(objective, 1) == [[0, 2, 2], [2, 2, 0]]
+
+
+def test_the_unwritten_part_of_the_memory_is_no_memory() -> None:
+    """(0, 0, 0) is what an empty place looks like; here it is feasible."""
+    task = addition()
+    y = task.constraint.encode([0])
+    objective = MAPO(capacity=2)
+    objective.begin(task, y, seed=0)
+    assert step(objective, y, [[1, 0, 0]])["memory_weight"].item() == 0
+    step(objective, y, [[0, 0, 0]])
+    assert contents(objective, 0) == [[0, 0, 0]]
+    assert step(objective, y, [[0, 0, 0]])["reward"].item() == 1
+    assert contents(objective, 0) == [[0, 0, 0]]
+
+
+def test_a_full_memory_keeps_the_most_probable() -> None:
+    task = addition()
+    y = task.constraint.encode([3])
+    objective = MAPO(capacity=2)
+    objective.begin(task, y, seed=0)
+    likes_ones = torch.tensor([0.0, 3.0, 1.0, 0.5]).expand(1, 3, 4)
+    for z in ([0, 0, 3], [0, 1, 2]):
+        step(objective, y, [z], likes_ones)
+    step(objective, y, [[3, 0, 0]], likes_ones)  # no more probable than (0, 0, 3)
+    assert contents(objective, 0) == [[0, 0, 3], [0, 1, 2]]
+    step(objective, y, [[1, 1, 1]], likes_ones)
+    assert contents(objective, 0) == [[1, 1, 1], [0, 1, 2]]
+    assert objective.held.tolist() == [2]
+
+
+def test_certainty_about_the_memory_leaves_nothing_to_sample() -> None:
+    """π_B = 1 in floating point: no 0/0, and no gradient but the memory's."""
+    task = addition()
+    y = task.constraint.encode([3])
+    objective = MAPO()
+    objective.begin(task, y, seed=0)
+    output = torch.zeros(1, 3, 4)
+    output[..., 1] = 200.0
+    for _ in range(3):
+        outcome = objective.loss(batch_of(task.space.belief(output), y))
+        assert bool(torch.isfinite(outcome.loss))
+    assert outcome.diagnostics["memory_weight"].item() == 1.0
+
+
+def test_reals_remember_with_the_least_share() -> None:
+    """A finite set has probability 0 under a density, whatever the densities add up to."""
+    problem = REALS[0]
+    rule = problem.rule
+    objective = MAPO(capacity=5)
+    objective.begin(Task(rule.space, rule), problem.answer(3), seed=0)
+    leaf = torch.tensor([problem.centre], dtype=torch.float64).repeat(3, 1).requires_grad_()
+    dice = Sampler(0)
+    for _ in range(20):
+        outcome = objective.loss(batch_of(rule.space.belief(leaf), problem.answer(3), dice=dice))
+    assert outcome.diagnostics["memory_weight"].tolist() == [0.5] * 3
+    assert objective.held.tolist() == [5] * 3
+    assert objective.memory.dtype == torch.float64
+    assert bool(rule.feasible(objective.memory.flatten(0, 1), problem.answer(15)).all())
+    (gradient,) = torch.autograd.grad(outcome.loss, leaf)
+    assert bool(torch.isfinite(gradient).all())
+    assert bool((gradient != 0).all())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"weight": -0.1}, "least share"),
+        ({"weight": 1.5}, "least share"),
+        ({"weight": math.nan}, "least share"),
+        ({"capacity": 0}, "room for at least one"),
+        ({"decay": 1.0}, "below 1"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(LearnerError, match=message):
+        MAPO(**settings)  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_of_another_capacity_is_refused() -> None:
+    task = addition()
+    small, large = MAPO(capacity=2), MAPO(capacity=4)
+    small.begin(task, task.constraint.encode([3]), seed=0)
+    with pytest.raises(CheckpointError, match="room for 2 samples an example, this one for 4"):
+        large.restore(small.state())
