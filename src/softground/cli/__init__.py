@@ -1,4 +1,4 @@
-"""The command line: ``softground train | resume | evaluate | tasks``."""
+"""The command line: ``softground train | resume | evaluate | report | tasks``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def _run(args: list[str]) -> None:
 
     from ..tasks import TASKS
     from .commands import Evaluate, Resume, Tasks, train
+    from .report import Report
 
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     if args[:1] == ["train"]:
@@ -47,7 +48,7 @@ def _run(args: list[str]) -> None:
         train(options)
     else:
         command = tyro.extras.subcommand_cli_from_dict(
-            {"train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "tasks": Tasks},
+            {"train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "report": Report, "tasks": Tasks},
             prog="softground",
             args=args,
             description="Teach networks to recognise symbols from rules instead of labels.",

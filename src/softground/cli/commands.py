@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 import shlex
@@ -19,18 +18,20 @@ import tyro
 from rich.console import Console
 from rich.text import Text
 
-from ..data import Examples
 from ..errors import CheckpointError
 from ..learner import Learner
-from ..report import Display, draw, result_table, title
+from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
 from ..runs import RunFolder, environment
 from ..tasks import TASKS, Experiment, Options
+from ..tasks.experiment import Device
 
 Run = Annotated[Path, tyro.conf.Positional]
 
 
 def train(options: Options) -> dict[str, Any]:
     """Start a run."""
+    if options.tensorboard:
+        tensorboard.require()
     _determinism(options)
     experiment = options.build()
     learner = _learner(options, experiment)
@@ -57,7 +58,9 @@ class Resume:
     def run(self) -> None:
         """Resume."""
         folder = RunFolder.open(self.run_folder)
-        options = dataclasses.replace(_read_options(folder), quiet=self.quiet)  # type: ignore[type-var]
+        options = _read_options(folder)
+        board = options.tensorboard and tensorboard.available()  # a run must resume on a machine without it
+        options = dataclasses.replace(options, quiet=self.quiet, tensorboard=board)  # type: ignore[type-var]
         _determinism(options)
         experiment = options.build()
         _run(options, experiment, _learner(options, experiment), folder, resume=True, previous=self.previous)
@@ -71,7 +74,7 @@ class Evaluate:
     """The run folder."""
     previous: bool = False
     """Use the checkpoint before the last."""
-    device: typing.Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
     """Where to compute."""
     json: bool = False
     """Print one JSON object instead of a table."""
@@ -79,21 +82,26 @@ class Evaluate:
     def run(self) -> None:
         """Evaluate."""
         folder = RunFolder.open(self.run_folder)
-        options = dataclasses.replace(_read_options(folder), device=self.device)  # type: ignore[type-var]
-        _determinism(options)
-        experiment = options.build()
-        tensors, _ = folder.load_checkpoint(self.previous)
-        weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
-        try:
-            experiment.network.load_state_dict(weights)
-        except RuntimeError as error:
-            raise CheckpointError(f"The checkpoint in {folder.path} does not fit the run's network: {error}") from error
-        learner = _learner(options, experiment)
+        options, experiment, learner = load_run(folder, self.previous, self.device)
         figures = learner.evaluate(experiment.test)
         if learner.fabric.is_global_zero and self.json:
             print(json.dumps(figures))
         elif learner.fabric.is_global_zero:
             Console().print(result_table(f"{options.name}: {folder.path}", {"now": figures}))
+
+
+def load_run(folder: RunFolder, previous: bool = False, device: Device = "auto") -> tuple[Options, Experiment, Learner]:
+    """A run as it was started, with the network of its checkpoint."""
+    options = dataclasses.replace(_read_options(folder), device=device)  # type: ignore[type-var]
+    _determinism(options)
+    experiment = options.build()
+    tensors, _ = folder.load_checkpoint(previous)
+    weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
+    try:
+        experiment.network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CheckpointError(f"The checkpoint in {folder.path} does not fit the run's network: {error}") from error
+    return options, experiment, _learner(options, experiment)
 
 
 @dataclass(frozen=True)
@@ -125,9 +133,11 @@ def _run(
     try:
         before = _before(learner, experiment, folder)
         display = Display(console) if main and not options.quiet else None
+        board = tensorboard.TensorBoard(folder) if main and options.tensorboard else None
+        observer = together(Watch(learner, experiment.train, folder), board, display) if main else None
         with display or nullcontext():
             learner.fit(
-                experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=display
+                experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=observer
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(folder.path))}") from None
@@ -136,23 +146,12 @@ def _run(
         folder.write_summary(summary)
         moments = {"before": before} | {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
-        if picture := _picture(experiment, learner, folder):
+        if draw_result(picture := folder.path / "result.png", learner, experiment.test):
             console.print(f"Picture: {picture}", markup=False, soft_wrap=True)
+        report = write_report(folder, gather(learner, experiment.train, experiment.test, folder))
+        console.print(f"Report: {report}", markup=False, soft_wrap=True)
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
     return summary
-
-
-def _picture(experiment: Experiment, learner: Learner, folder: RunFolder, count: int = 4) -> Path | None:
-    """Draw ``result.png`` where matplotlib (the extra ``plots``) is installed and the test inputs are in memory."""
-    if importlib.util.find_spec("matplotlib") is None or not isinstance(experiment.test, Examples):
-        return None
-    some = experiment.test.subset(count)
-    predicted = learner.predict_codes(some.x)
-    y = experiment.task.constraint.encode(list(some.y)).to(predicted.device)
-    feasible = experiment.task.feasible(predicted, y)
-    path = folder.path / "result.png"
-    draw(path, learner.history_, experiment.task.space, some.x, predicted, feasible)
-    return path
 
 
 def _before(learner: Learner, experiment: Experiment, folder: RunFolder) -> dict[str, Any]:

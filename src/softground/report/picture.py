@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+from torch.utils.data import Dataset
 
+from ..data import Examples
+from ..learner import Learner
 from ..spaces.categorical import Categorical
 
 INK, RIGHT, WRONG = "#444444", "#1a7f37", "#cf222e"
+
+
+def draw_result(path: Path, learner: Learner, test: Dataset[Any], count: int = 4) -> bool:
+    """Draw a fitted learner where matplotlib (the extra ``plots``) is installed and the inputs are in memory."""
+    if importlib.util.find_spec("matplotlib") is None or not isinstance(test, Examples):
+        return False
+    some = test.subset(count)
+    predicted = learner.predict_codes(some.x)
+    y = learner.task.constraint.encode(list(some.y)).to(predicted.device)
+    draw(path, learner.history_, learner.task.space, some.x, predicted, learner.task.feasible(predicted, y))
+    return True
 
 
 def draw(path: Path, history: list[dict[str, Any]], space: Any, x: Tensor, predicted: Tensor, feasible: Tensor) -> None:

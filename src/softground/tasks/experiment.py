@@ -52,6 +52,10 @@ class Options(Protocol):
         """Whether to show no progress."""
 
     @property
+    def tensorboard(self) -> bool:
+        """Whether to log for TensorBoard."""
+
+    @property
     def evaluate_every(self) -> int:
         """Epochs between evaluations on the test set."""
 

@@ -49,6 +49,8 @@ class RunOptions:
     """The run folder (default: a new one under runs/)."""
     quiet: bool = False
     """No progress display."""
+    tensorboard: bool = False
+    """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
 
 
 P = TypeVar("P", bound=Any)  # a task's frozen dataclass of hyper-parameters

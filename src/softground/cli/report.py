@@ -1,0 +1,77 @@
+"""``softground report``: write a run's page again, or put runs side by side."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from ..errors import SoftgroundError
+from ..report import gather, write_comparison, write_report
+from ..report.findings import Findings
+from ..runs import RunFolder
+from .commands import load_run
+
+COMPARISON = "compare.html"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write report.html of each run again, or one page that puts runs side by side."""
+
+    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """The run folders."""
+    compare: bool = False
+    """One page with all runs side by side."""
+    out: Path | None = None
+    """The file to write (default: report.html in the run folder; compare.html here)."""
+    open: bool = False
+    """Show the page in a browser."""
+
+    def run(self) -> None:
+        """Write."""
+        folders = [RunFolder.open(path) for path in self.run_folders]
+        self._check(len(folders))
+        for folder in folders:
+            self._look(folder)
+        if self.compare:
+            pages = [write_comparison(folders, self.out or Path(COMPARISON))]
+        else:
+            pages = [write_report(folder, path=self.out) for folder in folders]
+        for page in pages:
+            Console(highlight=False, soft_wrap=True).print(f"Report: {page}", markup=False)
+            if self.open:
+                webbrowser.open(page.resolve().as_uri())
+
+    def _check(self, count: int) -> None:
+        if count == 0:
+            raise SoftgroundError("No run folder was given; give at least one, such as softground report runs/NAME.")
+        if self.compare and count < 2:
+            raise SoftgroundError("--compare was given with one run; give two or more run folders, or leave it out.")
+        if self.out is not None and count > 1 and not self.compare:
+            raise SoftgroundError(
+                f"{count} runs and one --out were given; add --compare for one page, or leave --out for a page each."
+            )
+        if self.out is not None and self.out.is_dir():
+            raise SoftgroundError(
+                f"--out {self.out} is a folder; give the name of a file, such as {self.out}/report.html."
+            )
+
+    def _look(self, folder: RunFolder) -> None:
+        """Make the findings of a run that has none: one that is older, or that was interrupted."""
+        if Findings.read(folder) is not None or not folder.has_checkpoint():
+            return
+        try:
+            _, experiment, learner = load_run(folder)
+            gather(learner, experiment.train, experiment.test, folder).write(folder)
+        except SoftgroundError as error:
+            # The curves need neither the data nor the network.
+            note = f"{folder.path}: without examples and confusions, because the run cannot be loaded: {error}"
+            Console(stderr=True, highlight=False, soft_wrap=True).print(note, markup=False)
+
+
+__all__ = ["Report"]

@@ -1,0 +1,75 @@
+"""Metrics for TensorBoard, in ``tensorboard/`` of the run folder; needs the extra ``tensorboard``."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import SoftgroundError
+from ..runs import RunFolder
+from .html.numbers import is_number
+from .observers import epochs_done
+
+LOGS = "tensorboard"
+
+
+def available() -> bool:
+    """Whether the package is installed."""
+    return importlib.util.find_spec("tensorboard") is not None
+
+
+def require() -> None:
+    """Say what to do where it is not."""
+    if not available():
+        raise SoftgroundError(
+            "--tensorboard was given, but the package tensorboard is not installed. Install the extra, "
+            "pip install 'softground[tensorboard]', or leave the option out: report.html shows the same curves."
+        )
+
+
+class TensorBoard:
+    """An observer of the training loop that logs every number of an epoch.
+
+    The step is the number of epochs done, through all stages. A resumed run replaces what it repeats.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        require()
+        self.path = folder.path / LOGS
+        self.done = self.total = 0
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+        """React to an event of the loop."""
+        if event == "begin":
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.done = epochs_done(facts)
+            self.total = sum(stage.epochs for stage in facts["stages"])
+            # Steps from here on that an interrupted run left are not shown.
+            self.writer: Any = SummaryWriter(str(self.path), purge_step=self.done + 1)
+        elif event == "epoch":
+            self.done += 1
+            for name, value in scalars(facts):
+                self.writer.add_scalar(name, value, self.done)
+            self.writer.flush()
+        elif event == "stage" and self.done == self.total:
+            self.writer.close()
+
+
+def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a record, by the names TensorBoard groups them under.
+
+    >>> record = {"stage": "I", "epoch": 3, "loss": 0.5, "gamma": None, "test_a": 1.0, "seconds": {"total": 2.0}}
+    >>> list(scalars(record))
+    [('training/loss', 0.5), ('held-out/a', 1.0), ('seconds/total', 2.0)]
+    """
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}/{part}", float(v)) for part, v in value.items() if is_number(v))
+        elif name != "epoch" and is_number(value):
+            group = "held-out" if name.startswith("test_") else "training"
+            yield f"{group}/{name.removeprefix('test_')}", float(value)
+
+
+__all__ = ["TensorBoard", "available", "require", "scalars"]

@@ -1,0 +1,149 @@
+"""A few training examples followed through a run: after each epoch, what their chains and the network say.
+
+``gallery.jsonl`` in the run folder, one JSON object a line::
+
+    {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
+
+``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. ``grounded`` is
+null in stages without chains. The file is for people: a run killed just after a checkpoint may lack one line, and
+nothing is ever restored from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from ..data import Examples
+from ..learner import Learner
+from ..runs import RunFolder
+from ..runs.files import Missing, Unreadable, describe, failure, parse_object, read_bounded, replace_file
+from .findings import Symbols
+from .observers import epochs_done
+
+GALLERY = "gallery.jsonl"
+GALLERY_LIMIT = 2**30
+WATCHED = 6
+DECIMALS = 3  # of reals
+
+
+class Watch:
+    """An observer of the training loop that keeps a line per epoch.
+
+    It draws no random numbers that the run would have drawn, so a run is the same with it and without.
+
+    Parameters
+    ----------
+    learner
+        The learner that is about to be fitted.
+    train
+        Its training set. The first examples that this process owns are watched.
+    folder
+        Where the lines go.
+    """
+
+    def __init__(self, learner: Learner, train: Dataset[Any], folder: RunFolder, count: int = WATCHED) -> None:
+        self.learner = learner
+        self.train = train
+        self.path = folder.path / GALLERY
+        self.count = count
+        self.done = 0
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+        """React to an event of the loop."""
+        if event == "begin":
+            self.done = epochs_done(facts)
+            self.index = self.learner.loop.own[: self.count]
+            with self._untouched():
+                self.x = inputs(self.train, self.index.tolist())
+            self._resume()
+        elif event == "epoch":
+            self.done += 1
+            self._append(facts["stage"])
+
+    def _resume(self) -> None:
+        """Drop what comes after the checkpoint, and lines that a crash left unfinished."""
+        kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
+        replace_file(self.path, b"".join(_line(record) for record in kept))
+        if self.done == 0 and not kept:
+            self._append(None)
+
+    def _append(self, stage: str | None) -> None:
+        space = self.learner.task.space
+        with self._untouched():
+            predicted = self.learner.predict_codes(self.x)
+        chains = None if stage is None else self._chains(stage)
+        record = {
+            "epochs": self.done,
+            "stage": stage,
+            "examples": self.index.tolist(),
+            "grounded": None if chains is None else texts(space, chains[self.index.to(chains.device)]),
+            "predicted": texts(space, predicted),
+        }
+        try:
+            with open(self.path, "ab") as stream:
+                stream.write(_line(record))
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            reason = f"a line could not be added: {describe(error)}"
+            raise failure(self.path, reason, "Check that you may write there and that the disk has room") from error
+
+    def _chains(self, stage: str) -> Tensor | None:
+        objective = next(s.objective for s in self.learner.stages if s.name == stage)
+        return objective.state().get("chains")
+
+    @contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """Leave torch's generators as they are: a network or a data set may draw from them."""
+        device = self.learner.fabric.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
+
+
+def inputs(data: Dataset[Any], index: list[int]) -> Any:
+    """The inputs at some positions, as ``Learner.predict`` takes them."""
+    if type(data) is Examples and isinstance(data.x, Tensor):
+        return data.x[index]
+    return [data[i][0] for i in index]
+
+
+def texts(space: Any, z: Tensor) -> list[Symbols]:
+    """States as JSON: symbols as text, reals as rounded numbers."""
+    if z.is_floating_point():
+        return [[round(v, DECIMALS) for v in row] for row in z.tolist()]
+    return [[str(symbol) for symbol in row] for row in space.decode(z)]
+
+
+def read_gallery(path: Path) -> list[dict[str, Any]]:
+    """Every complete line, in order; one that is damaged is left out, as is a file that is missing."""
+    try:
+        lines = read_bounded(path, GALLERY_LIMIT).split(b"\n")[:-1]
+    except Missing:
+        return []
+    except Unreadable as error:
+        raise failure(path, str(error), "Make it readable, or move it away") from error
+    found = []
+    for line in lines:
+        try:
+            record = parse_object(line)
+        except Unreadable:
+            continue
+        if type(record.get("epochs")) is int and isinstance(record.get("predicted"), list):
+            found.append(record)
+    return found
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, allow_nan=False).encode() + b"\n"
+
+
+__all__ = ["GALLERY", "WATCHED", "Watch", "inputs", "read_gallery", "texts"]

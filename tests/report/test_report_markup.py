@@ -1,0 +1,76 @@
+"""Whatever a run folder holds, a page is markup of ours and text of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from report_cases import Page, facts, findings, history, loads, picture
+
+from softground.report.facts import Facts
+from softground.report.findings import Input, Matrix, Shown
+from softground.report.html import compare_page, run_page
+from softground.report.html.markup import Html, joined, tag
+from softground.report.html.page import POLICY
+
+EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>' onload='x</title></style>&amp;"
+
+
+def evil(value: Any) -> Any:
+    """A document whose every string, key or value, tries to break out."""
+    match value:
+        case str():
+            return EVIL + value
+        case dict():
+            return {k if k in ("task", "options", "before", "after_stage_I", "versions", "note") else EVIL + k: evil(v)
+                    for k, v in value.items()}  # fmt: skip
+        case list():
+            return [evil(v) for v in value]
+    return value
+
+
+def hostile() -> Facts:
+    shown = Shown(0, Input(text=EVIL, images=[], ink=True), EVIL, [EVIL], [EVIL * 2], [EVIL * 3], False, EVIL)
+    pictured = Shown(1, Input(images=[EVIL]), EVIL, [EVIL], ["1"], None, True)
+    found = findings(
+        sites=1, symbols=[EVIL, "b"], renamed={EVIL: EVIL}, watched=[shown, pictured], looked_at=[shown, pictured],
+        matrices=[Matrix(EVIL, EVIL, EVIL, [[1, 2], [3, 4]])],
+    )  # fmt: skip
+    records = [r | {"stage": EVIL + str(r["stage"]), f"test_{EVIL}_accuracy": 0.5, EVIL: 2.0} for r in history()]
+    gallery = [{"epochs": 1, "stage": EVIL, "examples": [0, 1], "grounded": [[EVIL], [EVIL]], "predicted": [[EVIL]]}]
+    plain = facts()
+    return Facts(EVIL, evil(dict(plain.config)), records, evil(dict(plain.summary)), gallery, found)
+
+
+@pytest.mark.parametrize("make", [run_page, lambda run: compare_page([run, facts()])], ids=["run", "compare"])
+def test_nothing_a_run_folder_holds_becomes_markup(make: Any) -> None:
+    html = make(hostile())
+    Page(html)  # refuses <script>, onerror= and elements that close others
+    assert "<script" not in html.lower()
+    assert "alert(1)" in html  # it is there, as text
+    assert loads(html) == []
+
+
+def test_text_is_escaped_and_markup_is_not_escaped_twice() -> None:
+    assert joined("<", Html("<b>"), 3, None, ["&", [tag("i", '"')]]) == "&lt;<b>3&amp;<i>&quot;</i>"
+    assert tag("a", "x", href="\"'<>&") == '<a href="&quot;&#x27;&lt;&gt;&amp;">x</a>'
+    assert tag("rect", tag("title", "t"), x=1) == '<rect x="1"><title>t</title></rect>'
+    assert isinstance(tag("p"), Html)
+    assert not isinstance(tag("p") + "<", Html)  # gluing strings together does not make markup
+
+
+def test_a_page_forbids_itself_scripts_and_the_network() -> None:
+    page = Page(run_page(facts()))
+    policies = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == [POLICY]
+    assert POLICY.startswith("default-src 'none'")
+    assert "script" not in POLICY
+    assert "http" not in POLICY
+
+
+def test_images_are_inside_the_file() -> None:
+    page = Page(run_page(facts()))
+    sources = [a["src"] or "" for a in page.all("img")]
+    assert sources
+    assert all(source.startswith("data:image/png;base64,iVBOR") for source in sources)
+    assert f"data:image/png;base64,{picture(0)}" in sources

@@ -1,0 +1,225 @@
+"""The parts of a page: charts, matrices, galleries and tables say what they were given."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from report_cases import Page, facts, findings, history, loads, watched
+
+from softground.report.findings import Input, Matrix, Shown
+from softground.report.html import compare_page, run_page
+from softground.report.html.confusion import draw, worst
+from softground.report.html.curves import curves
+from softground.report.html.gallery import followed, looked_at, moments, thinned
+from softground.report.html.lines import Epochs, Line, line_chart, spread
+from softground.report.html.markup import joined
+from softground.report.html.svg import Scale, powers, round_steps
+from softground.report.html.timing import columns, timing
+
+
+def test_a_page_has_every_part_and_the_figures_of_the_summary() -> None:
+    html = run_page(facts())
+    page = Page(html)
+    assert loads(html) == []
+    anchors = [a["id"] for a in page.all("section")]
+    assert anchors == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert [a["href"] for a in page.all("a")] == [f"#{anchor}" for anchor in anchors]
+    for figure in ("87.50%", "12.50%", "75.00%", "93.75%", "1,234", "56,789", "1 min 15 s", "Digits, made up."):
+        assert figure in page.text
+    assert {"charset": "utf-8"} in page.all("meta")
+    assert any(a.get("name") == "viewport" for a in page.all("meta"))
+
+
+@pytest.mark.parametrize("missing", ["summary", "findings", "watched", "history"])
+def test_a_run_that_lacks_something_still_gets_a_page(missing: str) -> None:
+    nothing: dict[str, Any] = {"summary": {}, "findings": None, "watched": [], "history": []}
+    page = Page(run_page(facts(**{missing: nothing[missing]})))
+    anchors = [a["id"] for a in page.all("section")]
+    gone = {"findings": {"symbols", "held-out", "watched"}, "history": {"curves", "time"}}.get(missing, set())
+    assert set(anchors) == {"curves", "symbols", "held-out", "watched", "time", "config"} - gone
+    assert ("no summary" in page.text) == (missing == "summary")
+    Page(compare_page([facts(**{missing: nothing[missing]}), facts()]))
+
+
+def test_curves_have_a_card_for_each_group_and_mark_the_stages() -> None:
+    text = [Page(card).text for card in curves(history((("I", 7), ("II", 2)), test_spearman=0.5, ess=12.0))]
+    headings = ["Held-out data", "Training data", "Temperature γ", "Loss", "Chains", "Spearman", "Ess"]
+    assert [
+        heading for heading, card in zip(headings, text, strict=True) if card.strip().startswith(heading)
+    ] == headings
+    assert "symbol 100%" in text[0]
+    assert "Stage I " in text[0]
+    assert "Stage II" in text[0]
+    assert "γ = ∞" in text[2]
+    assert "γ = 0" in text[2]
+    assert "unknown" not in text[4]  # the solver never gave up
+    assert "epoch 9 used 75%" in text[4]  # shown when pointed at
+
+
+def test_values_that_cannot_be_drawn_are_left_out() -> None:
+    records = [{"stage": "I", "loss": value, "feasible": value, "gamma": value, "seconds": value}
+               for value in (0.5, float("nan"), float("inf"), 10**400, "x", None, [1], True, -1e308, 0.25)]  # fmt: skip
+    for card in curves(records):
+        numbers = re.findall(r"[-\d.]+", " ".join(a["points"] or "" for a in Page(card).all("polyline")))
+        assert numbers
+        assert all(abs(float(n)) < 1000 for n in numbers)
+    assert timing(records) == []
+
+
+def test_one_epoch_and_a_thousand_can_be_drawn() -> None:
+    for count in (1, 1000):
+        html = joined(*curves(history((("I", count),))), *timing(history((("I", count),))))
+        page = Page(html)
+        assert len(html) < 600_000
+        assert f"epoch {count}" in page.text or count > 1
+        assert all(len((a["points"] or "").split()) <= 801 for a in page.all("polyline"))
+
+
+def test_lines_go_where_their_values_are() -> None:
+    chart = line_chart([Line("a", 0, [(1, 0.0), (3, 1.0)])], Epochs(3, []), str, label="a", low=0.0, high=1.0)
+    points = (Page(chart).all("polyline")[0]["points"] or "").split()
+    (x1, y1), (x2, y2) = (map(float, p.split(",")) for p in points)
+    assert x1 < x2
+    assert y1 > y2  # up is more
+    grid = [float(a["y1"] or 0) for a in Page(chart).all("line", "grid")]
+    assert (max(grid), min(grid)) == (y1, y2)
+
+
+def test_labels_do_not_cover_each_other() -> None:
+    for places in ([10.0, 10, 10, 10], [0, 100, 99, 98], [50], [], [3, 1, 2]):
+        found = spread(places, 12, 0, 100)
+        ordered = sorted(found)
+        assert all(b - a >= 12 - 1e-9 for a, b in pairwise(ordered))
+        assert all(-1e-9 <= place <= 100 + 1e-9 for place in found)
+        assert [places[k] for k in sorted(range(len(places)), key=lambda k: found[k])] == sorted(places)
+
+
+def test_scales_and_their_marks() -> None:
+    assert Scale(0, 10, 100, 0)(2.5) == 75
+    assert Scale(0.01, 1, 0, 100, log=True)(0.1) == pytest.approx(50)
+    for low, high in ((0.0, 1.0), (1.0, 57.0), (-3.0, 1e-3), (0.0, 1e9)):
+        ticks = round_steps(low, high)
+        assert 2 <= len(ticks) <= 7
+        assert low - 1e-9 <= ticks[0] <= ticks[-1] <= high * (1 + 1e-9)
+    for low in (0.5, 0.02, 1e-5, 1e-30):
+        assert 1 <= len(powers(low, 1.0)) <= 8
+
+
+def test_a_matrix_shows_shares_of_rows_and_names_the_worst() -> None:
+    matrix = Matrix("true", "predicted", "held-out", [[90, 10, 0], [0, 100, 0], [0, 0, 0]])
+    page = Page(draw(matrix, ["*", "b", "c"]))
+    assert len(page.all("rect", "same")) == 2
+    assert len(page.all("rect", "other")) == 1
+    assert "true ×, predicted b: 10 (10.0% of the row)" in page.text
+    assert "× → b 10×" in Page(worst(matrix, ["*", "b", "c"])).text
+    assert "No confusion" in Page(worst(Matrix("true", "predicted", "x", [[1, 0], [0, 1]]), ["a", "b"])).text
+
+
+def test_columns_of_time_are_as_high_as_their_seconds() -> None:
+    page = Page(columns(history((("I", 2),))))
+    heights = [float(a["height"] or 0) for a in page.all("rect", "c1")]
+    rest = [float(a["height"] or 0) for a in page.all("rect", "c2")]
+    assert heights[0] == pytest.approx(4 * rest[0], abs=0.1)
+    assert "network 1.0 s" in page.text
+    assert "66.7%" in Page(joined(*timing(history((("I", 2),))))).text
+
+
+@pytest.mark.parametrize("sites", [1, 5, 16, 24])
+def test_groundings_are_followed_through_the_run(sites: int) -> None:
+    found = findings(sites)
+    page = Page(joined(*followed(found, watched(sites))))
+    assert "before" in page.text
+    assert "epoch 1 " in page.text
+    assert "epoch 8" in page.text
+    assert len(page.all("img")) == sites
+    assert page.all("span", "bad")
+    assert len(page.all("div", "alone")) >= 2  # before, and Stage II, where there are no chains
+    boards = [
+        a for a in page.all("div", "sites") if f"--n:{ {1: 1, 5: 5, 16: 4, 24: 10}[sites] }" in (a["style"] or "")
+    ]
+    assert boards
+
+
+def test_a_symbol_that_the_chain_and_the_network_disagree_on_has_both() -> None:
+    example = Shown(0, Input(), truth=["1", "2"], predicted=["1", "3"], grounded=["1", "2"])
+    page = Page(joined(*followed(findings(2, watched=[example]), [])))
+    assert "at the end 1 2 3 truth 1 2" in page.text
+    assert len(page.all("small", "bad")) == 1
+    assert page.all("span", "bad") == []
+
+
+def test_the_gallery_says_what_a_wrong_reading_gives() -> None:
+    page = Page(joined(*looked_at(findings().looked_at)))
+    assert "✗ gives 11/3 , not 7/2 · 1 of 5 symbols wrong" in page.text
+    assert "✓ explains its answer" in page.text
+    assert "is 0" in page.text
+    assert [len(page.all("article", kind)) for kind in ("right", "wrong")] == [1, 1]
+
+
+def test_inputs_that_are_not_images_are_shown_as_words() -> None:
+    example = Shown(0, Input(text="0.5, 1, 2"), answer="3", predicted=["1", "2"], feasible=True)
+    page = Page(joined(*looked_at([example]), *followed(findings(2, watched=[example]), [])))
+    assert page.text.count("0.5, 1, 2") == 2
+    assert page.all("img") == []
+
+
+@pytest.mark.parametrize("truth", [[0.0, 1.5, 2.5], None], ids=["known", "unknown"])
+def test_reals_are_drawn_against_the_truth_or_the_grounding(truth: list[float] | None) -> None:
+    example = Shown(0, Input(text="a graph"), truth=truth, predicted=[0.1, 1.0, 3.0], grounded=[0.0, 2.0, 2.0])
+    records = [{"epochs": k, "stage": "I", "examples": [0], "grounded": [[0.0, k, 2]], "predicted": [[k, 1, 1]]}
+               for k in range(1, 7)]  # fmt: skip
+    found = findings(3, symbols=[], matrices=[], watched=[example], looked_at=[example])
+    page = Page(run_page(facts(findings=found, watched=records)))
+    assert len(page.all("circle", "dot")) == 3 * (4 + 1)
+    assert len(page.all("circle", "ring")) == (3 * (4 + 1) if truth else 0)
+    assert ("true →" in page.text) == (truth is not None)
+    assert ("grounded →" in page.text) == (truth is None)
+    assert "symbols" not in [a["id"] for a in page.all("section")]
+
+
+def test_moments_of_a_damaged_gallery_are_left_out() -> None:
+    example = findings().watched[0]
+    records: list[dict[str, Any]] = [
+        {"epochs": 1, "stage": "I"},
+        {"epochs": 2, "stage": "I", "examples": [7]},
+        {"epochs": 3, "stage": "I", "examples": [7, 0], "predicted": [["1"]], "grounded": 5},
+    ]
+    assert moments(example, records) == [("epoch 3", None, None)]
+    assert moments(example, []) == [("at the end", example.grounded, example.predicted)]
+
+
+@pytest.mark.parametrize("count", [1, 5, 9, 10, 11, 50, 1000])
+def test_moments_are_thinned_to_distinct_ones_with_both_ends(count: int) -> None:
+    story = [(str(k), None, None) for k in range(count)]
+    chosen = [int(when) for when, *_ in thinned(story, 9)]
+    assert len(chosen) == min(count, 9)
+    assert chosen == sorted(set(chosen))
+    assert (chosen[0], chosen[-1]) == (0, count - 1)
+
+
+def test_names_that_the_network_chose_are_explained() -> None:
+    assert "0 is called 1" in Page(run_page(facts(findings=findings(renamed={"0": "1", "1": "0"})))).text
+
+
+def test_a_comparison_has_each_run_and_what_differs() -> None:
+    config = {"task": "hwf", "options": {"preset": "best", "schedule": None, "quiet": False}}
+    summary = {"after_stage_I": {"symbol_accuracy": 0.99}, "seed": 1}
+    other = facts("b-run", config=config, summary=summary, history=history((("I", 3),)))
+    html = compare_page([facts(), other])
+    page = Page(html)
+    assert loads(html) == []
+    for words in ("2 runs side by side", "A a-run", "B b-run", "87.50%", "99.00%", "preset paper best"):
+        assert words in page.text
+    assert "quiet" not in page.text
+    assert "schedule" not in page.text
+    assert len(page.all("b", "best")) == 1
+    assert len(page.all("div", "bar")) == 2
+    assert "asked to do the same" in Page(compare_page([facts(), facts("c")])).text
+
+
+def test_many_runs_have_letters_of_their_own() -> None:
+    page = Page(compare_page([facts(f"run-{k}", findings=None) for k in range(28)]))
+    assert "AB run-27" in page.text
