@@ -57,6 +57,17 @@ class Terms:
     symbols: tuple[tuple[int, ...], ...]  # the ints behind the numerals
 
 
+def _numeral(z3: Any, value: int) -> Any:
+    """A Z3 numeral that knows its value: formulas ask for it at every site, and Z3's own way is by a string."""
+
+    class Numeral(z3.IntNumRef):  # type: ignore[misc]
+        def as_long(self) -> int:
+            return value
+
+    plain = z3.IntVal(value)
+    return Numeral(plain.ast, plain.ctx)
+
+
 class SMT:
     """The constraint z ∈ S_y ⇔ formula(z, y).
 
@@ -156,7 +167,7 @@ class SMT:
                 symbols.append(values)
                 variables.append(v)
                 bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in values]))
-            numerals = [[z3.IntVal(x) for x in values] for values in symbols]
+            numerals = [[_numeral(z3, x) for x in values] for values in symbols]
             self._terms = Terms(variables, bounds, numerals, tuple(symbols))
         return self._terms
 

@@ -21,10 +21,12 @@ from torch import Tensor
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .base import Fibre, Solutions, Start
+from .default import default_inverse
 from .z3_worker import Limits, Outcome, Query, Search, work
 
 # S_y is listed by tables over the last sites, one per combination of the first ones, up to this many tables.
 MOST_TABLES = 4096
+PARTS = 4  # a worker gets its share of the queries in this many parts
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -46,7 +48,8 @@ class Z3:
     workers
         Processes; 1 solves in this one.
     chunk
-        Queries a worker gets at a time.
+        Queries a worker gets at a time. By default a call's queries are cut into four parts per worker: each part costs
+        about a millisecond to send, and a worker that got easy ones goes on with another.
     backend
         The joblib backend that runs the workers. Not ``"threading"``: Z3 is not safe to share between threads.
     cache
@@ -83,14 +86,15 @@ class Z3:
         rlimit: int = 20_000_000,
         timeout: float = 60.0,
         workers: int = 1,
-        chunk: int = 32,
+        chunk: int | None = None,
         backend: str = "loky",
         cache: int = 200_000,
         tries: int = 32,
         solutions_cap: int = 100_000,
     ) -> None:
         load_z3()
-        positive = {"cap": cap, "rlimit": rlimit, "workers": workers, "chunk": chunk, "solutions_cap": solutions_cap}
+        positive = {"cap": cap, "rlimit": rlimit, "workers": workers, "solutions_cap": solutions_cap}
+        positive |= {} if chunk is None else {"chunk": chunk}
         for name, given in {**positive, "table": table, "cache": cache, "tries": tries}.items():
             least = 1 if name in positive else 0
             if given < least:
@@ -199,7 +203,8 @@ class Z3:
         try:
             if self.workers == 1 or not jobs:
                 return work(self.smt, self.limits, jobs) if jobs else []
-            return self._scatter([jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)])
+            size = self.chunk or math.ceil(len(jobs) / (PARTS * self.workers))
+            return self._scatter([jobs[i : i + size] for i in range(0, len(jobs), size)])
         finally:
             self.solver_seconds += time.perf_counter() - begin
 
@@ -221,3 +226,8 @@ class Z3:
             middle = len(chunk) // 2
             return self._scatter([chunk[:middle]]) + self._scatter([chunk[middle:]])
         return [outcome for chunk in done for outcome in chunk]
+
+
+@default_inverse.register
+def _(constraint: SMT, space: object) -> Z3:
+    return Z3(constraint)

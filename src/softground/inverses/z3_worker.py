@@ -4,7 +4,8 @@ Which model Z3 finds depends on what the process did before, even in a fresh con
 model that Z3 happened to find: an outcome is made of sat and unsat answers alone, and any number of workers and
 any order give the same bits (only *whether* a check reaches its resource or time limit can depend on more).
 
-- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all.
+- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all, and
+  the formulas of several queries that drop the same sites at once.
 - **Search.** Otherwise a warm, incremental solver enumerates models by blocking clauses. A complete fibre is the
   same set in any order. Of a larger one, the lexicographically first completions are found site by site.
 - Three kinds of solver are asked in turn until one knows; 'unknown' from all of them yields no states.
@@ -19,11 +20,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..constraints.smt import SMT, Terms, load_z3
+from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
+from .z3_table import Codes, TruthTable
 
-Codes = tuple[int, ...]
 ENGINES = 8  # rules whose warm solvers a process keeps
+GROUP = 8  # formulas simplified together; more of them are slower again
 KINDS = ("SMT", "QF_FD", "tactics")
 STATUSES = ("sat", "unsat", "unknown")
 
@@ -65,61 +67,6 @@ class Outcome:
     end: Literal["whole", "capped", "unknown", "crashed"]
 
 
-class TruthTable:
-    """A formula's truth over some sites, evaluated in one go inside Z3.
-
-    With e the formula as one bit and a, b, … the symbols of the last free site, the bits …, e[b], e[a] are put
-    side by side and simplified; that vector is expanded over the site before, and so on. Bit k of the result is the
-    truth of the k-th combination in lexicographic order. What one level simplifies, the next need not repeat, so
-    a length-7 formula with two digits free (81 combinations) takes 0.14 ms, where a warm solver takes 0.7 ms.
-    Z3's C interface is called directly, because its Python wrapper would cost more than the work.
-    """
-
-    def __init__(self, terms: Terms) -> None:
-        self.z3, self.terms = load_z3(), terms
-        self.context = self.z3.main_ctx()
-        self._one, self._zero = self.z3.BitVecVal(1, 1), self.z3.BitVecVal(0, 1)
-        self._bound = self.z3.Var(0, self.z3.IntSort())
-        self._patterns: dict[tuple[int, int], tuple[Any, Any]] = {}
-
-    def solve(self, expression: Any, sites: tuple[int, ...]) -> list[Codes] | None:
-        """The combinations that make the expression true, in order; None where Z3 left some undecided."""
-        z3, c = self.z3, self.context.ref()
-        bits = self._own(z3.Z3_mk_ite(c, expression.ast, self._one.ast, self._zero.ast))
-        bound, width = (z3.Ast * 1)(self._bound.ast), 1
-        for site in reversed(sites):
-            pattern, function = self._pattern(site, width)
-            variable, functions = (z3.Ast * 1)(self.terms.variables[site].ast), (z3.FuncDecl * 1)(function.ast)
-            body = self._own(z3.Z3_substitute(c, bits.ast, 1, variable, bound))
-            wide = self._own(z3.Z3_substitute_funs(c, pattern.ast, 1, functions, (z3.Ast * 1)(body.ast)))
-            bits = self._own(z3.Z3_simplify(c, wide.ast))
-            width *= len(self.terms.symbols[site])
-        decided = z3.Z3_is_numeral_ast(c, bits.ast)
-        return self._combinations(int(z3.Z3_get_numeral_binary_string(c, bits.ast), 2), sites) if decided else None
-
-    def _combinations(self, bits: int, sites: tuple[int, ...]) -> list[Codes]:
-        sizes = [len(self.terms.symbols[site]) for site in sites]
-        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        states = []
-        while bits:
-            k = (bits & -bits).bit_length() - 1
-            states.append(tuple(k // stride % size for stride, size in zip(strides, sizes, strict=True)))
-            bits &= bits - 1
-        return states
-
-    def _pattern(self, site: int, width: int) -> tuple[Any, Any]:
-        """f(last symbol) … f(first symbol) side by side, and f: what one site's expansion fills in."""
-        if (site, width) not in self._patterns:
-            f = self.z3.Function(f"softground.table.{width}", self.z3.IntSort(), self.z3.BitVecSort(width))
-            columns = [f(numeral) for numeral in reversed(self.terms.numerals[site])]
-            self._patterns[site, width] = (self.z3.Concat(*columns) if len(columns) > 1 else columns[0], f)
-        return self._patterns[site, width]
-
-    def _own(self, ast: Any) -> Any:
-        """Count a reference to a result of Z3's C interface, which is otherwise freed at the next call."""
-        return self.z3.AstRef(ast, self.context)
-
-
 class Engine:
     """Solves queries for one rule in one process."""
 
@@ -130,14 +77,39 @@ class Engine:
         self._kinds = list(KINDS)
         self._warm = [self._fresh(kind) for kind in KINDS]
 
-    def run(self, job: Query | Search) -> Outcome:
-        self._kinds = list(KINDS)
-        return self.fibre(job) if isinstance(job, Query) else self.start(job)
+    def run(self, jobs: Sequence[Query | Search]) -> list[Outcome]:
+        tabulated = self._tabulate_groups(jobs)
+        outcomes = []
+        for job, states in zip(jobs, tabulated, strict=True):
+            self._kinds = list(KINDS)
+            if isinstance(job, Search):
+                outcomes.append(self.start(job))
+            elif states is None:
+                outcomes.append(self.fibre(job))
+            else:
+                outcomes.append(Outcome(states[: job.cap], "whole" if len(states) <= job.cap else "capped"))
+        return outcomes
+
+    def _tabulate_groups(self, jobs: Sequence[Query | Search]) -> list[list[Codes] | None]:
+        """The completions of queries that a table can answer, None for the other jobs."""
+        found: list[list[Codes] | None] = [None] * len(jobs)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for place, job in enumerate(jobs):
+            if isinstance(job, Query) and self._fits(job.dropped):
+                alike.setdefault(job.dropped, []).append(place)
+        for dropped, places in alike.items():
+            combinations = math.prod(len(self.terms.symbols[site]) for site in dropped)
+            size = max(1, min(GROUP, self.limits.table // combinations))
+            for i in range(0, len(places), size):
+                group = places[i : i + size]
+                queries = [job for place in group if isinstance(job := jobs[place], Query)]
+                expressions = [self.smt.expression(query.answer, query.codes, dropped) for query in queries]
+                for place, states in zip(group, self.table.solve(expressions, dropped), strict=True):
+                    found[place] = states
+        return found
 
     def fibre(self, query: Query) -> Outcome:
-        states = self._tabulate(query.answer, query.codes, query.dropped)
-        if states is not None:
-            return Outcome(states[: query.cap], "whole" if len(states) <= query.cap else "capped")
+        """By search, where no table is possible."""
         expression = self.smt.expression(query.answer, query.codes, query.dropped)
         for solver in self._warm:
             outcome = self._enumerate(solver, expression, query)
@@ -186,7 +158,7 @@ class Engine:
 
     def _tabulate(self, answer: Hashable, codes: Codes, free: tuple[int, ...]) -> list[Codes] | None:
         """All completions in order; None where they are too many for a table, or Z3's simplifier is not enough."""
-        return self.table.solve(self.smt.expression(answer, codes, free), free) if self._fits(free) else None
+        return self.table.solve([self.smt.expression(answer, codes, free)], free)[0] if self._fits(free) else None
 
     def _affordable(self, order: tuple[int, ...]) -> tuple[int, ...]:
         """As many of the last sites as fit a table."""
@@ -247,4 +219,4 @@ def work(smt: SMT, limits: Limits, jobs: Sequence[Query | Search]) -> list[Outco
     _engines[smt.token, limits] = engine  # at the end: the least recently used comes first
     while len(_engines) > ENGINES:
         del _engines[next(iter(_engines))]
-    return [engine.run(job) for job in jobs]
+    return engine.run(jobs)
