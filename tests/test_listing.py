@@ -8,8 +8,7 @@ import torch
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Listing
-from softground.kernels import Exact
-from softground.learner import default_kernel
+from softground.kernels import Exact, default_kernel
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks.sudoku.rule import sudoku_program
@@ -78,5 +77,5 @@ def test_refuses_what_is_no_list_of_states() -> None:
 def test_the_default_kernel_of_a_listed_rule_is_exact() -> None:
     program = sudoku_program(4)
     task = Task(program.space, program, Listing(program.space, BOARDS))
-    assert isinstance(default_kernel(task), Exact)
+    assert isinstance(default_kernel(task.inverse, task.space), Exact)
     assert (len(BOARDS), repr(LISTING), SPACE.sites) == (288, "Listing(288 states)", 16)

@@ -13,11 +13,12 @@ import torch
 
 from softground.cli import main
 from softground.data import Digits
+from softground.data.embedded import embedded_digits
 from softground.errors import DataError
 from softground.learner import Learner
 from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import SudokuOptions, sudoku_task
-from softground.tasks.sudoku.data import draw_images, embedded, load
+from softground.tasks.sudoku.data import draw_images, load
 from softground.tasks.sudoku.metrics import best_relabelling, sudoku_metrics
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST
 
@@ -40,7 +41,7 @@ def test_embedded_boards(size: int) -> None:
 
 
 def test_every_cell_shows_its_digit_and_no_image_is_used_twice_too_soon() -> None:
-    pool, _ = embedded()
+    pool, _ = embedded_digits()
     codes = BOARDS[:100].numpy()
     index = draw_images(pool, codes, np.random.default_rng(0))
     assert np.array_equal(pool.labels[index], codes + 1)

@@ -7,14 +7,14 @@ where the chains go.
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
 """
 
-from .constraints import SMT, Program
+from .constraints import SMT, Program, Scan
 from .data import Examples, RandomAffine
 from .errors import SoftgroundError
 from .inverses import Z3, Enumeration, Table
-from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
+from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, one_cycle, two_stages
 from .networks import PerSite, convnet, lenet
-from .objectives import SoftenedGrounding, Supervised, ZeroDegree
+from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .projections import ChangeOne, Drop, RandomDrop
 from .schedules import Constant, Exponential, Linear, Logarithmic
 from .spaces import Categorical
@@ -23,8 +23,10 @@ from .task import Task
 __version__ = "0.1.0"
 
 __all__ = [
+    "MAPO",
     "SMT",
     "Z3",
+    "BackSearch",
     "Categorical",
     "ChangeOne",
     "Collapsed",
@@ -33,6 +35,7 @@ __all__ = [
     "Drop",
     "Enumeration",
     "Exact",
+    "ExactScan",
     "Examples",
     "Exponential",
     "Guided",
@@ -44,6 +47,9 @@ __all__ = [
     "Program",
     "RandomAffine",
     "RandomDrop",
+    "Reinforce",
+    "Scan",
+    "SemanticLoss",
     "SoftenedGrounding",
     "SoftgroundError",
     "Stage",

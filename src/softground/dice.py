@@ -72,6 +72,11 @@ class Sampler:
         """The generator's state, for a checkpoint."""
         return self.generator.get_state()
 
+    def renew(self, state: Tensor) -> None:
+        """:meth:`restore` with a new generator, for when the old one was left in the midst of a failed recording."""
+        self.generator = torch.Generator(device=self.generator.device)
+        self.restore(state)
+
     def restore(self, state: Tensor) -> None:
         """Continue exactly where :meth:`state` was taken."""
         self.generator.set_state(state.cpu().clone())  # a view into a larger tensor would not do

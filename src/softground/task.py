@@ -9,19 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from .constraints.base import Constraint
-from .constraints.difference import Differences
-from .constraints.program import Program
-from .constraints.smt import SMT
 from .errors import SoftgroundError
-from .inverses.base import Inverse
-from .inverses.enumeration import Enumeration
-from .inverses.intervals import Intervals
-from .inverses.table import Table
-from .spaces.categorical import Categorical
-
-# A plain Python rule takes a microsecond or so per state, a vectorised one a few nanoseconds.
-TABULATE_PLAIN = 2_000_000
-TABULATE_VECTORISED = 20_000_000
+from .inverses.base import CheckingInverse, Inverse
+from .inverses.default import default_inverse
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
 
@@ -38,11 +28,12 @@ class Task:
         The rule.
     inverse
         How fibres are found. By default a table of the whole space where that is small, else enumeration of the
-        dropped sites; Z3 for a rule that is a Z3 formula.
+        dropped sites; the recursion of a scan; Z3 for a rule that is a Z3 formula.
     metrics
         ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
         known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``.
 
+    >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
     >>> Task(space, Program(lambda a, b: a + b, space)).inverse
     Table(100 states, 19 answers, 1.2 kB)
@@ -58,32 +49,17 @@ class Task:
         if getattr(self.constraint, "space", self.space) is not self.space:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if self.inverse is None:
-            object.__setattr__(self, "inverse", default_inverse(self.space, self.constraint))
+            object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Whether z ∈ S_y, by the table where there is one (a single look-up)."""
-        if isinstance(self.inverse, Table):
+        """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
+        if isinstance(self.inverse, CheckingInverse):
             return self.inverse.feasible(z, y)
         return self.constraint.feasible(z, y)
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
         return self.metrics(predicted, self.feasible(predicted, y), symbols)
-
-
-def default_inverse(space: Categorical, constraint: Constraint) -> Inverse:
-    """The fastest inverse that fits: a table, else enumeration; Z3 for a Z3 rule; intervals for differences."""
-    if isinstance(constraint, Differences):
-        return Intervals(constraint)
-    if isinstance(constraint, SMT):
-        from .inverses.z3 import Z3
-
-        return Z3(constraint)
-    if isinstance(constraint, Program):
-        limit = TABULATE_VECTORISED if constraint.vectorised else TABULATE_PLAIN
-        if space.size <= limit:
-            return Table(constraint)
-    return Enumeration(space, constraint)
 
 
 def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:

@@ -66,6 +66,11 @@ class Program:
                 raise ConstraintError(f"Example {position}: {error}") from error
         return torch.tensor(ids, dtype=torch.long)
 
+    @property
+    def known(self) -> int:
+        """How many answers have ids so far."""
+        return len(self._answers)
+
     def answer(self, y: Tensor) -> Any:
         return self._answers[int(y)]
 

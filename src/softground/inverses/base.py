@@ -12,10 +12,12 @@ mood, and a kernel that accepts a solver's favourite does not sample Q*.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+
+from ..spaces.categorical import Block, CategoricalBelief
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,14 @@ class Solutions:
 
 
 @dataclass(frozen=True, eq=False)
+class PaddedSolutions:
+    """All of S_y for a batch of answers, as rows of one length: ``index[batch, longest]``, of which ``mask`` counts."""
+
+    index: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Start:
     """Initial feasible states: ``z[batch, sites]``, found or not, and whether 'not' is proved."""
 
@@ -88,11 +98,59 @@ class Inverse(Protocol):
         """A feasible state for each answer, without any label."""
 
 
+@runtime_checkable
 class SolvingInverse(Inverse, Protocol):
     """An inverse that can also list all of S_y."""
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer."""
+
+
+@runtime_checkable
+class CheckingInverse(Protocol):
+    """An inverse that decides z ∈ S_y faster than the rule itself."""
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Whether z ∈ S_y."""
+
+
+@runtime_checkable
+class SummingInverse(Protocol):
+    """An inverse that adds up P(z|x) over S_y without listing it."""
+
+    def log_partition(self, belief: Any, y: Tensor) -> Tensor:
+        """log Σ P(z|x) over S_y, differentiable: ``[batch]``; −∞ for an empty S_y."""
+
+
+@runtime_checkable
+class MaximisingInverse(Protocol):
+    """An inverse that finds the most probable feasible z without trying states one after the other."""
+
+    def most_probable(self, belief: Any, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest z ∈ S_y of each example, and whether there is one."""
+
+
+def likeliest(solutions: Solutions, belief: CategoricalBelief) -> tuple[Tensor, Tensor]:
+    """The most probable of each example's solutions, and whether it has any; ties go to the smallest state."""
+    blocks = belief.blocks()
+    scores = log_weights(blocks, [b.position(solutions.owner, solutions.index) for b in blocks])
+    found = solutions.count > 0
+    peak = torch.full(found.shape, -torch.inf, device=scores.device, dtype=scores.dtype)
+    peak = peak.scatter_reduce(0, solutions.owner, scores, "amax")
+    last = len(scores)
+    place = torch.arange(last, device=scores.device).masked_fill(scores < peak[solutions.owner], last)
+    first = torch.full_like(solutions.count, last).scatter_reduce(0, solutions.owner, place, "amin")
+    z = torch.zeros(len(found), belief.space.sites, dtype=torch.long, device=scores.device)
+    z[found] = belief.space.states(solutions.index[first[found]])
+    return z, found
+
+
+def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
+    """log w(z) of every solution, one look-up per block."""
+    total = blocks[0].scores.flatten()[places[0]]
+    for block, place in zip(blocks[1:], places[1:], strict=True):
+        total = total + block.scores.flatten()[place]
+    return total
 
 
 def complete(z: Tensor, dropped: Tensor, values: Tensor) -> Tensor:

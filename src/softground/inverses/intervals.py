@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from ..constraints.difference import Differences, Rows
-from ..spaces.gaussian import snap
+from ..spaces.gaussian import GaussianBelief, snap
 from .base import Fibre, Start
+from .default import default_inverse
 from .least import raised
 from .nearest import nearest
 
@@ -122,3 +123,12 @@ class Intervals:
     def nearest(self, mean: Tensor, y: Tensor) -> Tensor:
         """The feasible point next to ``mean[batch, sites]``: Q* at γ = 0. See :mod:`softground.inverses.nearest`."""
         return nearest(self.rule.rows(y), mean, tolerance=self.tolerance, limit=self.limit)
+
+    def most_probable(self, belief: GaussianBelief, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest z ∈ S_y of each example: the nearest point to its mean. There always is one."""
+        return self.nearest(belief.mean, y), torch.ones(len(y), dtype=torch.bool, device=y.device)
+
+
+@default_inverse.register
+def _(constraint: Differences, space: object) -> Intervals:
+    return Intervals(constraint)

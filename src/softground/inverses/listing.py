@@ -14,8 +14,8 @@ from torch import Tensor
 
 from ..errors import InverseError
 from ..projections.base import kept_sites
-from ..spaces.categorical import Categorical
-from .base import Fibre, Solutions, Start
+from ..spaces.categorical import Categorical, CategoricalBelief
+from .base import Fibre, Solutions, Start, likeliest
 
 
 class Listing:
@@ -49,6 +49,7 @@ class Listing:
         self.space = space
         self._states = {order.device: order}
         self._index: dict[torch.device, Tensor] = {}
+        self._codes: dict[torch.device, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"Listing({len(next(iter(self._states.values()))):,} states)"
@@ -59,12 +60,19 @@ class Listing:
             self._states[device] = next(iter(self._states.values())).to(device)
         return self._states[device]
 
+    def codes(self, device: torch.device) -> Tensor:
+        """The list as one-hot codes ``[N, sites · K]``."""
+        if device not in self._codes:
+            hot = torch.nn.functional.one_hot(self.states(device), self.space.width)
+            self._codes[device] = hot.float().flatten(1)
+        return self._codes[device]
+
     def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
         states, kept = self.states(z.device), kept_sites(dropped, z.shape[1])
         # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
         width = self.space.width
         hot = torch.nn.functional.one_hot(z, width).float() * kept[..., None]
-        agree = hot.flatten(1) @ torch.nn.functional.one_hot(states, width).float().flatten(1).T
+        agree = hot.flatten(1) @ self.codes(z.device).T
         mask = agree > kept.sum(-1, keepdim=True) - 0.5
         # Few states of the list belong to any one fibre: they come first, in order, and the others are cut off.
         options = max(1, int(mask.sum(-1).max())) if len(z) else 1
@@ -83,6 +91,10 @@ class Listing:
         owner = torch.arange(len(y), device=y.device).repeat_interleave(len(index))
         offsets = torch.arange(len(y) + 1, device=y.device) * len(index)
         return Solutions(index.repeat(len(y)), owner, offsets)
+
+    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest state of the list for each example; there always is one."""
+        return likeliest(self.solutions(y), belief)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from the list for each answer."""

@@ -25,6 +25,8 @@ from ..constraints.difference import Rows
 from ..spaces.gaussian import snap
 from .least import raised
 
+CHECK = 10  # iterations between looks at how near the optimum is, for which a GPU must be waited for
+
 
 @dataclass(frozen=True, eq=False)
 class Halfspaces:
@@ -54,26 +56,27 @@ class Halfspaces:
 
     def project(self, centre: Tensor, tolerance: float, limit: int) -> Tensor:
         """The point nearest to ``centre[batch, n]`` that satisfies all, to within ``tolerance``."""
-        flat, batch = centre.flatten(), len(centre)
-        weight = torch.zeros_like(self.bound)
-        ahead, speed = weight, torch.ones(batch, dtype=flat.dtype, device=flat.device)
-        z = flat
-        for iteration in range(limit):
-            there = flat.index_add(0, self.upper, ahead, alpha=-1).index_add(0, self.lower, ahead)
-            better = (ahead + self.step * self.excess(there)).clamp(min=0)
-            change = better - weight
-            # Where the step goes against the momentum, that example starts its momentum anew.
-            against = torch.zeros_like(speed).index_add(0, self.example, (ahead - better) * change / self.step) > 0
-            faster = torch.where(against, 1.0, (1 + (1 + 4 * speed * speed).sqrt()) / 2)
-            factor = torch.where(against, 0.0, (speed - 1) / faster)
-            weight, ahead, speed = better, better + factor[self.example] * change, faster
-            if iteration % 10 == 9:
-                z = flat.index_add(0, self.upper, weight, alpha=-1).index_add(0, self.lower, weight)
+        flat, both = centre.flatten(), torch.cat([self.upper, self.lower])
+        weight = ahead = torch.zeros_like(self.bound)
+
+        def point(weights: Tensor) -> Tensor:
+            return flat.index_add(0, both, torch.cat([-weights, weights]))
+
+        z, momentum = flat, 0
+        for iteration in range(1, limit + 1):
+            better = torch.addcmul(ahead, self.step, self.excess(point(ahead))).clamp(min=0)
+            change, weight, against, momentum = better - weight, better, ahead - better, momentum + 1
+            ahead = torch.add(better, change, alpha=(momentum - 1) / (momentum + 2))
+            if iteration % CHECK == 0 or iteration == limit:
+                z = point(weight)
                 excess = self.excess(z)
                 # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
                 gap = torch.where(weight > 0, excess.abs(), excess.clamp(min=0))
                 if not len(gap) or float(gap.max()) <= tolerance:
                     break
+                # Where the step goes against the momentum, the momentum starts anew.
+                if float((against * change / self.step).sum()) > 0:
+                    ahead, momentum = weight, 0
         return z.view_as(centre)
 
 

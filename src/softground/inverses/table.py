@@ -9,6 +9,7 @@ Length-7 formulas have 419,904 states: the table takes 5 MB and a fraction of a 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -16,11 +17,17 @@ from torch import Tensor
 
 from ..constraints.program import NO_ANSWER, Program
 from ..errors import InverseError
-from ..spaces.categorical import Categorical
-from .base import Fibre, Solutions, Start, candidates
+from ..spaces.categorical import Categorical, CategoricalBelief
+from .base import Fibre, Inverse, PaddedSolutions, Solutions, Start, candidates, likeliest
+from .default import default_inverse
+from .enumeration import Enumeration
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
 CHUNK = 2**18
+FOLDS = 32  # drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
+# A plain Python rule takes a microsecond or so per state, a vectorised one a few nanoseconds.
+TABULATE_PLAIN = 2_000_000
+TABULATE_VECTORISED = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +37,16 @@ class Columns:
     answer: Tensor  # [states] int32 id of each state's answer, −1 for none
     by_answer: Tensor  # [states with an answer] state indices sorted by answer, then by index
     offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """The table for one drop set: a row per u, a column per completion."""
+
+    answer: Tensor  # [kept states, options]
+    strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones
+    values: Tensor  # [1, options, dropped] the completions
+    given: Tensor  # [1, dropped] the set
 
 
 class Table:
@@ -67,6 +84,9 @@ class Table:
         offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
         self._columns = {torch.device("cpu"): Columns(answer, order.indices[none:], offsets)}
         self._answers = int((count > 0).sum())
+        self._folded: dict[tuple[torch.device, int, int, int], Folded] = {}
+        self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
+        self._solvable: tuple[int, bool] = (-1, False)
 
     @staticmethod
     def bytes_needed(space: Categorical) -> int:
@@ -84,6 +104,8 @@ class Table:
         return self._columns[device]
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        if len(z) and dropped.stride(0) == 0:  # one set for the whole batch, as Drop gives it
+            return self._shared_fibre(z, y, dropped[:1])
         layout = self.space.layout(z.device)
         values, mask = candidates(layout.sizes, dropped, self.space.combinations(dropped.shape[1]))
         base = (z.scatter(-1, dropped, 0) * layout.strides).sum(-1)
@@ -91,6 +113,31 @@ class Table:
         # Masked candidates count past their radix and so repeat real states: inside the table, never used.
         mask = mask & (self.columns(z.device).answer[index] == y[:, None])
         return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
+
+    def _shared_fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        """F(u) where all rows drop the same sites: one row of the table with these sites moved to its end."""
+        folded = self._fold(dropped)
+        mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
+        everything = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        return Fibre(folded.values.expand(len(z), -1, -1), mask, everything)
+
+    def _fold(self, given: Tensor) -> Folded:
+        """The table with the dropped sites ``given[1, d]`` last, made once for each of the last few sets."""
+        # A set is known by where it lies, so that a GPU need not be asked for its values. What is remembered holds on
+        # to the tensor, whose place therefore cannot pass to another; a change of its values changes its version.
+        key = (given.device, given.data_ptr(), given.shape[1], given._version)
+        if key not in self._folded:
+            device, dropped = given.device, given[0].tolist()
+            sizes, sites = self.space.sizes, range(self.space.sites)
+            kept = [site for site in sites if site not in dropped]
+            options = math.prod(sizes[site] for site in dropped)
+            answer = self.columns(device).answer.view(sizes).permute(*kept, *dropped).reshape(-1, options)
+            strides = [math.prod(sizes[k] for k in kept if k > site) if site in kept else 0 for site in sites]
+            values, _ = candidates(self.space.layout(device).sizes, given, options)
+            self._folded[key] = Folded(answer, torch.tensor(strides, device=device), values, given)
+            while len(self._folded) > FOLDS:
+                del self._folded[next(iter(self._folded))]
+        return self._folded[key]
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y: one look-up."""
@@ -107,6 +154,26 @@ class Table:
         owner = torch.arange(len(y), device=y.device).repeat_interleave(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
         return Solutions(columns.by_answer[place], owner, offsets)
+
+    def padded_solutions(self, y: Tensor) -> PaddedSolutions:
+        """S_y for each answer, in rows as long as the longest; every answer must have a state (:attr:`solvable`)."""
+        columns = self.columns(y.device)
+        first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
+        mask = place < (columns.offsets[y + 1] - first)[:, None]
+        return PaddedSolutions(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask)
+
+    @property
+    def solvable(self) -> bool:
+        """Whether every answer that the program has seen has a state; asked again only when it has seen more."""
+        known = self.program.known
+        if self._solvable[0] != known:
+            offsets = self._columns[torch.device("cpu")].offsets
+            self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))
+        return self._solvable[1]
+
+    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest z ∈ S_y of each example, and whether there is one."""
+        return likeliest(self.solutions(y), belief)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
@@ -127,3 +194,9 @@ def _human(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     raise AssertionError
+
+
+@default_inverse.register
+def _(constraint: Program, space: Categorical) -> Inverse:
+    limit = TABULATE_VECTORISED if constraint.vectorised else TABULATE_PLAIN
+    return Table(constraint) if space.size <= limit else Enumeration(space, constraint)

@@ -3,7 +3,10 @@
 from .base import ChainState, Info, Kernel
 from .collapsed import Collapsed
 from .composed import Composed
+from .default import default_kernel
 from .exact import Exact
+from .exact_scan import ExactScan
+from .graphed import Graphed
 from .guided import Guided
 from .metropolis import Metropolis
 from .nearest import Nearest
@@ -17,6 +20,8 @@ __all__ = [
     "Collapsed",
     "Composed",
     "Exact",
+    "ExactScan",
+    "Graphed",
     "Guided",
     "Info",
     "Kernel",
@@ -25,4 +30,5 @@ __all__ = [
     "Relabel",
     "SiteGibbs",
     "Uniform",
+    "default_kernel",
 ]

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse
+from ..inverses.table import Table
 from ..projections.base import Move, Projection, kept_sites
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -55,3 +56,7 @@ class Collapsed:
         difference = target.weights.site_scores(proposal) - target.weights.site_scores(z)
         prior = torch.where(kept, difference, 0).sum(-1)
         return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)
+
+    def static(self, target: Target[CategoricalBelief]) -> bool:
+        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
+        return isinstance(self.inverse, Table)

@@ -12,6 +12,7 @@ from ..dice import Dice
 from ..errors import LearnerError
 from ..target import Target
 from .base import ChainState, Info, Kernel
+from .graphed import is_static
 
 
 class Composed:
@@ -40,3 +41,7 @@ class Composed:
         acceptance = torch.stack([s.acceptance for s in steps]).mean(0)
         unknown = torch.stack([s.unknown for s in steps]).any(0)
         return state, Info(acceptance, (before.z != state.z).any(-1), unknown, steps[-1].marginals)
+
+    def static(self, target: Target[Any]) -> bool:
+        """Whether all of the kernels are."""
+        return all(is_static(kernel, target) for kernel in self.kernels)

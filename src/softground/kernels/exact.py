@@ -15,11 +15,17 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..errors import InfeasibleAnswer
-from ..inverses.base import Solutions, SolvingInverse
-from ..spaces.categorical import Block, CategoricalBelief
+from ..inverses.base import SolvingInverse
+from ..inverses.listing import Listing
+from ..inverses.table import Table
+from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, info, start_at
+from .base import ChainState, Info, Kernel, info, start_at
+from .default import default_kernel
+from .laws import Law, Padded, Ragged, Shared
+
+# Entries of a padded list beyond which the ragged one is used after all: 2²⁶ floats are 268 MB.
+LARGEST = 2**26
 
 
 @dataclass(frozen=True)
@@ -32,53 +38,47 @@ class Exact:
         Lists S_y; a :class:`~softground.inverses.Table` does so without search.
     marginals
         Whether steps report Q*'s marginals (the default: they cost little and remove the sampling noise).
+    padded
+        Whether a table's lists are padded to one length; by default on a GPU. The law is the same.
     """
 
     inverse: SolvingInverse
     marginals: bool = True
+    padded: bool | None = None
 
     def init(self, z: Tensor) -> ChainState:
         return start_at(z)
 
     def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        solutions = self.inverse.solutions(target.answers)
-        blocks = target.weights.blocks()
-        places = [block.position(solutions.owner, solutions.index) for block in blocks]
-        law = softmax(solutions, log_weights(blocks, places))
-        chosen = solutions.index[dice.segment(law, solutions.offsets)]
-        after = target.weights.space.states(chosen)
-        marginals = site_marginals(target.weights, blocks, places, law) if self.marginals else None
+        law = self.law(target)
+        after = law.draw(dice)
         true = torch.ones(len(after), dtype=torch.bool, device=after.device)
-        return ChainState(after), info(state.z, after, true, ~true, marginals)
+        return ChainState(after), info(state.z, after, true, ~true, law.marginals() if self.marginals else None)
+
+    def law(self, target: Target[CategoricalBelief]) -> Law:
+        """Q* of a batch."""
+        inverse, y = self.inverse, target.answers
+        if isinstance(inverse, Listing) and self.padded is not False:
+            return Shared(inverse.states(y.device), inverse.codes(y.device), target.weights)
+        if isinstance(inverse, Table) and self._pads(inverse, y):
+            return Padded(inverse.padded_solutions(y), target.weights)
+        return Ragged(inverse.solutions(y), target.weights)
+
+    def static(self, target: Target[CategoricalBelief]) -> bool:
+        """Whether a step never asks for a value in the midst of its work: not with ragged lists."""
+        inverse, y = self.inverse, target.answers
+        return isinstance(inverse, Listing) or (isinstance(inverse, Table) and self._pads(inverse, y))
+
+    def _pads(self, table: Table, y: Tensor) -> bool:
+        wanted = y.is_cuda if self.padded is None else self.padded
+        return wanted and table.solvable and len(y) * table.longest <= LARGEST
 
 
-def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
-    """log w(z) of every solution, one look-up per block."""
-    total = blocks[0].scores.flatten()[places[0]]
-    for block, place in zip(blocks[1:], places[1:], strict=True):
-        total = total + block.scores.flatten()[place]
-    return total
+@default_kernel.register
+def _(inverse: Table, space: object) -> Kernel:
+    return Exact(inverse)
 
 
-def softmax(solutions: Solutions, log_weight: Tensor) -> Tensor:
-    """Q*(z) of every solution: a softmax over each example's ragged row."""
-    batch = len(solutions.offsets) - 1
-    if len(solutions.index) == 0 or bool((solutions.count == 0).any()):
-        rows = tuple((solutions.count == 0).nonzero().flatten().tolist())
-        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", rows)
-    peak = torch.full((batch,), -torch.inf, dtype=log_weight.dtype, device=log_weight.device)
-    peak = peak.scatter_reduce(0, solutions.owner, log_weight, "amax")
-    weight = (log_weight - peak[solutions.owner]).exp()
-    total = torch.zeros_like(peak).index_add(0, solutions.owner, weight)
-    return weight / total[solutions.owner]
-
-
-def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
-    """Q*'s marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
-    marginals = torch.zeros_like(belief.scores)
-    for block, place in zip(blocks, places, strict=True):
-        joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
-        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
-        for site, one in zip(block.sites, parts, strict=True):
-            marginals[:, site, : one.shape[1]] = one
-    return marginals
+@default_kernel.register
+def _(inverse: Listing, space: object) -> Kernel:
+    return Exact(inverse)

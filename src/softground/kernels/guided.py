@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse
+from ..inverses.table import Table
 from ..projections.base import Projection, kept_sites
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -54,3 +55,7 @@ class Guided:
         fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
         prior = torch.zeros(len(z), dtype=target.weights.scores.dtype, device=z.device)
         return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)
+
+    def static(self, target: Target[CategoricalBelief]) -> bool:
+        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
+        return isinstance(self.inverse, Table)

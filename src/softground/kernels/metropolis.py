@@ -21,6 +21,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse, complete
+from ..inverses.table import Table
 from ..projections.base import Move, Projection, kept_sites
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -65,3 +66,7 @@ class Metropolis:
         accepted = dice.accept(log_ratio.masked_fill(~exists, -torch.inf))
         after = torch.where(accepted[:, None], proposal, z)
         return ChainState(after), info(z, after, accepted, ~exists & ~fibre.complete)
+
+    def static(self, target: Target[CategoricalBelief]) -> bool:
+        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
+        return isinstance(self.inverse, Table)

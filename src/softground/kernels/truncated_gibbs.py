@@ -27,12 +27,13 @@ from torch import Tensor
 from ..constraints.difference import Differences
 from ..dice import Dice
 from ..errors import LearnerError
-from ..inverses.intervals import bounds, interval
+from ..inverses.intervals import Intervals, bounds, interval
 from ..projections.base import Projection
 from ..spaces import truncated
 from ..spaces.gaussian import GaussianBelief, snap
 from ..target import Target
-from .base import ChainState, Info, info, start_at
+from .base import ChainState, Info, Kernel, info, start_at
+from .default import default_kernel
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,10 @@ class SiteGibbs:
                 means += truncated.mean(centre, scale, low, high)
         return _done(state.z, z, means / self.sweeps if self.marginals else None)
 
+    def static(self, target: Target[GaussianBelief]) -> bool:
+        """Steps never ask for a value in the midst of their work."""
+        return True
+
 
 @dataclass(frozen=True)
 class BlockGibbs:
@@ -124,7 +129,7 @@ def _scale(target: Target[GaussianBelief], block: int) -> Tensor:
             "is no uniform law on an unbounded set. Use a schedule without warm-up, and the Nearest kernel for γ = 0."
         )
     scale = math.sqrt(target.weights.variance / block)
-    return torch.tensor(scale, dtype=torch.float64, device=target.weights.mean.device)
+    return torch.full((), scale, dtype=torch.float64, device=target.weights.mean.device)
 
 
 def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -135,3 +140,8 @@ def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
 def _done(before: Tensor, after: Tensor, means: Tensor | None) -> tuple[ChainState, Info]:
     true = torch.ones(len(after), dtype=torch.bool, device=after.device)
     return ChainState(after), info(before, after, true, ~true, means)
+
+
+@default_kernel.register
+def _(inverse: Intervals, space: object) -> Kernel:
+    return SiteGibbs(inverse.rule)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse, complete
+from ..inverses.table import Table
 from ..projections.base import Move, Projection, kept_sites
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -50,3 +51,7 @@ class Uniform:
         accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
         after = torch.where(accepted[:, None], proposal, z)
         return ChainState(after), info(z, after, accepted, ~known)
+
+    def static(self, target: Target[CategoricalBelief]) -> bool:
+        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
+        return isinstance(self.inverse, Table)

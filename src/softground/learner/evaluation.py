@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import NonFiniteOutput, SpaceError
 from ..task import Task
 from .batches import Batches
+from .finite import FiniteOutputs, complaint
 
 BATCH = 256
 
@@ -28,23 +29,22 @@ def evaluating(network: nn.Module) -> Iterator[None]:
         network.train(was_training)
 
 
-def believe(task: Task, network: nn.Module, x: Any, index: Tensor) -> Any:
+def believe(
+    task: Task, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
+) -> Any:
     """P(z|x) of the examples at positions ``index``, as the space's own kind of belief.
 
-    An output that is not finite is reported by those positions.
+    An output that is not finite is reported by those positions, at once or when the ``watch`` says so.
     """
     output = network(x)
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
         raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row an input.")
+    if watch is not None and isinstance(output, Tensor):
+        return task.space.belief(watch.watch(output, step, index), finite=True)
     try:
         return task.space.belief(output)
     except NonFiniteOutput as error:
-        bad = index[(~torch.isfinite(output)).flatten(1).any(1)].tolist()
-        shown = ", ".join(map(str, bad[:8])) + (" …" if len(bad) > 8 else "")
-        raise NonFiniteOutput(
-            f"The network's output holds NaN or infinity for {len(bad)} of the {len(index)} examples of a batch: "
-            f"{shown}. Lower the learning rate, or look for NaN in the inputs."
-        ) from error
+        raise complaint(~torch.isfinite(output).flatten(1).all(1), index) from error
 
 
 def beliefs(task: Task, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:

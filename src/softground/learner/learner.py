@@ -12,15 +12,10 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from ..constraints.difference import Differences
 from ..data.examples import Examples
 from ..errors import LearnerError
-from ..inverses.base import SolvingInverse
-from ..inverses.listing import Listing
-from ..inverses.table import Table
-from ..kernels import Composed, Exact, Guided, Kernel, SiteGibbs
+from ..kernels import Kernel, default_kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
-from ..projections import RandomDrop
 from ..runs.folder import RunFolder
 from ..schedules import Constant, Schedule
 from ..task import Task
@@ -187,19 +182,6 @@ class Learner:
         return self.network.to(self.fabric.device)
 
 
-def default_kernel(task: Task) -> Kernel:
-    """Exact draws with marginals where there is a table; else the network's own proposals with random pairs dropped."""
-    inverse = task.inverse
-    if isinstance(task.constraint, Differences):
-        return SiteGibbs(task.constraint)
-    if isinstance(inverse, Table | Listing):
-        exact: SolvingInverse = inverse
-        return Exact(exact)
-    if task.space.sites < 2:
-        raise LearnerError("A single site cannot be projected; give a rule that can be tabulated.")
-    return Composed([Guided(inverse, RandomDrop(task.space, min(2, task.space.sites - 1)), marginals=True)] * 4)
-
-
 def two_stages(
     task: Task,
     kernel: Kernel | None = None,
@@ -215,7 +197,7 @@ def two_stages(
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3)
 
-    objective = SoftenedGrounding(kernel or default_kernel(task), schedule or Constant(1.0), steps)
+    objective = SoftenedGrounding(kernel or default_kernel(task.inverse, task.space), schedule or Constant(1.0), steps)
     stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle())]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..runs.folder import RunFolder, plain
 from ..task import Task
 from .batches import Batches
 from .evaluation import believe, evaluate
+from .finite import FiniteOutputs
 from .memory import Memory
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
@@ -71,6 +73,17 @@ class Loop:
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
         """Train from the start, or from the folder's last checkpoint."""
+        self.prepare(train, test)
+        memory = Memory(self)
+        at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
+        self.observer("begin", {"stages": self.stages, "examples": len(train), "done": (at_stage, at_epoch)})
+        for number, stage in enumerate(self.stages):
+            if number < at_stage:
+                continue
+            self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
+
+    def prepare(self, train: Batches, test: Batches | None = None) -> None:
+        """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
         rank, world = fabric.global_rank, fabric.world_size
         if len(train) < world:
@@ -89,13 +102,12 @@ class Loop:
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
 
-        memory = Memory(self)
-        at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
-        self.observer("begin", {"stages": self.stages, "examples": len(train), "done": (at_stage, at_epoch)})
-        for number, stage in enumerate(self.stages):
-            if number < at_stage:
-                continue
-            self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
+    def begin_stage(self, stage: Stage) -> list[float]:
+        """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
+        optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
+        self.optimizer = optimizer
+        stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
+        return [group["lr"] for group in optimizer.param_groups]
 
     @property
     def seconds(self) -> float:
@@ -103,16 +115,13 @@ class Loop:
         return time.perf_counter() - self.began
 
     def _stage(self, number: int, stage: Stage, memory: Memory, done: int) -> None:
-        optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
-        self.optimizer = optimizer
-        base = [group["lr"] for group in optimizer.param_groups]
-        stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
+        base = self.begin_stage(stage)
         memory.begin_stage(stage)
         if number == 0 and done == 0:
             memory.save(0, 0)  # so that a run stopped in its first epoch begins again with the same weights
         for epoch in range(done, stage.epochs):
             began = time.perf_counter()
-            record = self._epoch(stage, epoch, base)
+            record = self.epoch(stage, epoch, base)
             self._check_weights(stage, epoch)
             memory.note_best(stage, record["feasible"])
             last = epoch + 1 == stage.epochs
@@ -140,24 +149,21 @@ class Loop:
         except NonFiniteOutput as error:
             raise self._stopped(stage, epoch, ", on the test data", str(error)) from error
 
-    def _epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
+    def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
         solver = self.task.inverse.solver_seconds
         stopwatch = Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
-        batches = self._shuffled()
+        batches, watch = self._shuffled(), FiniteOutputs()
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
             if stage.learning_rate:
                 progress = (epoch + step / len(batches)) / stage.epochs
                 set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
-            try:
-                with stopwatch("network"):
-                    inputs = self.augment(x, self.distortion) if self.augment else x
-                    belief = believe(self.task, self.module, inputs, index)
-            except NonFiniteOutput as error:
-                raise self._stopped(stage, epoch, f", batch {step + 1} of {len(batches)}", str(error)) from error
+            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
+                inputs = self.augment(x, self.distortion) if self.augment else x
+                belief = believe(self.task, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.dice, stopwatch))
             with stopwatch("network"):
                 self.optimizer.zero_grad()
@@ -171,6 +177,8 @@ class Loop:
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
+        with self._named(stage, epoch, watch, len(batches)):
+            watch.settle()
         record = self._record(stage, epoch, sums, sum(map(len, batches)))
         solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
         record["seconds"] = {
@@ -179,6 +187,14 @@ class Loop:
             "solver": solver,
         }
         return record
+
+    @contextmanager
+    def _named(self, stage: Stage, epoch: int, watch: FiniteOutputs, steps: int) -> Iterator[None]:
+        """An output that is not finite stops the run with its stage, epoch and batch."""
+        try:
+            yield
+        except NonFiniteOutput as error:
+            raise self._stopped(stage, epoch, f", batch {watch.step + 1} of {steps}", str(error)) from error
 
     def _check_weights(self, stage: Stage, epoch: int) -> None:
         """A network that the epoch's last step broke must not become the checkpoint."""

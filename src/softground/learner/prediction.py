@@ -8,10 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
-from ..inverses.listing import Listing
-from ..inverses.table import Table
-from ..kernels.exact import log_weights
-from ..kernels.nearest import NearestPoint
+from ..inverses.base import MaximisingInverse
 from ..spaces.categorical import CategoricalBelief
 from ..task import Task
 
@@ -23,8 +20,8 @@ def most_probable(
 ) -> Tensor:
     r""":math:`\arg\max_z P(z|x)` over S_y, or over all states with an answer where ``y`` is None: ``[batch, sites]``.
 
-    Exact. Where the network's own prediction is feasible it is the answer. The others are looked up in the table of
-    solutions where there is one; without a table, states are tried in the order of their probability until one is
+    Exact. Where the network's own prediction is feasible it is the answer. The others are left to the inverse where it
+    can find them (a table, a list, a scan); else states are tried in the order of their probability until one is
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
@@ -33,29 +30,14 @@ def most_probable(
     if not len(rest):
         return z
     z = z.clone()
-    if y is not None and isinstance(task.inverse, NearestPoint):
-        z[rest] = task.inverse.nearest(z[rest], y[rest])
-    elif y is not None and isinstance(task.inverse, Table | Listing):
-        z[rest] = _from_table(task, task.inverse, belief.rows(rest), y[rest], index[rest])
+    if y is not None and isinstance(task.inverse, MaximisingInverse):
+        z[rest], found = task.inverse.most_probable(belief.rows(rest), y[rest])
+        if not bool(found.all()):
+            raise _infeasible(task, y[rest][~found], index[rest][~found].tolist())
     else:
         for row in rest.tolist():
             z[row] = _best_first(task, belief.scores[row], None if y is None else y[row], budget, int(index[row]))
     return z
-
-
-def _from_table(task: Task, table: Table | Listing, belief: CategoricalBelief, y: Tensor, index: Tensor) -> Tensor:
-    solutions = table.solutions(y)
-    empty = solutions.count == 0
-    if bool(empty.any()):
-        raise _infeasible(task, y[empty], index[empty].tolist())
-    blocks = belief.blocks()
-    scores = log_weights(blocks, [b.position(solutions.owner, solutions.index) for b in blocks])
-    peak = torch.full((len(y),), -torch.inf, device=scores.device, dtype=scores.dtype)
-    peak = peak.scatter_reduce(0, solutions.owner, scores, "amax")
-    # The first solution that reaches its example's maximum: ties go to the smallest state, always the same.
-    place = torch.arange(len(scores), device=scores.device).masked_fill(scores < peak[solutions.owner], len(scores))
-    first = torch.full_like(y, len(scores)).scatter_reduce(0, solutions.owner, place, "amin")
-    return table.space.states(solutions.index[first])
 
 
 def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
-from ...inverses import Enumeration, Inverse, Table
+from ...inverses import Enumeration, Inverse, Table, default_inverse
 from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
 from ...learner.stage import Stage, one_cycle
 from ...learner.streams import stream
@@ -19,7 +19,7 @@ from ...networks import PerSite, convnet, lenet
 from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
-from ...task import Task, default_inverse
+from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, adam, make_optimizer, overridden
 from .data import Source, SplitName, load
@@ -117,7 +117,7 @@ def make_inverse(name: str, program: Any, workers: int) -> Inverse:
             from .smt import formula_rule
 
             return Z3(SMT(formula_rule, program.space, answers=program), workers=workers)
-    return default_inverse(program.space, program)
+    return default_inverse(program, program.space)
 
 
 def make_kernel(name: KernelName, task: Task) -> Kernel:

@@ -51,7 +51,8 @@ def make_inverse(name: str, rule: Differences) -> Inverse:
     """An inverse by its name on the command line."""
     match name:
         case "intervals":
-            return Intervals(rule)
+            # To train on, a twentieth of the margin is near enough to the nearest point.
+            return Intervals(rule, tolerance=max(1e-4, rule.margin / 20))
         case "z3":
             from ...inverses.z3_reals import Z3Reals
 

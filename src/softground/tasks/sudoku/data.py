@@ -7,21 +7,19 @@ images are disjoint. Images of a digit are used in a random order, each once bef
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
+from ...data.embedded import embedded_digits
 from ...data.examples import Examples
 from ...data.idx import Digits, load_idx_digits
 from ...errors import DataError
 from .boards import Boards, random_boards
 
 Source = Literal["digits", "mnist"]
-TEST_EVERY = 4  # every fourth image of each embedded digit is held out for testing
-EMBEDDED_SCALE = 2  # the embedded 8×8 images are enlarged to 16×16
 LARGEST = 9  # there are images of the digits 1 … 9
 
 
@@ -51,28 +49,13 @@ def load(source: Source, data_dir: Path | None, size: int, train_size: int, test
         train, test = (load_idx_digits(data_dir, part) for part in ("train", "test"))
         note = "MNIST digits; training boards show images of its training set, test boards of its test set."
     else:
-        train, test = embedded()
+        train, test = embedded_digits()
         note = (
             "Real 8×8 handwritten digits of scikit-learn's load_digits; training and test images are disjoint, but "
             "few: images are used again when they run out."
         )
     streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
     return BoardData(_boards(train, size, train_size, streams[0]), _boards(test, size, test_size, streams[1]), note)
-
-
-def embedded() -> tuple[Digits, Digits]:
-    """scikit-learn's digits, every fourth image of each class for testing."""
-    try:
-        datasets = import_module("sklearn.datasets")
-    except ImportError as error:
-        raise DataError("The source 'digits' needs scikit-learn: pip install scikit-learn.") from error
-    data = datasets.load_digits()
-    grey = (data.images * (255 / 16)).round().astype(np.uint8).repeat(EMBEDDED_SCALE, 1).repeat(EMBEDDED_SCALE, 2)
-    labels = data.target.astype(np.uint8)
-    held_out = np.zeros(len(labels), dtype=np.bool_)
-    for digit in range(10):
-        held_out[np.flatnonzero(labels == digit)[TEST_EVERY - 1 :: TEST_EVERY]] = True
-    return Digits(grey[~held_out], labels[~held_out]), Digits(grey[held_out], labels[held_out])
 
 
 def _boards(pool: Digits, size: int, count: int, rng: np.random.Generator) -> Examples:

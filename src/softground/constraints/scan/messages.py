@@ -1,0 +1,106 @@
+r"""Sums over S_y in one pass over the sites.
+
+With β_n(s) = 1 where y accepts s and 0 elsewhere,
+
+.. math:: \beta_t(s) = \sum_k w_t(k)\, \beta_{t+1}(\text{step}(s, k)), \qquad
+          \sum_{z \in S_y} w(z) = \beta_0(\text{start}) .
+
+Drawing symbols from first to last with weights :math:`w_t(k)\,\beta_{t+1}(\text{step}(s_t, k))` gives exact draws from
+Q* (backward filtering, forward sampling), and taking the best instead of a draw the most probable z (Viterbi).
+Everything is kept as logarithms, with a large negative number in place of −∞, so that gradients stay finite.
+
+References: L. E. Baum et al., Ann. Math. Statist. 41 (1970); S. L. Scott, J. Amer. Statist. Assoc. 97 (2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...dice import Dice
+
+# Stands for log 0. A sum of thousands of them is still finite, and none is ever mistaken for a real score.
+NEVER = -1e30
+
+
+def suffix(
+    layers: list[Tensor],
+    cues: Tensor,
+    accepts: Tensor,
+    scores: Tensor,
+    add: Callable[[Tensor], Tensor] = lambda scores: scores.logsumexp(-1),
+) -> list[Tensor]:
+    """log β_t(s) for t = 0 … n, each ``[batch, states + 1]``.
+
+    ``cues[batch, n]`` and ``accepts[batch, states + 1]`` belong to the answers, ``scores[batch, n, K]`` are log w in
+    reading order; ``add`` may be a maximum instead of a sum.
+    """
+    beta = torch.where(accepts, 0.0, NEVER).to(scores.dtype)
+    found = [beta]
+    for t in reversed(range(len(layers))):
+        beta = add(onward(layers[t], cues[:, t], beta, scores[:, t]))
+        found.append(beta)
+    return found[::-1]
+
+
+def onward(layer: Tensor, cue: Tensor, after: Tensor, scores: Tensor) -> Tensor:
+    """log w_t(k) + log β_{t+1}(step(s, k)) for every state s and symbol k: ``[batch, states + 1, K]``."""
+    batch, (_, states, symbols) = len(scores), layer.shape
+    into = layer.expand(batch, -1, -1) if len(layer) == 1 else layer[cue]
+    ahead = after.gather(1, into.reshape(batch, -1)).view(batch, states, symbols)
+    return (scores[:, None, :symbols] + ahead).clamp(min=NEVER)
+
+
+def draw(layers: list[Tensor], cues: Tensor, beta: list[Tensor], scores: Tensor, dice: Dice | None) -> Tensor:
+    """Symbols in reading order ``[batch, n]``, drawn from Q*, or each the best where no dice are given."""
+    state = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
+    drawn = []
+    for t, layer in enumerate(layers):
+        into = layer[cues[:, t], state]
+        weights = scores[:, t, : layer.shape[2]] + beta[t + 1].gather(1, into)
+        symbol = weights.argmax(-1) if dice is None else dice.categorical(weights)
+        state = into.gather(1, symbol[:, None]).squeeze(1)
+        drawn.append(symbol)
+    return torch.stack(drawn, 1)
+
+
+def possible_states(layers: list[Tensor], z: Tensor) -> Tensor:
+    """Which final states z can lead to with some cue at every site: ``[batch, states + 1]`` bool."""
+    alive = torch.zeros(len(z), layers[0].shape[1], device=z.device)
+    alive[:, 0] = 1
+    widths = [layer.shape[1] for layer in layers[1:]] + [last_width(layers) + 1]
+    for t, (layer, width) in enumerate(zip(layers, widths, strict=True)):
+        into = layer.permute(2, 1, 0)[z[:, t]].flatten(1)  # [batch, (states + 1) · cues]
+        reached = torch.zeros(len(z), width, device=z.device)
+        alive = reached.scatter_add(1, into, alive.repeat_interleave(layer.shape[0], 1)).clamp(max=1)
+    return alive > 0
+
+
+def last_width(layers: list[Tensor]) -> int:
+    """The number of states after the last symbol: dead, which leads to itself, comes after them."""
+    return int(layers[-1][0, -1, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """The recursion site by site: the least work, n rounds."""
+
+    layers: list[Tensor]
+
+    def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+        """log Σ w(z) over S_y, ``[batch]``."""
+        return suffix(self.layers, cues, accepts, scores)[0][:, 0]
+
+    def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+        """Draws from Q*, ``[batch, n]`` in reading order."""
+        return draw(self.layers, cues, suffix(self.layers, cues, accepts, scores), scores, dice)
+
+    def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
+        """Where reading z ends, ``[batch]``."""
+        state = torch.zeros(len(z), dtype=torch.long, device=z.device)
+        for t, layer in enumerate(self.layers):
+            state = layer[cues[:, t], state, z[:, t]]
+        return state

@@ -1,0 +1,248 @@
+r"""A rule that is read from left to right: a finite automaton whose acceptance depends on y.
+
+.. math:: s_0 = \text{start}, \qquad s_{t+1} = \text{step}(s_t, z_t), \qquad z \in S_y \iff \text{accept}(s_n, y) .
+
+Addition with carry, a column's total, check digits, counting, sortedness: all of these need only a small state. Then
+S_y is never listed: sums over it cost sites × states × symbols, however many symbol vectors it holds.
+
+Where y says something about every place, as the digits of a sum do, the step may look at a **cue**: what the answer
+shows it at this site. The state then need not remember what was written so far.
+
+>>> from softground.spaces import Categorical
+>>> space = Categorical([range(10)] * 3)
+>>> luhn = Scan(lambda s, d, site: (s + (d if site % 2 else sum(divmod(2 * d, 10)))) % 10, space,
+...             accept=lambda s, y: (s == 0) == y)
+>>> luhn.feasible(space.encode([(0, 0, 0), (1, 0, 0)]), luhn.encode([True, True])).tolist()
+[True, False]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ...dice import Dice
+from ...errors import ConstraintError
+from ...spaces.categorical import Categorical, CategoricalBelief
+from ..answers import exact
+from .messages import NEVER, OneByOne, draw, possible_states, suffix
+from .tabulate import Tabulation
+from .tree import Tree
+
+ANSWERS = 1024  # looked at together when all answers are asked whether they have solutions
+
+
+class Recursion(Protocol):
+    """How sums over S_y are computed; symbols, cues and scores are in reading order."""
+
+    def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+        """log Σ w(z) over S_y, ``[batch]``."""
+
+    def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+        """Draws from Q*, ``[batch, n]``."""
+
+    def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
+        """Where reading z ends, ``[batch]``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """A scan on one device, for the answers seen so far."""
+
+    layers: list[Tensor]  # per position [cues, states + 1, symbols]: the next state, the last being dead
+    cues: Tensor  # [answers, n] number of the cue that each answer shows at each position
+    accepts: Tensor  # [answers, states + 1] whether the answer accepts the final state
+    order: Tensor  # [n] the site that is read at each position
+    recursion: Recursion
+
+
+class Scan:
+    """The constraint z ∈ S_y ⇔ the state after the last symbol is accepted by y.
+
+    Parameters
+    ----------
+    step
+        ``step(state, symbol[, site[, cue]])`` gives the next state, or ``None`` to refuse the symbol; it is called with
+        as many of the four as it takes. States are any hashable values. The library calls it once for each combination
+        that can occur, and keeps the results in tables.
+    space
+        Where the symbols live.
+    start
+        The state before the first symbol.
+    accept
+        ``accept(state, answer)`` says whether a final state explains the answer; by default, whether they are equal.
+    cue
+        ``cue(answer, site)``: what the step may see of the answer at a site.
+    order
+        The sites in the order they are read; by default from first to last.
+    vectorised
+        Whether ``step`` takes and returns tensors: states and cues are then whole numbers, symbols as in
+        :class:`~softground.constraints.program.Program`, and −1 refuses.
+    """
+
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        space: Categorical,
+        *,
+        start: Hashable = 0,
+        accept: Callable[[Any, Any], Any] | None = None,
+        cue: Callable[[Any, int], Any] | None = None,
+        order: Sequence[int] | None = None,
+        vectorised: bool = False,
+    ) -> None:
+        self.space = space
+        self.start = start
+        self.accept = accept or (lambda state, answer: exact(state) == answer)
+        self.cue = cue
+        self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
+        if sorted(self.order) != list(range(space.sites)):
+            raise ConstraintError(
+                f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
+            )
+        self.vectorised = vectorised
+        self._step = _taking_four(step, cue is not None)
+        self._ids: dict[Hashable, int] = {}
+        self._answers: list[Any] = []
+        # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
+        self._cues: list[dict[Hashable, int]] = [{} if cue else {None if not vectorised else 0: 0} for _ in self.order]
+        self._shown: list[list[int]] = []
+        self._tabulation: Tabulation | None = None
+        self._tables: dict[torch.device, Tables] = {}
+        self._solvable: tuple[int, bool] = (-1, False)
+
+    def __repr__(self) -> str:
+        widest = max(map(len, self.tabulation.states))
+        return f"Scan({self.space.sites} sites, up to {widest:,} states, {len(self._answers):,} answers)"
+
+    def encode(self, answers: Sequence[Any]) -> Tensor:
+        """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
+        ids = []
+        for position, answer in enumerate(answers):
+            try:
+                key = exact(answer)
+            except ConstraintError as error:
+                raise ConstraintError(f"Example {position}: {error}") from error
+            if key not in self._ids:
+                self._ids[key] = len(self._answers)
+                self._answers.append(key)
+                self._shown.append(self._show(key))
+                self._tables.clear()
+            ids.append(self._ids[key])
+        return torch.tensor(ids, dtype=torch.long)
+
+    def answer(self, y: Tensor) -> Any:
+        return self._answers[int(y)]
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        tables = self.tables(z.device)
+        return tables.accepts[y, tables.recursion.final_state(tables.cues[y], z[:, tables.order])]
+
+    def admissible(self, z: Tensor) -> Tensor:
+        """Whether some answer seen so far accepts what some of its cues let pass."""
+        tables = self.tables(z.device)
+        alive = possible_states(tables.layers, z[:, tables.order])[:, :-1]
+        wanted = tables.accepts[:, :-1].any(0) if len(self._answers) else torch.ones_like(alive[0])
+        return (alive & wanted).any(-1)
+
+    def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
+        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable: its negative is the semantic loss. −∞ for empty S_y.
+
+        Its gradient with respect to the site-wise log-probabilities is Q*'s marginals.
+        """
+        tables = self.tables(belief.scores.device)
+        total = tables.recursion.log_partition(tables.cues[y], tables.accepts[y], self.read(belief))
+        return total.masked_fill(total < NEVER / 2, -torch.inf)
+
+    def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
+        """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
+        tables = self.tables(belief.scores.device)
+        return self.unread(tables.recursion.sample(tables.cues[y], tables.accepts[y], self.read(belief), dice))
+
+    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
+        """The likeliest z of each S_y; meaningless where S_y is empty."""
+        tables, scores = self.tables(belief.scores.device), self.read(belief)
+        best = suffix(tables.layers, tables.cues[y], tables.accepts[y], scores, lambda s: s.amax(-1))
+        return self.unread(draw(tables.layers, tables.cues[y], best, scores, None))
+
+    @property
+    def solvable(self) -> bool:
+        """Whether every answer seen so far has a solution; asked again only when more have been seen."""
+        if self._solvable[0] != len(self._answers):
+            tables, layout = self.tables(torch.device("cpu")), self.space.layout(torch.device("cpu"))
+            allowed = torch.where(layout.allowed, 0.0, NEVER).double()[tables.order]
+            found = [
+                tables.recursion.log_partition(tables.cues[y], tables.accepts[y], allowed.expand(len(y), -1, -1))
+                for y in torch.split(torch.arange(len(self._answers)), ANSWERS)
+            ]
+            self._solvable = (len(self._answers), all(bool((part > NEVER / 2).all()) for part in found))
+        return self._solvable[1]
+
+    def read(self, belief: CategoricalBelief) -> Tensor:
+        """Scores in reading order, ``[batch, n, K]`` in double precision, finite everywhere."""
+        scores = belief.scores.double()
+        if self.order != list(range(len(self.order))):
+            scores = scores[:, self.tables(scores.device).order]
+        return scores.clamp(min=NEVER)
+
+    def unread(self, z: Tensor) -> Tensor:
+        """Symbols in reading order back to the order of the sites."""
+        return torch.empty_like(z).index_copy_(1, self.tables(z.device).order, z)
+
+    @property
+    def tabulation(self) -> Tabulation:
+        """The tables as found, made when first asked for and again when new cues have been seen."""
+        if self._tabulation is None:
+            alphabets = [self.space.alphabets[site] for site in self.order]
+            cues = [list(seen) for seen in self._cues]
+            self._tabulation = Tabulation(self._step, self.start, alphabets, self.order, cues, self.vectorised)
+        return self._tabulation
+
+    def tables(self, device: torch.device) -> Tables:
+        """The tables on ``device``, copied once."""
+        if device not in self._tables:
+            if self.cue is not None and not self._answers:
+                raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
+            found = self.tabulation
+            final = found.states[-1]
+            accepts = torch.tensor(
+                [[bool(self.accept(state, answer)) for state in final] + [False] for answer in self._answers],
+                dtype=torch.bool, device=device,
+            ).reshape(len(self._answers), len(final) + 1)  # fmt: skip
+            shown = torch.tensor(self._shown, dtype=torch.long, device=device).reshape(-1, len(self.order))
+            layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
+            recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)
+            self._tables[device] = Tables(layers, shown, accepts, order, recursion)
+        return self._tables[device]
+
+    def _show(self, answer: Hashable) -> list[int]:
+        """The numbers of an answer's cues, one per position."""
+        if self.cue is None:
+            return [0] * len(self.order)
+        numbers = []
+        for site, seen in zip(self.order, self._cues, strict=True):
+            cue = self.cue(answer, site)
+            if cue not in seen:
+                seen[cue] = len(seen)
+                self._tabulation = None
+            numbers.append(seen[cue])
+        return numbers
+
+
+def _taking_four(step: Callable[..., Any], cued: bool) -> Callable[[Any, Any, int, Any], Any]:
+    """The step as a function of state, symbol, site and cue."""
+    try:
+        count = len(inspect.signature(step).parameters)
+    except (TypeError, ValueError):
+        count = 2  # a built-in function such as operator.add
+    if count not in (2, 3, 4) or (count == 4) != cued:
+        expected = "four: state, symbol, site and cue" if cued else "two or three: state, symbol and perhaps site"
+        raise ConstraintError(
+            f"The step takes {count} arguments; expected {expected}. Give cue=… exactly where the step takes a cue."
+        )
+    return lambda state, symbol, site, cue: step(*(state, symbol, site, cue)[:count])

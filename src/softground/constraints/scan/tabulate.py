@@ -1,0 +1,114 @@
+"""A scan's states and transitions as tables, found by following every symbol from the start.
+
+Layer t holds the states that can be reached before the t-th symbol is read, numbered anew in each layer, so that a
+running total costs no more than the totals possible so far. Every layer has one more state, the last: *dead*, where a
+refused symbol leads and nothing leads out of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import ConstraintError
+
+# Entries of all tables together. A plain step takes a microsecond for each; 2²⁶ of a vectorised one are half a GB.
+LIMIT_PLAIN = 2**22
+LIMIT_VECTORISED = 2**26
+
+Step = Callable[[Any, Any, int, Any], Any]
+
+
+class Tabulation:
+    """The layers of a scan for the cues seen so far.
+
+    Attributes
+    ----------
+    layers
+        Per position t, ``[cues, states + 1, symbols]``: the number of the next state in layer t + 1.
+    states
+        Per layer 0 … n, what the user's states were; dead is not among them.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        start: Hashable,
+        alphabets: Sequence[Sequence[Hashable]],
+        sites: Sequence[int],
+        cues: Sequence[Sequence[Any]],
+        vectorised: bool,
+    ) -> None:
+        self.layers: list[Tensor] = []
+        self.states: list[list[Any]] = [[start]]
+        follow, limit = (_follow_tensors, LIMIT_VECTORISED) if vectorised else (_follow_plain, LIMIT_PLAIN)
+        entries = 0
+        for site, alphabet, seen in zip(sites, alphabets, cues, strict=True):
+            here = self.states[-1]
+            entries += len(seen) * (len(here) + 1) * len(alphabet)
+            if entries > limit:
+                raise ConstraintError(
+                    f"At site {site} the rule has {len(here):,} states, and its tables would hold more than {limit:,} "
+                    "entries. A scan needs a small state: keep less in it, or show the step a cue from the answer."
+                )
+            table, after = follow(step, here, alphabet, site, seen)
+            self.layers.append(table)
+            self.states.append(after)
+
+
+def _follow_plain(
+    step: Step, here: list[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+) -> tuple[Tensor, list[Any]]:
+    numbers: dict[Hashable, int] = {}
+    table = [[[_next(step, state, symbol, site, cue, numbers) for symbol in alphabet] for state in here]
+             for cue in cues]  # fmt: skip
+    dead = len(numbers)
+    rows = torch.tensor(table, dtype=torch.long).reshape(len(cues), len(here), len(alphabet))
+    return _with_dead(rows, dead), list(numbers)
+
+
+def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dict[Hashable, int]) -> int:
+    try:
+        after = step(state, symbol, site, cue)
+    except Exception as error:
+        raise ConstraintError(
+            f"The step failed on state {state!r}, symbol {symbol!r}, site {site}, cue {cue!r}: "
+            f"{type(error).__name__}: {error}. It must return a state, or None to refuse the symbol."
+        ) from error
+    if after is None:
+        return -1
+    try:
+        return numbers.setdefault(after, len(numbers))
+    except TypeError:
+        raise ConstraintError(
+            f"The step returned {after!r}, a {type(after).__name__}, which cannot be told from other states by "
+            "hashing. Return numbers, strings or tuples of these."
+        ) from None
+
+
+def _follow_tensors(
+    step: Step, here: list[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+) -> tuple[Tensor, list[Any]]:
+    symbols = torch.tensor(alphabet if all(type(s) is int for s in alphabet) else range(len(alphabet)))
+    grid = torch.meshgrid(*(torch.tensor(side, dtype=torch.long) for side in (cues, here)), symbols, indexing="ij")
+    cue, state, symbol = (part.flatten() for part in grid)
+    after = step(state, symbol, site, cue)
+    if not isinstance(after, Tensor) or after.shape != state.shape or after.is_floating_point():
+        given = f"{after.dtype} of shape {tuple(after.shape)}" if isinstance(after, Tensor) else type(after).__name__
+        raise ConstraintError(
+            f"The vectorised step returned {given}; expected a tensor of {len(state)} whole numbers, −1 where the "
+            "symbol is refused. A step that works on one state at a time needs vectorised=False."
+        )
+    distinct, number = torch.unique(after, return_inverse=True)
+    refused = int((distinct < 0).sum())
+    rows = (number - refused).clamp(min=-1).view(len(cues), len(here), len(alphabet))
+    return _with_dead(rows, len(distinct) - refused), distinct[refused:].tolist()
+
+
+def _with_dead(rows: Tensor, dead: int) -> Tensor:
+    """Refusals lead to ``dead``, and dead stays dead."""
+    rows = torch.where(rows < 0, dead, rows)
+    return torch.nn.functional.pad(rows, (0, 0, 0, 1), value=dead)

@@ -1,0 +1,119 @@
+"""``softground train addition``: options, and the experiment they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from ...data.augment import RandomAffine
+from ...errors import LearnerError
+from ...inverses import Scanned, Table
+from ...kernels import Collapsed, Guided, Kernel, Metropolis, Uniform, default_kernel
+from ...learner.stage import Stage, one_cycle
+from ...learner.streams import stream
+from ...networks import PerSite, convnet, lenet
+from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
+from ...projections import ChangeOne, Drop, RandomDrop
+from ...schedules import by_name
+from ...task import Task
+from ..experiment import Experiment
+from ..options import RunOptions, adam, make_optimizer, overridden
+from .data import Source, load
+from .presets import PRESETS, KernelName, NetworkName, Preset
+from .rule import addition_program, addition_scan
+
+RuleName = Literal["scan", "program"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditionOptions(RunOptions):
+    """MNIST addition: recognise digits from the sums of pairs of handwritten numbers."""
+
+    name: ClassVar[str] = "addition"
+
+    data: Source = "digits"
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST in IDX format from --data-dir."""
+    data_dir: Path | None = None
+    """Where MNIST's IDX files lie."""
+    digits: int = 1
+    """Digits of each number."""
+    train_size: int | None = None
+    """Training pairs (default: as many as the images make, each used once)."""
+    rule: RuleName = "scan"
+    """scan: addition with carry, read from the last digits on; program: the sum as a whole number (18 digits)."""
+    network: NetworkName | None = None
+    """lenet: LeNet-5; convnet: a small convolutional network with batch normalisation."""
+    kernel: KernelName | None = None
+    """exact: by the scan's recursion, or the program's table; metropolis is the paper's; the others project as well."""
+    gamma: float = 1.0
+    """γ₀, the first temperature."""
+    augment: bool | None = None
+    """Random affine distortions of the training images."""
+
+    def settings(self) -> Preset:
+        """The preset with this command's overrides."""
+        return overridden(PRESETS[self.preset], self)
+
+    def build(self) -> Experiment:
+        """Deal out the images and make task, network and stages."""
+        settings = self.settings()
+        data = load(self.data, self.data_dir, self.digits, self.train_size, stream(self.seed, "data"))
+        task = addition_task(self.digits, self.rule)
+        image = tuple(data.train.x.shape[2:])
+        torch.manual_seed(stream(self.seed, "weights"))
+        make = {"lenet": lenet, "convnet": convnet}[settings.network]
+        network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
+        augment = RandomAffine() if settings.augment else None
+        batch = settings.pairs(self.digits)
+        return Experiment(task, network, self.stages(task, settings), data.train, data.test, batch, augment, data.note)
+
+    def stages(self, task: Task, settings: Preset) -> list[Stage]:
+        """Supervision, or Stage I and, where asked for, Stage II."""
+        optimizer = make_optimizer(settings)
+        rate = one_cycle() if settings.one_cycle else None
+        if self.objective == "sup":
+            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate, settings.keep)]
+        schedule = by_name(settings.schedule, self.gamma, settings.floor, settings.warmup, settings.epochs)
+        grounding = SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
+        stages = [Stage("I", grounding, settings.epochs, optimizer, rate, settings.keep)]
+        if settings.zero_epochs:
+            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, adam))
+        return stages
+
+
+def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
+    """Sums of numbers of so many digits as a task."""
+    constraint = addition_scan(digits) if rule == "scan" else addition_program(digits)
+    return Task(constraint.space, constraint, metrics=addition_metrics, name="addition")
+
+
+def make_kernel(name: KernelName, task: Task) -> Kernel:
+    """A kernel by its name. The paper's drops the second number; the others draw a random pair at every step."""
+    space, inverse = task.space, task.inverse
+    if name == "exact":
+        if not isinstance(inverse, Scanned | Table):
+            raise LearnerError(
+                f"The exact kernel needs the scan or a table of the whole space; the inverse is {inverse!r}. "
+                "Use --rule scan, or --kernel guided."
+            )
+        return default_kernel(inverse, space)
+    pairs, move = RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space)
+    if name == "metropolis":
+        return Metropolis(inverse, Drop(space, range(space.sites // 2, space.sites)), move)
+    if name == "uniform":
+        return Uniform(inverse, pairs, move)
+    if name == "collapsed":
+        return Collapsed(inverse, pairs, move, marginals=True)
+    return Guided(inverse, pairs, marginals=True)
+
+
+def addition_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
+    """Share of right sums, the field's figure, and of right digits."""
+    result = {"sum_accuracy": feasible.double().mean().item()}
+    if symbols is not None:
+        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+    return result

@@ -1,0 +1,58 @@
+r"""The rule of addition: the digits of two N-digit numbers, most significant first, and their sum.
+
+Read column by column from the last digits on, as at school, the only thing to remember is the carry and, in the middle
+of a column, its first digit: 22 states, whatever N. The sum's own digit of the column is the cue that the column must
+match. So sums over all 10ᴺ or so pairs of numbers that explain a total cost N small steps.
+
+Up to 18 digits the same rule is also given as a program on whole numbers, for the projection kernels.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...constraints import Program, Scan
+from ...errors import SpaceError
+from ...spaces.categorical import Categorical
+
+LONGEST_PROGRAM = 18  # two such numbers still have a sum in 64 bits
+
+
+def addition_space(digits: int) -> Categorical:
+    """The first number's digits, then the second's."""
+    if digits < 1:
+        raise SpaceError(f"Numbers of {digits} digits were asked for; expected at least one digit.")
+    return Categorical([range(10)] * (2 * digits))
+
+
+def addition_scan(digits: int) -> Scan:
+    """The rule as a scan with carry."""
+
+    def step(state: Tensor, digit: Tensor, site: int, due: Tensor) -> Tensor:
+        # The state is carry + 2·(first digit + 1), the latter 0 while a column's first digit is still to come.
+        carry, first = state % 2, state // 2 - 1
+        total = carry + first + digit
+        return torch.where(first < 0, carry + 2 * (digit + 1), torch.where(total % 10 == due, total // 10, -1))
+
+    return Scan(
+        step, addition_space(digits), vectorised=True,
+        order=[site for column in reversed(range(digits)) for site in (column, digits + column)],
+        cue=lambda total, site: total // 10 ** (digits - 1 - site % digits) % 10,
+        accept=lambda carry, total: carry == total // 10**digits,
+    )  # fmt: skip
+
+
+def addition_program(digits: int) -> Program:
+    """The rule as a program from digits to the sum."""
+    if digits > LONGEST_PROGRAM:
+        raise SpaceError(
+            f"Sums of {digits}-digit numbers do not fit into 64 bits; a program takes up to {LONGEST_PROGRAM} digits. "
+            "Use the scan."
+        )
+    weights = [10 ** (digits - 1 - column) for column in range(digits)] * 2
+
+    def total(*symbols: Tensor) -> Tensor:
+        return torch.stack([weight * symbol for weight, symbol in zip(weights, symbols, strict=True)]).sum(0)
+
+    return Program(total, addition_space(digits), vectorised=True)
