@@ -7,7 +7,7 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint clean
+.PHONY: help demo test lint bench clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +28,14 @@ test: lint ## Lint, check types and run every test.
 lint: .venv/.installed ## Run ruff and mypy.
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+
+bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
+	.venv/bin/python benchmarks/step.py
+	.venv/bin/python benchmarks/inverse.py
+	.venv/bin/python benchmarks/memory.py
+	.venv/bin/python benchmarks/whole_run.py $(if $(HWF),--data-dir $(HWF))
+	.venv/bin/python benchmarks/growth.py
+	.venv/bin/python benchmarks/tables.py
 
 clean: ## Remove the environment, caches and build outputs; runs are kept.
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

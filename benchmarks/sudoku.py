@@ -31,6 +31,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "best, labels": {"objective": "sup"},
     "convnet": {"network": "convnet"},
     "convnet, labels": {"network": "convnet", "objective": "sup"},
+    "long": {"epochs": 300},
+    "long convnet": {"network": "convnet", "epochs": 300},
     "plain": {"augment": False},
     "plain, labels": {"augment": False, "objective": "sup"},
     "paper": {"preset": "paper"},

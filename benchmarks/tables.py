@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import speed_table
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -138,7 +140,17 @@ def sdsp() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {"hwf": hwf, "sudoku": sudoku, "sdsp": sdsp}
+def speed() -> str:
+    """Ratios of time, throughput and memory."""
+    return speed_table.speed(RESULTS)
+
+
+def growth() -> str:
+    """Exponents, quality against size, and pictures."""
+    return speed_table.growth(RESULTS, ROOT / "docs" / "images")
+
+
+TABLES: dict[str, Callable[[], str]] = {"hwf": hwf, "sudoku": sudoku, "sdsp": sdsp, "speed": speed, "growth": growth}
 
 
 def filled(text: str) -> str:

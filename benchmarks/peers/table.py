@@ -1,0 +1,142 @@
+"""The tables of ``docs/peers.md`` from ``benchmarks/results/peers.json``; every number there comes from here.
+
+    python benchmarks/peers/table.py [--check]
+
+Text between ``<!-- peers NAME -->`` and ``<!-- end -->`` is replaced; ``--check`` only compares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rows import ROWS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS, PAGE = ROOT / "benchmarks" / "results" / "peers.json", ROOT / "docs" / "peers.md"
+LONGEST = 300  # characters of a reason; the JSON has all of it
+BUSY = 0.1  # others' share of the machine from which on a row is marked
+
+Runs = list[dict[str, Any]]
+
+
+def rows(page: dict[str, Any], task: str) -> dict[str, Runs]:
+    """Name → its runs, one a seed."""
+    found = {name: [r for key, r in page["runs"].items() if key.startswith(f"{name} |")] for name in ROWS}
+    return {name: runs for name, runs in found.items() if runs and runs[0]["task"] == task}
+
+
+def spread(values: list[float], digits: int = 1) -> str:
+    """One value as it is, several as their mean and range."""
+    mean, low, high = (f"{v:,.{digits}f}" for v in (sum(values) / len(values), min(values), max(values)))
+    return mean if low == high else f"{mean} ({low} – {high})"
+
+
+def speed(runs: Runs) -> str:
+    """Median examples per second, with the quartiles over blocks of training time."""
+    if len(runs) > 1:
+        return spread([r["per_second"]["median"] for r in runs], 0)
+    low, high = runs[0]["per_second"]["quartiles"]
+    return f"{runs[0]['per_second']['median']:,.0f} ({low:,.0f} – {high:,.0f})"
+
+
+def reached(runs: Runs, what: str, digits: int) -> str:
+    """Seconds or epochs to 95 %, over the seeds that got there."""
+    there = [r["to_goal"][what] for r in runs if r["to_goal"]]
+    if not there:
+        return "not reached"
+    return spread(there, digits) + (f", {len(there)} of {len(runs)} seeds" if len(there) < len(runs) else "")
+
+
+def percent(runs: Runs, key: str) -> str:
+    return spread([100 * r["final"][key] for r in runs], 2)
+
+
+def line(runs: Runs, cells: list[Callable[[Runs], str]]) -> str:
+    """A row; one that did not run says why in place of figures."""
+    done = [r for r in runs if r.get("final") and r.get("per_second")]
+    broken = "; ".join(f"{r['status']}: {r['reason'][:LONGEST]}" for r in runs if r["status"] != "ran")
+    broken = broken.replace("|", "\\|").replace("\n", " ")
+    title = runs[0]["title"] + f" ({broken})" * bool(done and broken)
+    if any((r["busy_before"] or 0) > BUSY for r in runs):
+        title += " (measured while others used the machine)"
+    if not done:
+        return f"| {title} | – | {broken or 'nothing measured'} |" + " – |" * (len(cells) - 1)
+    return f"| {title} | {done[0]['version']} | {' | '.join(cell(done) for cell in cells)} |"
+
+
+def tail(page: dict[str, Any], task: str) -> list[str]:
+    """Where the settings are from, and where and how it was measured."""
+    found = rows(page, task)
+    machines = {f"{r['machine']['cpu'] or 'an unknown processor'}, {r['machine']['cpus']} cores, {r['threads']} threads"
+                for runs in found.values() for r in runs if "threads" in r}  # fmt: skip
+    seeds = sorted({r["seed"] for runs in found.values() for r in runs})
+    limits = [f"{limit:g}" for limit in sorted({r["limit_seconds"] for runs in found.values() for r in runs})]
+    sources = [f"{runs[0]['title']}: {runs[0]['source']}" for runs in found.values()]
+    return [
+        "", "Settings from: " + "; ".join(sources) + ".", "",
+        f"Measured by `{page['command']}` on: {', '.join(sorted(machines)) or 'nothing yet'}; at most "
+        f"{' or '.join(limits)} s of training; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}.",
+    ]  # fmt: skip
+
+
+def addition(page: dict[str, Any]) -> str:
+    """1-digit MNIST addition."""
+    lines = [
+        "| library | version | pairs per second | seconds to 95 % | epochs to 95 % | final accuracy, % | trained, s "
+        "| set-up, s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    cells: list[Callable[[Runs], str]] = [
+        speed, lambda r: reached(r, "seconds", 1), lambda r: reached(r, "epochs", 2), lambda r: percent(r, "accuracy"),
+        lambda r: spread([x["final"]["seconds"] for x in r], 0), lambda r: spread([x["setup_seconds"] for x in r]),
+    ]  # fmt: skip
+    lines += [line(runs, cells) for runs in rows(page, "addition").values()]
+    return "\n".join(lines + tail(page, "addition"))
+
+
+def formulas(page: dict[str, Any]) -> str:
+    """Length-7 formulas after a fixed time."""
+    lines = [
+        "| library | version | formulas per second | calculation accuracy, % | symbol accuracy, % | trained, s "
+        "| epochs | set-up, s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    cells: list[Callable[[Runs], str]] = [
+        speed, lambda r: percent(r, "accuracy"), lambda r: percent(r, "symbol_accuracy"),
+        lambda r: spread([x["final"]["seconds"] for x in r], 0), lambda r: spread([x["final"]["epochs"] for x in r]),
+        lambda r: spread([x["setup_seconds"] for x in r]),
+    ]  # fmt: skip
+    lines += [line(runs, cells) for runs in rows(page, "formulas").values()]
+    return "\n".join(lines + tail(page, "formulas"))
+
+
+TABLES = {"addition": addition, "formulas": formulas}
+
+
+def filled(text: str, page: dict[str, Any]) -> str:
+    """The document with its tables as the JSON has them now."""
+
+    def replace(match: re.Match[str]) -> str:
+        return f"<!-- peers {match[1]} -->\n{TABLES[match[1]](page)}\n<!-- end -->"
+
+    return re.sub(r"<!-- peers (\w+) -->.*?<!-- end -->", replace, text, flags=re.S)
+
+
+def write(results: Path = RESULTS, page: Path = PAGE, check: bool = False) -> bool:
+    """Fill the page; whether it was up to date already. Without results there is nothing to fill in."""
+    if not results.exists():
+        return True
+    text = page.read_text()
+    new = filled(text, json.loads(results.read_text()))
+    if new != text and not check:
+        page.write_text(new)
+    return new == text
+
+
+if __name__ == "__main__":
+    sys.exit(int(not write(check="--check" in sys.argv) and "--check" in sys.argv))

@@ -1,0 +1,170 @@
+"""Seconds until a run has 95 % calculation accuracy on the test set, learning from the formulas' values alone.
+
+    python benchmarks/whole_run.py [--quick] [--data-dir DIR] [--devices cpu cuda] [--seed 0] [--repeats 3]
+
+With ``--data-dir`` the HWF set (6,000 training formulas), else the embedded digits. The run is ``softground train hwf
+--preset best`` with the options recorded beside the figures, chosen for time to that accuracy by looking at it, and
+stops at the first epoch whose evaluation reaches it. Training, evaluation (after every epoch) and loading (data,
+network and table) are given apart; ``total`` is all three, and importing the libraries comes on top. Runs with seeds 0,
+1, 2 follow each other in one process; ``runs`` has each, the first of which also loads what a GPU loads but once.
+"""
+
+from __future__ import annotations
+
+import time
+
+BEGAN = time.perf_counter()
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import torch  # noqa: E402
+from measure import destination, options, record, spread, wait  # noqa: E402
+
+from softground.learner import Learner  # noqa: E402
+from softground.tasks.formulas import FormulaOptions  # noqa: E402
+
+IMPORTED = time.perf_counter() - BEGAN
+GOAL = 0.95
+# A short one-cycle schedule and small images. What is not named is the preset's.
+SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "hwf": {
+        "cpu": {"epochs": 3, "batch_size": 64, "image_size": 16, "augment": False},
+        "cuda": {"epochs": 3, "batch_size": 64, "image_size": 16, "augment": False},
+    },
+    "digits": {
+        "cpu": {"epochs": 6, "batch_size": 64, "image_size": 8},
+        "cuda": {"epochs": 6, "batch_size": 64, "image_size": 8},
+    },
+}
+
+
+class Reached(Exception):
+    """The goal is reached; the way out of the training loop."""
+
+
+class Watch:
+    """An observer that tells training from evaluation by the loop's own events, and ends the run at the goal."""
+
+    def __init__(self, device: str, goal: float = GOAL) -> None:
+        self.device, self.goal = device, goal
+        self.training = self.evaluation = 0.0
+        self.epochs: list[dict[str, float]] = []
+        self.mark = time.perf_counter()
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+        if event == "begin":
+            self._lap()
+        elif event == "batch" and facts["step"] + 1 == facts["steps"]:
+            wait(self.device)
+            self.training += self._lap()
+        elif event == "epoch":
+            wait(self.device)
+            self.evaluation += self._lap()
+            accuracy = facts["test_calculation_accuracy"]
+            self.epochs.append({"accuracy": accuracy, "training": self.training, "evaluation": self.evaluation})
+            print(f"epoch {len(self.epochs)}: {accuracy:.4f} after {self.training:.1f} s of training", flush=True)
+            if accuracy >= self.goal:
+                raise Reached
+
+    def _lap(self) -> float:
+        now = time.perf_counter()
+        passed, self.mark = now - self.mark, now
+        return passed
+
+
+def run(device: str, settings: dict[str, Any], source: dict[str, Any], seed: int) -> dict[str, Any]:
+    """One run to the goal; seconds by kind."""
+    began = time.perf_counter()
+    options = FormulaOptions(device=device, seed=seed, quiet=True, **source, **settings)  # type: ignore[arg-type]
+    experiment = options.build()
+    learner = Learner(
+        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=seed,
+        augment=experiment.augment, device=options.device, evaluate_every=1,
+    )  # fmt: skip
+    watch = Watch(device)
+    try:
+        learner.fit(experiment.train, experiment.test, observer=watch)
+        reached = False
+    except Reached:
+        reached = True
+    total = time.perf_counter() - began
+    flags = " ".join(flag(name, value) for name, value in (source | settings).items())
+    return {
+        "reached": reached,
+        "accuracy": watch.epochs[-1]["accuracy"],
+        "epochs": len(watch.epochs),
+        "seconds": {
+            "total": total,
+            "training": watch.training,
+            "evaluation": watch.evaluation,
+            "loading": total - watch.training - watch.evaluation,
+        },
+        "by_epoch": watch.epochs,
+        "examples": len(experiment.train),  # type: ignore[arg-type]
+        "parameters": sum(p.numel() for p in experiment.network.parameters()),
+        "command_line": f"softground train hwf --preset best {flags} --device {device}",
+        "seed": seed,
+    }
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians and quartiles of the seconds of all runs; whether each of them reached the goal."""
+    kinds = runs[0]["seconds"]
+    return {
+        "seconds": {kind: spread([r["seconds"][kind] for r in runs]) for kind in kinds} | {"imports": IMPORTED},
+        "reached": all(r["reached"] for r in runs),
+        "accuracy": min(r["accuracy"] for r in runs),
+        "epochs": max(r["epochs"] for r in runs),
+        "goal": GOAL,
+        "command_line": runs[0]["command_line"],
+        "runs": runs,
+    }
+
+
+def flag(name: str, value: Any) -> str:
+    """An option as it is written on the command line; a folder is anybody's."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name} {'DIR' if isinstance(value, Path) else value}"
+
+
+def main() -> None:
+    given = arguments().parse_args()
+    name = "hwf" if given.data_dir else "digits"
+    source: dict[str, Any] = {"data": name} | ({"data_dir": given.data_dir} if given.data_dir else {})
+    if given.quick:
+        source |= {"train_size": 500, "test_size": 100}
+    for device in given.devices:
+        settings = SETTINGS[name][device] | overrides(given) | ({"epochs": 2} if given.quick else {})
+        if device == "cuda":
+            torch.zeros(1, device="cuda")  # the driver's own start is no part of a run
+        seeds = range(given.seed, given.seed + (1 if given.quick else given.repeats))
+        figures = {name: {device: summary([run(device, settings, source, seed) for seed in seeds])}}
+        saved = record("whole_run", figures, seed=given.seed, device=device, folder=destination(given))
+        shown = {k: v for k, v in saved[name][device].items() if k != "runs"}
+        print(json.dumps(shown, indent=1))
+
+
+def overrides(given: argparse.Namespace) -> dict[str, Any]:
+    """Options of the run that were given on the command line."""
+    names = ("epochs", "batch_size", "learning_rate", "image_size", "augment")
+    return {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = options(__doc__)
+    parser.add_argument("--data-dir", type=Path, help="folder with hwf.npz (default: embedded digits)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs, with seeds from --seed on")
+    for name in ("epochs", "batch-size", "image-size"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--learning-rate", type=float)
+    parser.add_argument("--augment", action=argparse.BooleanOptionalAction)
+    return parser
+
+
+if __name__ == "__main__":
+    main()
