@@ -24,8 +24,8 @@ from softground.learner.loop import Loop
 from softground.tasks import TASKS
 
 # Steps of an epoch, how many epochs are timed, and what the options are beside the preset.
-STEPS = {"cpu": 6, "cuda": 40}
-REPEATS = {"cpu": 9, "cuda": 15}
+STEPS = {"cpu": 6, "cuda": 20}
+REPEATS = {"cpu": 9, "cuda": 11}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "formulas": ("hwf", {}),
     "sudoku": ("sudoku", {"train_size": 500}),

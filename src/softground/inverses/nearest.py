@@ -20,12 +20,16 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..constraints.difference import Rows
+from ..recording import Recorded
 from ..spaces.gaussian import snap
 from .least import raised
 
 CHECK = 10  # iterations between looks at how near the optimum is, for which a GPU must be waited for
+ROOM = 2048  # constraints are padded to a multiple of this on a GPU
+SLACK = 1e12  # the bound of a constraint that binds nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,34 +54,59 @@ class Halfspaces:
         degree = degree.index_add(0, upper, torch.ones_like(bound)).index_add(0, lower, torch.ones_like(bound))
         return cls(upper, lower, bound, example, 1 / (degree[upper] + degree[lower]))
 
-    def excess(self, z: Tensor) -> Tensor:
-        """By how much each constraint is violated (negative: slack)."""
-        return z[self.upper] - z[self.lower] - self.bound
+    def padded(self, size: int) -> Halfspaces:
+        """With constraints that bind nothing, up to a number that is a multiple of ``size``."""
+        extra = -len(self.bound) % size
+        upper, lower, example = (pad(part, (0, extra)) for part in (self.upper, self.lower, self.example))
+        bound, step = pad(self.bound, (0, extra), value=SLACK), pad(self.step, (0, extra), value=1.0)
+        return Halfspaces(upper, lower, bound, example, step)
 
     def project(self, centre: Tensor, tolerance: float, limit: int) -> Tensor:
         """The point nearest to ``centre[batch, n]`` that satisfies all, to within ``tolerance``."""
-        flat, both = centre.flatten(), torch.cat([self.upper, self.lower])
-        weight = ahead = torch.zeros_like(self.bound)
+        if not len(self.bound):
+            return centre
+        # On a GPU the lists come in few lengths, so that few recordings serve.
+        these = self.padded(ROOM) if centre.is_cuda else self
+        fixed = (centre.flatten(), torch.cat([these.upper, these.lower]), these.bound, these.step)
+        weight = ahead = torch.zeros_like(these.bound)
+        momentum = torch.zeros((), dtype=centre.dtype, device=centre.device)
+        z = fixed[0]
+        for _ in range(max(1, limit // CHECK)):
+            weight, ahead, momentum, z, gap = ADVANCE(*fixed, weight, ahead, momentum)
+            if float(gap) <= tolerance:
+                break
+        point: Tensor = z.view_as(centre).clone()
+        return point
 
-        def point(weights: Tensor) -> Tensor:
-            return flat.index_add(0, both, torch.cat([-weights, weights]))
 
-        z, momentum = flat, 0
-        for iteration in range(1, limit + 1):
-            better = torch.addcmul(ahead, self.step, self.excess(point(ahead))).clamp(min=0)
-            change, weight, against, momentum = better - weight, better, ahead - better, momentum + 1
-            ahead = torch.add(better, change, alpha=(momentum - 1) / (momentum + 2))
-            if iteration % CHECK == 0 or iteration == limit:
-                z = point(weight)
-                excess = self.excess(z)
-                # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
-                gap = torch.where(weight > 0, excess.abs(), excess.clamp(min=0))
-                if not len(gap) or float(gap.max()) <= tolerance:
-                    break
-                # Where the step goes against the momentum, the momentum starts anew.
-                if float((against * change / self.step).sum()) > 0:
-                    ahead, momentum = weight, 0
-        return z.view_as(centre)
+def advance(
+    centre: Tensor, ends: Tensor, bound: Tensor, step: Tensor, weight: Tensor, ahead: Tensor, momentum: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Some accelerated steps on the dual weights; then the point they stand for, and how far from optimal it is."""
+
+    def point(weights: Tensor) -> Tensor:
+        return centre.index_add(0, ends, torch.cat([-weights, weights]))
+
+    def excess(z: Tensor) -> Tensor:
+        upper_lower = z[ends].view(2, -1)
+        return upper_lower[0] - upper_lower[1] - bound
+
+    against = change = weight
+    for _ in range(CHECK):
+        better = torch.addcmul(ahead, step, excess(point(ahead))).clamp(min=0)
+        change, against, weight = better - weight, ahead - better, better
+        ahead = torch.addcmul(better, momentum / (momentum + 3), change)
+        momentum = momentum + 1
+    z = point(weight)
+    rest = excess(z)
+    # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
+    gap = torch.where(weight > 0, rest.abs(), rest.clamp(min=0)).amax()
+    # Where the steps go against the momentum, the momentum starts anew.
+    anew = (against * change / step).sum() > 0
+    return weight, torch.where(anew, weight, ahead), torch.where(anew, 0.0, momentum), z, gap
+
+
+ADVANCE = Recorded(advance)
 
 
 def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 500, rounds: int = 10) -> Tensor:
@@ -86,9 +115,11 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
     rest = (~rows.feasible(result)).nonzero().flatten()
     if not len(rest):
         return result
+    if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
+        rest = torch.arange(len(centre), device=rest.device)
     rows, start = rows.select(rest), centre.double()[rest]
     z, choice = start.clone(), rows.choice(start)
-    turn = torch.arange(len(rest), device=rest.device)  # examples whose choice is new
+    everyone = turn = torch.arange(len(rest), device=rest.device)  # examples whose choice is new
     for _ in range(rounds):
         some, held = rows.select(turn), choice[turn]
         z[turn] = Halfspaces.of(some, held).project(start[turn], tolerance, limit)
@@ -100,6 +131,7 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
         turn = turn[better.any(-1)]
         if not len(turn):
             break
+        turn = everyone if centre.is_cuda else turn
     z, _ = raised(rows, snap(z))
     result[rest] = z
     return result

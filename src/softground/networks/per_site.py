@@ -28,5 +28,18 @@ class PerSite(nn.Module):
         images = x.flatten(0, 1)
         if not images.is_floating_point():
             images = images.float() / 255
+        if images.is_cuda:
+            images = channels_last(images)  # as the weights are there
         scores: Tensor = self.classifier(images)
-        return scores.view(len(x), x.shape[1], -1)
+        return scores.view(x.shape[0], x.shape[1], -1)  # not len(x), which an export would take for a constant
+
+
+def channels_last(images: Tensor) -> Tensor:
+    """The same images, stored pixel by pixel.
+
+    Unlike torch's own conversion this says so in the strides even of images with one channel, which look the same
+    either way: the layers' outputs take the order of their inputs.
+    """
+    _, channels, height, width = images.shape
+    stored = images.permute(0, 2, 3, 1).contiguous()
+    return stored.as_strided(images.shape, (channels * height * width, 1, width * channels, channels))

@@ -12,16 +12,17 @@ from torch import Tensor
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
 from ...inverses import Scanned, Table
-from ...kernels import Collapsed, Guided, Kernel, Metropolis, Uniform, default_kernel
-from ...learner.stage import Stage, one_cycle
+from ...kernels import Collapsed, Exact, ExactScan, Guided, Kernel, Metropolis, Uniform
+from ...learner.stage import Stage
 from ...learner.streams import stream
 from ...networks import PerSite, convnet, lenet
-from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
+from ...objectives import SoftenedGrounding
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
-from ..options import RunOptions, adam, make_optimizer, overridden
+from ..options import RunOptions, overridden
+from ..stages import make_stages
 from .data import Source, load
 from .presets import PRESETS, KernelName, NetworkName, Preset
 from .rule import addition_program, addition_scan
@@ -49,6 +50,8 @@ class AdditionOptions(RunOptions):
     """lenet: LeNet-5; convnet: a small convolutional network with batch normalisation."""
     kernel: KernelName | None = None
     """exact: by the scan's recursion, or the program's table; metropolis is the paper's; the others project as well."""
+    marginals: bool | None = None
+    """Learn from the kernel's marginals, where it has them, instead of its draws."""
     gamma: float = 1.0
     """γ₀, the first temperature."""
     augment: bool | None = None
@@ -61,8 +64,8 @@ class AdditionOptions(RunOptions):
     def build(self) -> Experiment:
         """Deal out the images and make task, network and stages."""
         settings = self.settings()
-        data = load(self.data, self.data_dir, self.digits, self.train_size, stream(self.seed, "data"))
         task = addition_task(self.digits, self.rule)
+        data = load(self.data, self.data_dir, self.digits, self.train_size, stream(self.seed, "data"))
         image = tuple(data.train.x.shape[2:])
         torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
@@ -72,17 +75,15 @@ class AdditionOptions(RunOptions):
         return Experiment(task, network, self.stages(task, settings), data.train, data.test, batch, augment, data.note)
 
     def stages(self, task: Task, settings: Preset) -> list[Stage]:
-        """Supervision, or Stage I and, where asked for, Stage II."""
-        optimizer = make_optimizer(settings)
-        rate = one_cycle() if settings.one_cycle else None
-        if self.objective == "sup":
-            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate, settings.keep)]
-        schedule = by_name(settings.schedule, self.gamma, settings.floor, settings.warmup, settings.epochs)
-        grounding = SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
-        stages = [Stage("I", grounding, settings.epochs, optimizer, rate, settings.keep)]
-        if settings.zero_epochs:
-            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, adam))
-        return stages
+        """Supervision or a baseline, or Stage I and, where asked for, Stage II."""
+        epochs = settings.epochs
+
+        def grounding(fixed: float | None) -> SoftenedGrounding:
+            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            schedule = by_name(name, start, settings.floor, settings.warmup, epochs)
+            return SoftenedGrounding(make_kernel(settings.kernel, task, settings.marginals), schedule, settings.steps)
+
+        return make_stages(self, settings, task, epochs, grounding, keep=settings.keep)
 
 
 def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
@@ -91,7 +92,7 @@ def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
     return Task(constraint.space, constraint, metrics=addition_metrics, name="addition")
 
 
-def make_kernel(name: KernelName, task: Task) -> Kernel:
+def make_kernel(name: KernelName, task: Task, marginals: bool = True) -> Kernel:
     """A kernel by its name. The paper's drops the second number; the others draw a random pair at every step."""
     space, inverse = task.space, task.inverse
     if name == "exact":
@@ -100,15 +101,15 @@ def make_kernel(name: KernelName, task: Task) -> Kernel:
                 f"The exact kernel needs the scan or a table of the whole space; the inverse is {inverse!r}. "
                 "Use --rule scan, or --kernel guided."
             )
-        return default_kernel(inverse, space)
+        return ExactScan(inverse.scan, marginals) if isinstance(inverse, Scanned) else Exact(inverse, marginals)
     pairs, move = RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space)
     if name == "metropolis":
         return Metropolis(inverse, Drop(space, range(space.sites // 2, space.sites)), move)
     if name == "uniform":
         return Uniform(inverse, pairs, move)
     if name == "collapsed":
-        return Collapsed(inverse, pairs, move, marginals=True)
-    return Guided(inverse, pairs, marginals=True)
+        return Collapsed(inverse, pairs, move, marginals)
+    return Guided(inverse, pairs, marginals)
 
 
 def addition_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:

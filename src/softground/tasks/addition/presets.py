@@ -18,6 +18,7 @@ class Preset:
     network: NetworkName
     kernel: KernelName
     steps: int  # T, kernel steps per gradient step
+    marginals: bool  # whether the loss uses the kernel's marginals instead of its draws
     schedule: ScheduleName
     floor: float
     warmup: int
@@ -42,6 +43,7 @@ PAPER = Preset(
     network="lenet",
     kernel="metropolis",
     steps=10,
+    marginals=False,
     schedule="exp",
     floor=0.02,
     warmup=2,
@@ -61,10 +63,11 @@ BEST = Preset(
     network="convnet",
     kernel="exact",
     steps=1,
+    marginals=True,
     schedule="constant",
     floor=0.0,
     warmup=0,
-    epochs=30,
+    epochs=20,
     images=512,
     batch_size=None,
     optimizer="adamw",

@@ -1,0 +1,97 @@
+"""Accuracy tables: every cell is one ``softground train …`` in a process of its own, kept in a JSON once it is done.
+
+Several cells may share the machine, so wall times are those of a shared device. Finished cells are skipped when a
+command is run again, and one that fails or runs out of time is simply missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+
+def parser(description: str, name: str) -> argparse.ArgumentParser:
+    """The options of every accuracy table."""
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data-dir", required=True, help="where the data lie")
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    options.add_argument("--device", default="auto")
+    options.add_argument("--seconds", type=float, default=1e6, help="stop starting and abandon runs after this long")
+    options.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / f"{name}.json")
+    return options
+
+
+def train(name: str, task: str, options: str, device: str, limit: float) -> dict[str, Any] | None:
+    """One run's summary, with its options and its epochs' seconds; None where it did not finish in time."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        command = [sys.executable, "-m", "softground", "train", task, "--device", device, "--quiet",
+                   "--evaluate-every", "1000", "--out", str(out), *shlex.split(options)]  # fmt: skip
+        environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(1.0, limit))
+        except subprocess.TimeoutExpired:
+            print(f"{name}: out of time", flush=True)
+            return None
+        if done.returncode:
+            print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
+            return None
+        summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
+        records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        summary["training_feasible"] = records[-1]["feasible"]
+        parts = [r["seconds"]["network"] + r["seconds"]["sampling"] + r["seconds"]["solver"] for r in records]
+        summary["epoch_seconds"] = round(statistics.median(parts), 3)
+        return summary
+
+
+def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: Sequence[str], command: str) -> None:
+    """Run the cells that are missing, ``--jobs`` at a time, and keep what they give."""
+    known = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
+    results: dict[str, Any] = known["runs"]
+    missing = {k: v for k, v in cells.items() if results.get(k, {}).get("options") != v}
+    print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to go", flush=True)
+    began, lock = time.monotonic(), Lock()
+
+    def work(item: tuple[str, str]) -> None:
+        name, options = item
+        left = given.seconds - (time.monotonic() - began)
+        data = shlex.join(["--data-dir", given.data_dir])
+        summary = train(name, task, f"{options} {data}", given.device, left) if left > 5 else None
+        if summary is None:
+            return
+        print(f"{name}: {[round(100 * summary[f], 2) for f in figures]} in {summary['wall_seconds']:.0f} s", flush=True)
+        with lock:
+            results[name] = summary | {"options": options, "jobs": given.jobs}
+            page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
+            given.out.write_text(json.dumps(page, indent=1) + "\n")
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(work, missing.items()))
+
+
+def table(results: dict[str, Any], figures: Sequence[str]) -> dict[str, Any]:
+    """Mean and standard deviation over seeds, in percent; a cell's name ends in ``/SEED``."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for name, summary in results.items():
+        groups.setdefault(name.rsplit("/", 1)[0], []).append(summary)
+    rows: dict[str, Any] = {}
+    for group, members in sorted(groups.items()):
+        rows[group] = {"seeds": len(members), "epoch_seconds": min(m["epoch_seconds"] for m in members)}
+        for figure in figures:
+            values = [100 * member[figure] for member in members]
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            rows[group][figure] = {"mean": round(statistics.mean(values), 2), "sd": round(spread, 2)}
+    return rows
