@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import addition_table
 import speed_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,6 +93,7 @@ def sudoku() -> str:
     table, sizes = page["table"], (50, 100, 300, 500)
     rows = {
         "best": "`--preset best` (LeNet-5)", "best, labels": "the same with labels",
+        "long": "`--epochs 300`",
         "convnet": "`--network convnet`", "convnet, labels": "the same with labels",
         "plain": "`--no-augment`", "plain, labels": "the same with labels",
         "paper": "`--preset paper`", "paper, mcmc": "`--preset paper --kernel mcmc`",
@@ -150,7 +152,14 @@ def growth() -> str:
     return speed_table.growth(RESULTS, ROOT / "docs" / "images")
 
 
-TABLES: dict[str, Callable[[], str]] = {"hwf": hwf, "sudoku": sudoku, "sdsp": sdsp, "speed": speed, "growth": growth}
+def sums() -> str:
+    """MNIST addition."""
+    return addition_table.addition(json.loads((RESULTS / "addition.json").read_text()))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "hwf": hwf, "sudoku": sudoku, "sdsp": sdsp, "addition": sums, "speed": speed, "growth": growth,
+}  # fmt: skip
 
 
 def filled(text: str) -> str:

@@ -75,10 +75,10 @@ def test_bad_options(given: dict[str, Any], error: type[Exception], message: str
         AdditionOptions(**given).build()
 
 
-@pytest.mark.parametrize("options", [{}, {"rule": "program"}, {"kernel": "guided", "steps": 2}])
+@pytest.mark.parametrize("options", [{}, {"rule": "program"}, {"kernel": "guided", "steps": 4, "epochs": 5}])
 def test_digits_are_learnt_from_sums(options: dict[str, Any]) -> None:
     """Clearly above the 10 % of chance after a short run; nothing but sums was seen."""
-    experiment = AdditionOptions(network="convnet", epochs=3, augment=False, **options).build()
+    experiment = AdditionOptions(**{"network": "convnet", "epochs": 3, "augment": False} | options).build()
     learner = Learner(
         experiment.task, experiment.network, experiment.stages, batch_size=16, device="cpu", evaluate_every=100
     )

@@ -52,6 +52,10 @@ class Options(Protocol):
         """Whether to show no progress."""
 
     @property
+    def json(self) -> bool:
+        """Whether to print the summary as JSON, and nothing else."""
+
+    @property
     def tensorboard(self) -> bool:
         """Whether to log for TensorBoard."""
 

@@ -14,6 +14,7 @@ from ..learner.stage import MakeOptimizer
 from .experiment import Device
 
 ScheduleName = Literal["exp", "log", "linear", "constant"]
+ObjectiveName = Literal["grounding", "sup", "reinforce", "mapo", "ngs", "semantic", "ssl", "na"]
 COLD = 0.02  # where γ stops falling, unless a preset says otherwise
 
 
@@ -23,16 +24,19 @@ class RunOptions:
 
     preset: Literal["paper", "best"] = "best"
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
-    objective: Literal["grounding", "sup"] = "grounding"
-    """grounding: learn from answers; sup: the same network trained with labels, as a yardstick."""
+    objective: ObjectiveName = "grounding"
+    """grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic
+    (the semantic loss), ssl (γ = 1) and na (γ = 0.001, no annealing): what the paper compares it with."""
     schedule: ScheduleName | None = None
     """How γ falls."""
     epochs: int | None = None
     """Epochs of Stage I."""
     zero_epochs: int | None = None
     """Epochs of Stage II (γ = 0)."""
+    zero_objective: Literal["zero", "ngs"] = "zero"
+    """Stage II learns from feasible predictions (zero), or from back-search's corrections (ngs)."""
     steps: int | None = None
-    """T, kernel steps per gradient step."""
+    """T, kernel steps per gradient step; with --objective ngs, steps of back-search."""
     batch_size: int | None = None
     """Examples per gradient step."""
     learning_rate: float | None = None
@@ -49,6 +53,8 @@ class RunOptions:
     """The run folder (default: a new one under runs/)."""
     quiet: bool = False
     """No progress display."""
+    json: bool = False
+    """Print the summary as one JSON object, and nothing else."""
     tensorboard: bool = False
     """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
 
@@ -65,24 +71,30 @@ def overridden(preset: P, options: RunOptions) -> P:
     return settings
 
 
-class _Descent(Protocol):
+class Descent(Protocol):
+    """What every task's preset says of its descent."""
+
     @property
     def optimizer(self) -> Literal["sgd", "adamw"]: ...
     @property
     def learning_rate(self) -> float: ...
+    @property
+    def one_cycle(self) -> bool: ...
+    @property
+    def zero_epochs(self) -> int: ...
 
 
-def make_optimizer(settings: _Descent) -> MakeOptimizer:
+def make_optimizer(settings: Descent) -> MakeOptimizer:
     """Stage I's optimiser."""
 
     def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         if settings.optimizer == "sgd":
             return torch.optim.SGD(parameters, lr=settings.learning_rate)
-        return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.01)
+        return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.01, fused=True)
 
     return make
 
 
 def adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     """Stage II's optimiser, the paper's."""
-    return torch.optim.Adam(parameters, lr=1e-3)
+    return torch.optim.Adam(parameters, lr=1e-3, fused=True)

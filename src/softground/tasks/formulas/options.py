@@ -13,15 +13,16 @@ from ...data.augment import RandomAffine
 from ...errors import LearnerError
 from ...inverses import Enumeration, Inverse, Table, default_inverse
 from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
-from ...learner.stage import Stage, one_cycle
+from ...learner.stage import Stage
 from ...learner.streams import stream
 from ...networks import PerSite, convnet, lenet
-from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
+from ...objectives import SoftenedGrounding
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
-from ..options import RunOptions, adam, make_optimizer, overridden
+from ..options import RunOptions, overridden
+from ..stages import make_stages
 from .data import Source, SplitName, load
 from .presets import PRESETS, KernelName, NetworkName, Preset
 from .rule import formula_program
@@ -85,17 +86,15 @@ class FormulaOptions(RunOptions):
         )
 
     def stages(self, task: Task, settings: Preset) -> list[Stage]:
-        """Supervision, or Stage I and, where asked for, Stage II."""
-        optimizer = make_optimizer(settings)
-        rate = one_cycle() if settings.one_cycle else None
-        if self.objective == "sup":
-            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate, settings.keep)]
-        schedule = by_name(settings.schedule, self.gamma, settings.floor, settings.warmup, settings.epochs)
-        grounding = SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
-        stages = [Stage("I", grounding, settings.epochs, optimizer, rate, settings.keep)]
-        if settings.zero_epochs:
-            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, adam))
-        return stages
+        """Supervision or a baseline, or Stage I and, where asked for, Stage II."""
+        epochs = settings.epochs
+
+        def grounding(fixed: float | None) -> SoftenedGrounding:
+            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            schedule = by_name(name, start, settings.floor, settings.warmup, epochs)
+            return SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
+
+        return make_stages(self, settings, task, epochs, grounding, keep=settings.keep)
 
 
 def formula_task(length: int = 7, inverse: str = "auto", workers: int = 1) -> Task:

@@ -7,14 +7,15 @@ from typing import ClassVar, Literal
 
 import torch
 
-from ...errors import DataError
-from ...learner.stage import Stage, one_cycle
+from ...errors import DataError, LearnerError
+from ...learner.stage import Stage
 from ...learner.streams import stream
-from ...objectives import SoftenedGrounding, Supervised
+from ...objectives import SoftenedGrounding
 from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
-from ..options import RunOptions, adam, make_optimizer, overridden
+from ..options import RunOptions, overridden
+from ..stages import make_stages
 from .graphs import random_graphs
 from .kernels import make_kernel
 from .networks import PathGNN, PathMLP
@@ -74,20 +75,22 @@ class PathOptions(RunOptions):
         return Experiment(task, network, stages, train.examples(), test.examples(), settings.batch_size, None, note)
 
     def stages(self, task: Task, settings: Preset) -> list[Stage]:
-        """Supervision, or Stage I and, where asked for, Stage II."""
-        optimizer = make_optimizer(settings)
-        rate = one_cycle() if settings.one_cycle else None
-        if self.objective == "sup":
-            return [Stage("SUP", Supervised(), settings.epochs, optimizer, rate)]
-        grounding = _zero(task)
-        if settings.kernel != "nearest":
-            schedule = by_name(settings.schedule, settings.gamma, settings.floor, settings.warmup, settings.epochs)
-            kernel = make_kernel(settings.kernel, task, settings.steps, settings.marginals)
-            grounding = SoftenedGrounding(kernel, schedule)
-        stages = [Stage("I", grounding, settings.epochs, optimizer, rate)]
-        if settings.zero_epochs:
-            stages.append(Stage("II", _zero(task), settings.zero_epochs, adam))
-        return stages
+        """Supervision or a baseline, or Stage I and, where asked for, Stage II."""
+        epochs = settings.epochs
+
+        def grounding(fixed: float | None) -> SoftenedGrounding:
+            if settings.kernel == "nearest":
+                if fixed is not None:
+                    raise LearnerError(
+                        f"--objective {self.objective} holds γ at {fixed:g}, but the kernel 'nearest' is γ = 0. Add "
+                        "--kernel gibbs, or --preset paper."
+                    )
+                return _zero(task)
+            name, start = (settings.schedule, settings.gamma) if fixed is None else ("constant", fixed)
+            schedule = by_name(name, start, settings.floor, settings.warmup, epochs)
+            return SoftenedGrounding(make_kernel(settings.kernel, task, settings.steps, settings.marginals), schedule)
+
+        return make_stages(self, settings, task, epochs, grounding, zero=lambda: _zero(task))
 
 
 @dataclass(frozen=True)

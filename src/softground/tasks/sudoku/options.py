@@ -9,14 +9,15 @@ from typing import ClassVar, Literal
 import torch
 
 from ...data.augment import RandomAffine
-from ...learner.stage import Stage, one_cycle
+from ...learner.stage import Stage
 from ...learner.streams import stream
 from ...networks import PerSite, convnet, lenet
-from ...objectives import SoftenedGrounding, Supervised, ZeroDegree
+from ...objectives import SoftenedGrounding
 from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
-from ..options import RunOptions, adam, make_optimizer, overridden
+from ..options import RunOptions, overridden
+from ..stages import make_stages
 from .boards import LISTED
 from .data import Source, load
 from .metrics import sudoku_metrics
@@ -79,22 +80,19 @@ class SudokuOptions(RunOptions):
         )
 
     def stages(self, task: Task, settings: Preset) -> list[Stage]:
-        """Supervision, or Stage I and, where asked for, Stage II."""
-        optimizer = make_optimizer(settings)
+        """Supervision or a baseline, or Stage I and, where asked for, Stage II."""
         epochs = settings.passes(self.train_size)
-        rate = one_cycle() if settings.one_cycle else None
-        if self.objective == "sup":
-            return [Stage("SUP", Supervised(), epochs, optimizer, rate, settings.keep)]
-        alpha = None
-        if settings.schedule == "exp":  # the floor is reached in the last pass
-            alpha = min(0.95, settings.floor / self.gamma) ** (1 / max(1, epochs - 1 - settings.warmup))
-        schedule = by_name(settings.schedule, self.gamma, settings.floor, settings.warmup, epochs, alpha)
-        kernel = make_kernel(settings.kernel, self.size, task, settings.marginals)
-        grounding = SoftenedGrounding(kernel, schedule, settings.steps)
-        stages = [Stage("I", grounding, epochs, optimizer, rate, settings.keep)]
-        if settings.zero_epochs:
-            stages.append(Stage("II", ZeroDegree(), settings.zero_epochs, adam))
-        return stages
+
+        def grounding(fixed: float | None) -> SoftenedGrounding:
+            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            alpha = None
+            if name == "exp":  # the floor is reached in the last pass
+                alpha = min(0.95, settings.floor / start) ** (1 / max(1, epochs - 1 - settings.warmup))
+            schedule = by_name(name, start, settings.floor, settings.warmup, epochs, alpha)
+            kernel = make_kernel(settings.kernel, self.size, task, settings.marginals)
+            return SoftenedGrounding(kernel, schedule, settings.steps)
+
+        return make_stages(self, settings, task, epochs, grounding, keep=settings.keep)
 
 
 def sudoku_task(size: int = 4, inverse: InverseName = "auto", workers: int = 1) -> Task:

@@ -1,0 +1,97 @@
+"""Run every example as a user would, and write what each printed and how long it took.
+
+    python benchmarks/examples.py [NAME …] [--check]
+
+The record is ``benchmarks/results/examples.json``; the table in ``examples/README.md`` is written from it. ``--check``
+runs nothing and only compares the table with the record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from softground.runs import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "benchmarks" / "results" / "examples.json"
+PAGE = ROOT / "examples" / "README.md"
+
+TEACHES = {
+    "own_rule": "the smallest complete program: three digits and the value of a × b + c (the README's)",
+    "addition": "one rule as a plain program and as a scan with carry",
+    "receipts": "a scan over twelve digits: columns of amounts and their total",
+    "check_digits": "what 'valid' alone cannot teach, and what a few typed numbers add",
+    "sorting": "answers that are words: which of two numbers is larger",
+    "magic_square": "a rule in Z3, and choosing a projection",
+    "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
+    "tabular": "measurements instead of images: how many of five patients are ill",
+}
+
+
+def measure(name: str, threads: int) -> dict[str, Any]:
+    """One example in a process of its own; a time of one run, which the machine's other work lengthens."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{name}.py")], capture_output=True, text=True, check=True,
+        env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    lines = done.stdout.strip().splitlines()
+    return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines, "versions": environment()}
+
+
+def table(record: dict[str, Any]) -> str:
+    """A row an example."""
+    lines = ["| example | what it teaches | what it printed | seconds |", "| --- | --- | --- | --- |"]
+    for name, teaches in TEACHES.items():
+        run = record["runs"][name]
+        said = [line for line in run["printed"] if "held-out" in line or "accuracy" in line]
+        lines.append(f"| [`{name}.py`]({name}.py) | {teaches} | {'<br>'.join(map(shown, said))} | {run['seconds']:.0f} |")
+    threads = sorted({run["threads"] for run in record["runs"].values()})
+    words = {1: "one thread", 2: "two threads"}
+    lines += ["", f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
+              f"other work to do, by `{record['command']}`. Every script has a fixed seed."]  # fmt: skip
+    return "\n".join(lines)
+
+
+def shown(line: str) -> str:
+    """A printed line, with the figures of a Python dict in percent."""
+    pairs = re.findall(r"'(\w+)_accuracy': ([\d.]+)", line)
+    return "held-out " + ", ".join(f"{name} {float(value):.1%}" for name, value in pairs) if pairs else line
+
+
+def page(record: dict[str, Any]) -> str:
+    """The page with the table in its place."""
+    return re.sub(r"(<!-- table examples -->\n).*?(\n<!-- end -->)", lambda m: m[1] + table(record) + m[2],
+                  PAGE.read_text(), flags=re.S)  # fmt: skip
+
+
+def main() -> int:
+    """Measure, or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="examples to run (default: all)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"runs": {}}
+    record["command"] = "python benchmarks/examples.py"
+    if given.check:
+        return int(PAGE.read_text() != page(record))
+    for name in given.names or TEACHES:
+        record["runs"][name] = run = measure(name, given.threads)
+        print(f"{name}: {run['printed'][-1]} ({run['seconds']:.0f} s)", flush=True)
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    if set(TEACHES) <= set(record["runs"]):
+        PAGE.write_text(page(record))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The rows of the tables, in the paper's order, then ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: its group, what the method is called, and whose figures after which stage it shows."""
+
+    group: str
+    label: str
+    method: str
+    stage: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """As in :mod:`.published`."""
+        return self.method, self.stage
+
+
+STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
+SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
+OURS = tuple(
+    Row(group, label, method, stage) for group, stage in ((STAGE_ONE, "I"), (BOTH, "II")) for label, method in SCHEDULES
+)
+
+HWF = (
+    Row("Baseline", "RL", "rl", "I"),
+    Row("Baseline", "MAPO", "mapo", "I"),
+    Row("Baseline", "NGS", "ngs", "I"),
+    Row("Baseline", "SSL", "ssl", "I"),
+    Row("Baseline", "NA", "na", "I"),
+    *OURS,
+    Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
+    Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
+    Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
+    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
+)
+COMBINATIONS = (
+    Row("", "SSL + Stage II", "ssl", "II"),
+    Row("", "NA + Stage II", "na", "II"),
+    Row("", "Stage I + NGS", "exp-ngs", "II"),
+)
+SUDOKU = (
+    Row("Baseline", "RL", "rl", "I"),
+    Row("Baseline", "MAPO", "mapo", "I"),
+    Row("Baseline", "SSL", "ssl", "I"),
+    Row("Baseline", "MCMC", "mcmc", "I"),
+    *OURS,
+    Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
+    Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
+    Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
+    Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
+    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
+)
+SDSP = (
+    Row("Baseline", "RL", "rl", "I"),
+    Row("Baseline", "MAPO", "mapo", "I"),
+    Row("Baseline", "SSL", "ssl", "I"),
+    Row("Baseline", "NA", "na", "I"),
+    *OURS,
+    Row("Not in the paper", "the paper's network, relabelled, exact kernel", "gibbs", "I"),
+    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("With labels", "SUP", "sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
+)
+
+__all__ = ["BOTH", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "Row"]

@@ -1,0 +1,150 @@
+"""The page: what the paper reports beside what was measured here, from the records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import checks, departures, layout, tables, verdict
+from .plan import TABLES, What
+from .plots import CURVES, DISTANCES, PATHS
+from .summary import Results
+
+NOTHING = "Not measured yet."
+
+
+def page(results: Results, what: What = "all", pictures: str = "images") -> str:
+    """The page in Markdown; ``pictures`` is the folder of the plots, as seen from it."""
+    wanted = TABLES if what == "all" else (what,)
+    parts = [_head(results, what)]
+    if "hwf" in wanted:
+        parts += [_formulas(results, pictures)]
+    if "sudoku" in wanted:
+        parts += [_section("Table 2: visual Sudoku", results, "sudoku", SUDOKU, tables.boards(results))]
+    if "sdsp" in wanted:
+        picture = _picture(results, "sdsp", PATHS, "Paths found by every method", pictures)
+        lines = [*tables.paths(results), *verdict.path_remarks(results), *picture]
+        parts += [_section("The SDSP figure", results, "sdsp", SDSP, lines)]
+    measured = any(name in results.families for name in _claimed(wanted))
+    parts += [_part("## Claims in the text", checks.claims(results, wanted) if measured else [NOTHING])]
+    if "hwf" in wanted:
+        lines = [*checks.proposition(results), *_picture(results, "proposition", DISTANCES, "Distance to Q*", pictures)]
+        parts += [_part("## Proposition 1 in numbers", lines)]
+    parts += [_differences(wanted), _verdicts(results), _again(results, what)]
+    return "\n\n".join(parts) + "\n"
+
+
+STAND_IN = "**The built-in digits stand in for the paper's data, so its figures cannot be compared with these.**"
+HWF = "Symbol and calculation accuracy in %, mean ± sd over seeds."
+WRITERS = " *writers*: the split whose test images come from hands not seen in training."
+SUDOKU = (
+    "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds; in brackets the training boards "
+    "whose prediction is valid."
+)
+SDSP = "Share of shortest paths found by A\\* in 1,000 test graphs, in %, mean ± sd over seeds."
+
+
+def _head(results: Results, what: What) -> str:
+    done, total = len(results.records), len(results.cells)
+    text = [
+        "# The paper, reproduced",
+        "",
+        f"Written by `softground reproduce {what} --render` from the records of its cells; do not edit. The paper: "
+        "Z. Li et al., *Softened Symbol Grounding for Neuro-symbolic Systems*, ICLR 2023.",
+        "",
+    ]
+    if not done:
+        return "\n".join([*text, f"{NOTHING} {total} cells are to be run."])
+    places = [r["environment"] for r in results.records]
+    machines = sorted({str(place["gpu"] or f"{place['cpus']} CPU cores") for place in places})
+    hours = sum(float(r["wall_seconds"]) for r in results.records) / 3600
+    at_once = " and ".join(map(str, sorted({int(r["jobs"]) for r in results.records})))
+    text.append(
+        f"{done} of {total} cells are on record: {hours:.1f} hours of runs, {at_once} at a time, on "
+        f"{', '.join(machines)}. Data: {', '.join(_data(results)) or 'graphs alone'}."
+    )
+    return "\n".join([*text, *["", STAND_IN] * ("digits" in _data(results))])
+
+
+def _data(results: Results) -> list[str]:
+    """Which data the records were made on."""
+    return sorted({str(r["options"]["data"]) for r in results.records if "data" in r["options"]})
+
+
+def _formulas(results: Results, pictures: str) -> str:
+    curves = _picture(results, "hwf", CURVES, "Training and test curves", pictures)
+    return "\n\n".join([
+        _section("Table 1: handwritten formulas", results, "hwf", HWF + WRITERS, tables.formulas(results)),
+        _section("Table 3: combinations", results, "hwf", HWF,
+                 tables.formulas(results, layout.COMBINATIONS, writers=False)),
+        _part("## Training and test curves", curves[1:] or [NOTHING]),
+    ])  # fmt: skip
+
+
+def _section(title: str, results: Results, task: str, caption: str, lines: Sequence[str]) -> str:
+    measured = any(r["kind"] == "train" and r["name"].startswith(f"{task}/") for r in results.records)
+    return _part(f"## {title}", [caption, "", *lines] if measured else [NOTHING])
+
+
+def _part(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, "", *lines])
+
+
+def _picture(results: Results, task: str, name: str, text: str, folder: str) -> list[str]:
+    """A link to a plot that the records have figures for."""
+    there = [r for r in results.records if r["name"].startswith(f"{task}/") and r["kind"] in ("train", "law")]
+    if name == CURVES:
+        there = [r for r in there if "curves" in r["result"]]
+    return ["", f"![{text}]({folder}/{name})"] if there else []
+
+
+def _claimed(wanted: Sequence[str]) -> list[str]:
+    names = ["hwf/jump", "hwf/standard/exp"] * ("hwf" in wanted)
+    names += [f"sudoku/{size}/{row.method}" for size in checks.MANY for row in layout.OURS] * ("sudoku" in wanted)
+    return names + [f"{task}/z3" for task in wanted]
+
+
+def _differences(wanted: Sequence[str]) -> str:
+    lines = [f"- {text}" for text in departures.COMMON]
+    titled = {"hwf": ("Handwritten formulas", departures.HWF), "sudoku": ("Sudoku", departures.SUDOKU),
+              "sdsp": ("Shortest paths", departures.SDSP)}  # fmt: skip
+    for task in wanted:
+        title, texts = titled[task]
+        lines += ["", f"{title}:", "", *(f"- {text}" for text in texts)]
+    return _part("## Where these runs differ from the paper's, and why", lines)
+
+
+def _verdicts(results: Results) -> str:
+    if not results.records:
+        return _part("## What could not be matched", [NOTHING])
+    if "digits" in _data(results):
+        return _part("## What could not be matched", [STAND_IN])
+    lists = [
+        ("Numbers of the paper's own method that are lower here:", verdict.unmatched(results)),
+        ("Baselines that do better here than in the paper, by a point or more:", verdict.stronger_baselines(results)),
+        ("The semantic loss by exact enumeration, which the paper calls intractable on these tasks:",
+         verdict.semantic_wins(results)),
+    ]  # fmt: skip
+    lines: list[str] = []
+    for title, found in lists:
+        lines += [title, "", *(found or ["- none of those measured."]), ""]
+    return _part("## What could not be matched", lines[:-1])
+
+
+def _again(results: Results, what: What) -> str:
+    missing = len(results.cells) - len(results.records)
+    seeds = max((cell.seed for cell in results.cells), default=0) + 1
+    lines = [
+        "```sh",
+        f"softground reproduce {what} --seeds {seeds} --data-dir DIR --device cuda --jobs 14",
+        f"softground reproduce {what} --render   # page, JSON and plots from the records alone",
+        "```",
+        "",
+        "DIR holds `hwf.npz` and MNIST's IDX files. Finished cells are skipped; `--list` shows what is left. Cells "
+        "that use Z3 need z3-solver and no GPU.",
+    ]
+    if missing and results.records:
+        lines += ["", f"{missing} cell(s) are not on record yet."]
+    return _part("## Once more", lines)
+
+
+__all__ = ["page"]

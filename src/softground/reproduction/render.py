@@ -1,0 +1,77 @@
+"""Write the page, the tables as JSON, and the plots, all from the records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..runs.files import replace_file
+from . import layout, published
+from .page import page
+from .plan import What, plan
+from .plots import draw
+from .store import Store
+from .sudoku import SIZES
+from .summary import Figure, Results
+
+PAGE = "reproduction.md"
+TABLES = "tables.json"
+IMAGES = "images"
+
+
+def render(store: Store, what: What, path: Path | None = None, *, quick: bool = False) -> list[Path]:
+    """Everything that can be written without running anything; returns the files."""
+    results = read(store, what, quick)
+    path = path or store.folder / PAGE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store.folder.mkdir(parents=True, exist_ok=True)
+    replace_file(path, page(results, what, IMAGES).encode())
+    numbers = store.folder / TABLES
+    text = json.dumps(as_json(results), indent=1, sort_keys=True, ensure_ascii=False)
+    replace_file(numbers, (text + "\n").encode())
+    return [path, numbers, *draw(results, path.parent / IMAGES)]
+
+
+def read(store: Store, what: What, quick: bool = False) -> Results:
+    """The records of every seed there is; of three, where there is none, so that the page says what is missing."""
+    return Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Every table, the paper's numbers beside ours."""
+    metrics = {
+        "hwf/standard": ("symbol_accuracy", "calculation_accuracy"),
+        "hwf/writer": ("symbol_accuracy", "calculation_accuracy"),
+        "sdsp": ("path_accuracy", "graph_accuracy", "spearman"),
+    } | {f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES}
+    rows = {"hwf": (*layout.HWF, *layout.COMBINATIONS), "sudoku": layout.SUDOKU, "sdsp": layout.SDSP}
+    found: dict[str, Any] = {}
+    for table, names in metrics.items():
+        for row in rows[table.split("/")[0]]:
+            family = f"{table}/{row.method}"
+            figures = {name: results.test(family, row.stage, name) for name in names}
+            measured = {name: figure.as_json() for name, figure in figures.items() if figure is not None}
+            if measured:
+                grounded = results.grounded(family, row.stage)
+                found[f"{family}/{row.stage}"] = {
+                    "ours": measured, "paper": _published(table, row), "grounded": _json(grounded),
+                }  # fmt: skip
+    return found
+
+
+def _published(table: str, row: layout.Row) -> Any:
+    if table == "hwf/standard":
+        return published.HWF.get(row.key)
+    if table.startswith("sudoku/"):
+        place = SIZES.index(int(table.split("/")[1]))
+        numbers, boards = published.SUDOKU.get(row.key), published.GROUNDED.get(row.key)
+        return None if numbers is None else [numbers[place], boards[place] if boards else None]
+    return None
+
+
+def _json(figure: Figure | None) -> dict[str, Any] | None:
+    return None if figure is None else figure.as_json()
+
+
+__all__ = ["PAGE", "TABLES", "read", "render"]

@@ -1,0 +1,36 @@
+"""Table 2: visual Sudoku, four sizes of the training set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .cell import Cell
+from .settings import PAPER, Setting
+
+SIZES = (50, 100, 300, 500)
+SETTINGS = (
+    Setting("exp", PAPER | {"schedule": "exp"}, 0, 30),
+    Setting("log", PAPER | {"schedule": "log"}, 0, 30),
+    Setting("linear", PAPER | {"schedule": "linear"}, 0, 30),
+    Setting("mcmc", PAPER | {"kernel": "mcmc", "schedule": "exp"}, 1, 25),
+    Setting("ssl", PAPER | {"objective": "ssl"}, 1, 30),
+    Setting("mapo", PAPER | {"objective": "mapo"}, 1, 15),
+    Setting("rl", PAPER | {"objective": "reinforce"}, 1, 10),
+    Setting("sup", PAPER | {"objective": "sup"}, 2, 10),
+    Setting("semantic", PAPER | {"objective": "semantic"}, 2, 15),
+    Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1, "marginals": True}, 2, 20),
+    Setting("best", {"preset": "best"}, 2, 40),
+)
+QUICK: dict[str, Any] = {"train_size": 16, "test_size": 16, "epochs": 2}
+
+
+def cells(seed: int, data: str) -> list[Cell]:
+    """Every Sudoku cell of a seed."""
+    return [
+        setting.cell(f"sudoku/{size}", "sudoku", seed, {"data": data, "train_size": size, "evaluate_every": 10**6})
+        for size in reversed(SIZES)
+        for setting in SETTINGS
+    ]
+
+
+__all__ = ["QUICK", "SETTINGS", "SIZES", "cells"]

@@ -1,0 +1,135 @@
+"""The page says what the records say, and the committed one is up to date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from reproduce_cases import formula, made_up, record, stages
+
+from softground.cli import main
+from softground.reproduction import checks, tables, verdict
+from softground.reproduction.page import page
+from softground.reproduction.plan import plan
+from softground.reproduction.render import as_json, read, render
+from softground.reproduction.store import Store
+from softground.reproduction.summary import Figure, Results
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return made_up(tmp_path_factory.mktemp("records"))
+
+
+@pytest.fixture(scope="module")
+def results(store: Store) -> Results:
+    return read(store, "all")
+
+
+def row(lines: list[str], *beginning: str) -> list[str]:
+    """The cells of the first row whose first ones are these."""
+    split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return next(cells for cells in split if cells[: len(beginning)] == list(beginning))
+
+
+def test_the_committed_page_is_the_rendering_of_the_committed_records() -> None:
+    committed = (ROOT / "docs" / "reproduction.md").read_text()
+    written = page(read(Store(ROOT / "benchmarks" / "results" / "reproduction"), "all"))
+    assert committed == written, (
+        "docs/reproduction.md is stale: softground reproduce all --render --out benchmarks/results/reproduction "
+        "--page docs/reproduction.md"
+    )
+
+
+def test_without_records_nothing_is_claimed(tmp_path: Path) -> None:
+    text = page(read(Store(tmp_path / "none"), "all"))
+    assert "249 cells are to be run" in text
+    assert text.count("Not measured yet.") >= 7
+    assert "| " not in text
+    assert "![" not in text
+
+
+def test_figures_are_means_over_seeds() -> None:
+    assert str(Figure.of([1.0, 3.0])) == "2.00 ± 1.41"
+    assert str(Figure.of([1.0])) == "1.00"
+    assert Figure.of([]) is None
+
+
+def test_the_tables_hold_the_papers_numbers_beside_ours(results: Results) -> None:
+    one = tables.formulas(results)
+    assert row(one, "Ours (Stage I + II)") == ["Ours (Stage I + II)", "Log", "91.0", "–", "52.2", "–", "–", "–", "–"]
+    assert row(one, "", "Exp") == ["", "Exp", "82.6", "96.50 ± 0.71", "25.7", "75.00 ± 0.00", "–", "–", "2"]
+    assert row(one, "Not in the paper")[2:6] == ["–", "99.00 ± 0.00", "–", "97.00 ± 0.00"]
+    two = tables.boards(results)
+    assert row(two, "", "Exp")[2:5] == ["33.6", "20.00 ± 0.00 (47)", "76.5"]
+    assert [line for line in two if "66.3 (39) | 65.00 ± 7.07 (47)" in line]
+    assert row(tables.paths(results), "With labels") == ["With labels", "SUP", "60.00 ± 0.00", "50.00 ± 0.00", "2"]
+
+
+def test_claims_are_rows(results: Results) -> None:
+    lines = checks.claims(results, ("hwf", "sudoku", "sdsp"))
+    assert [line for line in lines if "one walk" in line and "| 46 % | 25.00 ± 0.00 % |" in line]
+    assert [line for line in lines if "sdsp: one completion" in line and "| 2.8–6.4 ms | 8.50 ± 0.00 ms |" in line]
+    assert [line for line in lines if "300 boards" in line and line.endswith("| > 90 % | – |")]
+    assert len(checks.claims(results, ("sdsp",))) == 3
+
+
+def test_the_proposition_averages_over_problems(results: Results) -> None:
+    text = "\n".join(checks.proposition(results))
+    assert "|S_y| = 20, 20" in text
+    assert "| the paper's, solver's choice at random | 2 | 0.100 | 0.020 | 0.002 | – | – | – |" in text
+    assert "0.050, so the bound holds" in text
+
+
+def test_what_could_not_be_matched_is_found(results: Results) -> None:
+    missed = "\n".join(verdict.unmatched(results))
+    assert "HWF, Exp (Stage I + II), symbol accuracy: 98.00 ± 0.00 here, 98.6 in the paper." in missed
+    assert "Sudoku, Exp (Stage I + II), 50 boards: 65.00 ± 7.07 here, 66.3 in the paper, within a standard" in missed
+    assert "calculation" not in missed  # 95 is more than 90.7, 75 more than 25.7
+    better = "\n".join(verdict.stronger_baselines(results))
+    assert "HWF, SSL, symbol accuracy: 90.00 ± 0.00 here, 70.5 in the paper." in better
+    assert "SSL + Stage II" not in better
+    (wins,) = verdict.semantic_wins(results)
+    assert "HWF, calculation accuracy: it wins, 97.00 ± 0.00 against 95.00 ± 0.00 for the best schedule" in wins
+    assert "holds here: 50.00 ± 0.00 for the best schedule" in "\n".join(verdict.path_remarks(results))
+
+
+def test_everything_is_written_from_the_records_alone(store: Store, tmp_path: Path) -> None:
+    target = tmp_path / "docs" / "page.md"
+    assert main(["reproduce", "all", "--render", "--out", str(store.folder), "--page", str(target)]) == 0
+    text = target.read_text()
+    assert "20 of 166 cells are on record: 0.2 hours of runs, 2 at a time, on GPU. Data: hwf, mnist." in text
+    for picture in ("curves", "paths", "distances"):
+        assert f"(images/reproduction-{picture}.png)" in text
+    numbers = json.loads((store.folder / "tables.json").read_text())
+    assert numbers == json.loads(json.dumps(as_json(read(store, "all"))))
+    found = numbers["hwf/standard/exp/II"]
+    assert found["paper"] == [98.6, 90.7]
+    assert found["ours"]["calculation_accuracy"] == {"mean": 95.0, "sd": 0.0, "seeds": 2}
+
+
+def test_plots_are_drawn_where_matplotlib_is_there(store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = render(store, "all", tmp_path / "page.md")
+    pictures = [path for path in files if path.suffix == ".png"]
+    assert len(pictures) == 3
+    assert all(path.stat().st_size > 5000 for path in pictures)
+
+
+def test_a_page_of_one_task_has_that_task_alone(results: Results) -> None:
+    text = page(results, "sdsp")
+    assert "The SDSP figure" in text
+    assert "Table 1" not in text
+    assert "Table 2" not in text
+
+
+def test_made_up_digits_are_not_compared_with_the_paper(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cell = next(c for c in plan("hwf", 1, real=False) if c.name == "hwf/standard/exp/0")
+    store.write(cell, record(cell, stages(I=formula(0.1, 0.0))))
+    text = page(read(store, "hwf"), "hwf")
+    assert "stand in for the paper's data" in text
+    assert "here, 82.6 in the paper" not in text
