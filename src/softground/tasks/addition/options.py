@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -24,7 +24,7 @@ from ..experiment import Experiment
 from ..options import RunOptions, overridden
 from ..stages import make_stages
 from .data import Source, load
-from .presets import PRESETS, KernelName, NetworkName, Preset
+from .presets import LONG, PRESETS, KernelName, NetworkName, Preset
 from .rule import addition_program, addition_scan
 
 RuleName = Literal["scan", "program"]
@@ -54,12 +54,17 @@ class AdditionOptions(RunOptions):
     """Learn from the kernel's marginals, where it has them, instead of its draws."""
     gamma: float = 1.0
     """γ₀, the first temperature."""
+    warmup: int | None = None
+    """Epochs at γ = ∞ to begin with (best: 1 for long numbers, else 0)."""
     augment: bool | None = None
     """Random affine distortions of the training images."""
 
     def settings(self) -> Preset:
         """The preset with this command's overrides."""
-        return overridden(PRESETS[self.preset], self)
+        settings = overridden(PRESETS[self.preset], self)
+        if self.preset == "best" and self.warmup is None and self.digits > LONG:
+            settings = replace(settings, warmup=1)
+        return settings
 
     def build(self) -> Experiment:
         """Deal out the images and make task, network and stages."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..options import ScheduleName
 
+LONG = 20  # more digits than this are long
 NetworkName = Literal["lenet", "convnet"]
 KernelName = Literal["metropolis", "uniform", "collapsed", "guided", "exact"]
 
@@ -58,7 +59,11 @@ PAPER = Preset(
     zero_epochs=10,
 )
 
-# The scan gives Q*'s marginals at γ = 1, so that nothing is sampled.
+# The scan gives Q*'s marginals at γ = 1, so that nothing is sampled. Long numbers need one epoch at γ = ∞ first. To a
+# column that knows no carries, adding 5 to both of its digits (modulo 10) changes nothing, so that a network that
+# learns from columns alone ends, by a toss of its first weights, with every digit d read as d or as d + 5. What tells
+# the two apart is the sum's first digit, the only carry that is known: one column in a hundred. At γ = ∞ this is all
+# there is to learn from, and after it the toss is decided.
 BEST = Preset(
     network="convnet",
     kernel="exact",
