@@ -7,7 +7,7 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench docs clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,14 @@ bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the H
 	.venv/bin/python benchmarks/growth.py
 	.venv/bin/python benchmarks/tables.py
 
+.venv/.docs: .venv/.installed
+	$(PIP_INSTALL) -c constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: .venv/.docs ## Build the documentation into site/; a warning is an error.
+	.venv/bin/mkdocs build --strict
+
 clean: ## Remove the environment, caches and build outputs; runs are kept.
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -53,7 +53,8 @@ def table(record: dict[str, Any]) -> str:
     for name, teaches in TEACHES.items():
         run = record["runs"][name]
         said = [line for line in run["printed"] if "held-out" in line or "accuracy" in line]
-        lines.append(f"| [`{name}.py`]({name}.py) | {teaches} | {'<br>'.join(map(shown, said))} | {run['seconds']:.0f} |")
+        cells = (f"[`{name}.py`]({name}.py)", teaches, "<br>".join(map(shown, said)), f"{run['seconds']:.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
     threads = sorted({run["threads"] for run in record["runs"].values()})
     words = {1: "one thread", 2: "two threads"}
     lines += ["", f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
@@ -77,7 +78,7 @@ def main() -> int:
     """Measure, or check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples to run (default: all)")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {"runs": {}}

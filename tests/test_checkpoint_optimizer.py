@@ -85,3 +85,25 @@ def test_halves_that_do_not_belong_together_are_refused() -> None:
         unpack_optimizer({}, meta)
     with pytest.raises(CheckpointError, match="not a state dict"):
         unpack_optimizer(tensors, {"$": "float", "value": "1"})
+
+
+def test_a_fused_optimiser_goes_on_alike_whatever_the_memory_order() -> None:
+    """Weights stored channels last, memory restored from plain rows: the next steps are the same bits."""
+
+    def trained(stop: bool) -> Tensor:
+        torch.manual_seed(0)
+        layer = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        optimizer = torch.optim.AdamW(layer.parameters(), fused=True)
+        for step in range(4):
+            if stop and step == 2:
+                state = unpack_optimizer(*pack_optimizer(optimizer.state_dict()))
+                plain = {k: {n: v.contiguous() for n, v in s.items()} for k, s in state["state"].items()}
+                optimizer = torch.optim.AdamW(layer.parameters(), fused=True)
+                optimizer.load_state_dict(state | {"state": plain})
+                lay_out_like_parameters(optimizer)
+            optimizer.zero_grad()
+            layer(torch.arange(75.0).view(1, 3, 5, 5).sin()).square().sum().backward()
+            optimizer.step()
+        return layer.weight.detach()
+
+    assert torch.equal(trained(stop=True), trained(stop=False))

@@ -8,12 +8,14 @@ Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, I
 """
 
 from .constraints import SMT, Program, Scan
-from .data import Examples, RandomAffine
+from .data import Examples, RandomAffine, handwritten
 from .errors import SoftgroundError
+from .estimator import SoftGrounder
+from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
 from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, one_cycle, two_stages
-from .networks import PerSite, convnet, lenet
+from .networks import PerSite, convnet, default_network, lenet, mlp
 from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .projections import ChangeOne, Drop, RandomDrop
 from .schedules import Constant, Exponential, Linear, Logarithmic
@@ -39,6 +41,7 @@ __all__ = [
     "Examples",
     "Exponential",
     "Guided",
+    "Inspection",
     "Learner",
     "Linear",
     "Logarithmic",
@@ -50,6 +53,7 @@ __all__ = [
     "Reinforce",
     "Scan",
     "SemanticLoss",
+    "SoftGrounder",
     "SoftenedGrounding",
     "SoftgroundError",
     "Stage",
@@ -59,7 +63,12 @@ __all__ = [
     "Uniform",
     "ZeroDegree",
     "convnet",
+    "default_network",
+    "handwritten",
+    "inspect",
     "lenet",
+    "mlp",
     "one_cycle",
+    "recommend",
     "two_stages",
 ]

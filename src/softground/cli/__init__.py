@@ -1,9 +1,11 @@
-"""The command line: ``softground train | resume | evaluate | report | tasks``."""
+"""The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 # Exit codes: 0 done, 1 a bug of ours, 2 bad input, 130 interrupted.
 BAD_INPUT = 2
@@ -18,7 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..errors import SoftgroundError
 
     args = list(sys.argv[1:] if argv is None else argv)
-    if args in ([], ["train"]):
+    if args[:1] == ["--tyro-print-completion"]:
+        args[0] = "completion"
+    if args in ([], ["train"], ["inspect"]):
         args.append("--help")
     complain = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
@@ -37,8 +41,7 @@ def _run(args: list[str]) -> None:
     import tyro
 
     from ..tasks import TASKS
-    from .commands import Evaluate, Resume, Tasks, train
-    from .report import Report
+    from .commands import train
 
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     if args[:1] == ["train"]:
@@ -46,9 +49,13 @@ def _run(args: list[str]) -> None:
             dict(TASKS), prog="softground train", args=args[1:], description="Train a network on a task.", config=config
         )
         train(options)
+    elif args[:1] == ["inspect"]:
+        from . import inspect
+
+        inspect.run(*inspect.parse(args[1:], config))
     else:
         command = tyro.extras.subcommand_cli_from_dict(
-            {"train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "report": Report, "tasks": Tasks},
+            every_command(),
             prog="softground",
             args=args,
             description="Teach networks to recognise symbols from rules instead of labels.",
@@ -57,5 +64,29 @@ def _run(args: list[str]) -> None:
         command.run()
 
 
+def every_command() -> dict[str, Callable[..., Any]]:
+    """Every command by its name; a new one adds its class here. ``train`` and ``inspect`` are read in another way."""
+    from .commands import Evaluate, Resume
+    from .completion import Completion
+    from .export import Export
+    from .new_task import NewTask
+    from .predict import Predict
+    from .report import Report
+    from .reproduce import Reproduce
+    from .tasks import Tasks
+
+    return {
+        "train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "predict": Predict, "report": Report,
+        "inspect": _InspectHelp, "export": Export, "reproduce": Reproduce, "tasks": Tasks, "new-task": NewTask,
+        "completion": Completion,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
 class _TrainHelp:
     """Train a network on a task: ``softground train TASK``, with ``softground train TASK --help`` for its options."""
+
+
+@dataclass(frozen=True)
+class _InspectHelp:
+    """Look at a task before training: ``softground inspect TASK``: solutions, projections, mixing, identifiability."""

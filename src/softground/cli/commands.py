@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import torch
 import tyro
 from rich.console import Console
-from rich.text import Text
 
 from ..errors import CheckpointError
 from ..learner import Learner
@@ -54,13 +53,16 @@ class Resume:
     """Start from the checkpoint before the last, if the last is damaged."""
     quiet: bool = False
     """No progress display."""
+    json: bool = False
+    """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
         """Resume."""
         folder = RunFolder.open(self.run_folder)
         options = _read_options(folder)
         board = options.tensorboard and tensorboard.available()  # a run must resume on a machine without it
-        options = dataclasses.replace(options, quiet=self.quiet, tensorboard=board)  # type: ignore[type-var]
+        now = {"quiet": self.quiet, "json": self.json, "tensorboard": board}
+        options = dataclasses.replace(options, **now)  # type: ignore[type-var]
         _determinism(options)
         experiment = options.build()
         _run(options, experiment, _learner(options, experiment), folder, resume=True, previous=self.previous)
@@ -104,24 +106,12 @@ def load_run(folder: RunFolder, previous: bool = False, device: Device = "auto")
     return options, experiment, _learner(options, experiment)
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """List the tasks that can be trained."""
-
-    def run(self) -> None:
-        """List."""
-        console = Console(highlight=False, soft_wrap=True)
-        for name, options in TASKS.items():
-            summary = (options.__doc__ or "").strip().splitlines()[0]
-            console.print(Text.assemble((name, "bold"), f"  {summary}"))
-
-
 def _run(
     options: Options, experiment: Experiment, learner: Learner, folder: RunFolder, resume: bool, previous: bool = False
 ) -> dict[str, Any]:
     """Train with ``learner`` and report; Ctrl-C says how to go on."""
     main = learner.fabric.is_global_zero
-    console = Console(quiet=not main, highlight=False)
+    console = Console(quiet=not main or options.json, highlight=False)
     console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
     parameters = sum(p.numel() for p in experiment.network.parameters())
     if not options.quiet:
@@ -132,7 +122,7 @@ def _run(
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
     try:
         before = _before(learner, experiment, folder)
-        display = Display(console) if main and not options.quiet else None
+        display = Display(console) if main and not (options.quiet or options.json) else None
         board = tensorboard.TensorBoard(folder) if main and options.tensorboard else None
         observer = together(Watch(learner, experiment.train, folder), board, display) if main else None
         with display or nullcontext():
@@ -151,6 +141,8 @@ def _run(
         report = write_report(folder, gather(learner, experiment.train, experiment.test, folder))
         console.print(f"Report: {report}", markup=False, soft_wrap=True)
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
+        if options.json:
+            print(json.dumps({"run_folder": str(folder.path), **folder.read_summary()}))
     return summary
 
 

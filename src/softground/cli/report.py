@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class Report:
     """The file to write (default: report.html in the run folder; compare.html here)."""
     open: bool = False
     """Show the page in a browser."""
+    json: bool = False
+    """Print the pages' names as one JSON object."""
 
     def run(self) -> None:
         """Write."""
@@ -42,8 +45,10 @@ class Report:
             pages = [write_comparison(folders, self.out or Path(COMPARISON))]
         else:
             pages = [write_report(folder, path=self.out) for folder in folders]
+        if self.json:
+            print(json.dumps({"reports": [str(page) for page in pages]}))
         for page in pages:
-            Console(highlight=False, soft_wrap=True).print(f"Report: {page}", markup=False)
+            Console(quiet=self.json, highlight=False, soft_wrap=True).print(f"Report: {page}", markup=False)
             if self.open:
                 webbrowser.open(page.resolve().as_uri())
 

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Literal
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ..errors import DataError
 from .idx import Digits
 
 TEST_EVERY = 4  # every fourth image of each digit is held out for testing
 SCALE = 2  # the 8×8 images are enlarged to 16×16
+
+
+def handwritten(digits: Tensor, part: Literal["train", "test"], seed: int = 0) -> Tensor:
+    """A real handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
+
+    Images are drawn with replacement, those of ``"test"`` from the quarter that ``"train"`` never shows.
+
+    >>> handwritten(torch.tensor([[3, 1, 4]]), "train").shape
+    torch.Size([1, 3, 1, 8, 8])
+    """
+    if digits.is_floating_point() or digits.numel() == 0 or not 0 <= int(digits.min()) <= int(digits.max()) <= 9:
+        raise DataError(f"Images of {digits!r} were asked for; expected whole numbers from 0 to 9, at least one.")
+    if part not in ("train", "test"):
+        raise DataError(f"part={part!r} was given; expected 'train' or 'test'.")
+    pool = embedded_digits()[part == "test"]
+    images = torch.from_numpy(pool.images[:, None, ::SCALE, ::SCALE].copy())
+    by_label = torch.from_numpy(pool.labels.argsort(kind="stable"))
+    counts = torch.from_numpy(np.bincount(pool.labels, minlength=10))
+    uniform = torch.rand(digits.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    first = counts.cumsum(0) - counts
+    return images[by_label[first[digits] + (uniform * counts[digits]).long()]]
 
 
 def embedded_digits() -> tuple[Digits, Digits]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
-from ..runs.optimizer import pack_optimizer, unpack_optimizer
+from ..runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
 from .stage import Stage
 from .streams import stream
 
@@ -34,6 +34,7 @@ class Memory:
         self._pending = None
         try:
             self.loop.optimizer.load_state_dict(unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"]))
+            lay_out_like_parameters(self.loop.optimizer)
             self._restore_objective(tensors, int(meta["stage"]))
         except (RuntimeError, KeyError, ValueError) as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
@@ -28,8 +29,8 @@ class PerSite(nn.Module):
         images = x.flatten(0, 1)
         if not images.is_floating_point():
             images = images.float() / 255
-        if images.is_cuda:
-            images = channels_last(images)  # as the weights are there
+        if not torch.compiler.is_compiling():  # an exported graph should not depend on how images are stored
+            images = channels_last(images)
         scores: Tensor = self.classifier(images)
         return scores.view(x.shape[0], x.shape[1], -1)  # not len(x), which an export would take for a constant
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
@@ -53,4 +54,16 @@ def unpack_optimizer(tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
     return state
 
 
-__all__ = ["pack_optimizer", "unpack_optimizer"]
+def lay_out_like_parameters(optimizer: Any) -> None:
+    """Store what an optimiser remembers of each parameter in the parameter's own memory order.
+
+    A checkpoint holds plain rows. A fused optimiser walks through parameter and memory side by side, and takes for
+    granted that they are stored alike.
+    """
+    for parameter, known in optimizer.state.items():
+        for name, value in known.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
+                known[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+
+
+__all__ = ["lay_out_like_parameters", "pack_optimizer", "unpack_optimizer"]

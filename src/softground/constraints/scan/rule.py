@@ -100,6 +100,7 @@ class Scan:
         self.start = start
         self.accept = accept or (lambda state, answer: exact(state) == answer)
         self.cue = cue
+        self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
         if sorted(self.order) != list(range(space.sites)):
             raise ConstraintError(

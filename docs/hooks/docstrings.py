@@ -1,0 +1,49 @@
+"""Docstrings as the API pages show them: the package's are written for ``help()``, the site's parser wants a little more.
+
+Doctests after the text get the heading that ends the list of parameters; parameters described together are told apart,
+so that each has its own type; roles such as ``:class:`` become code; tables and display mathematics become blocks as
+they are written, which needs no script from another site.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
+MATH = re.compile(r"^([ \t]*)\.\. math:: *(.*(?:\n(?:\1[ \t]+.*|[ \t]*(?=\n\1[ \t]+\S)))*)", re.M)
+EXAMPLE = re.compile(r"\n\n(?=>>> )")
+TABLE = re.compile(r"^=+ =+\n.*\n=+ =+\n(?:.*\n)+?=+ =+$", re.M)
+TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?:    .*\n?)+)", re.M)
+
+
+def shown(text: str) -> str:
+    """A docstring in the form that the parser reads."""
+    text = MATH.sub(_display, text)
+    text = TABLE.sub(lambda table: "\n".join(f"    {line}" for line in table[0].splitlines()), text)
+    text = ROLE.sub(lambda role: f"`{role[2].rsplit('.', 1)[-1] if role[1] else role[2]}`", text)
+    text = TOGETHER.sub(_apart, text.replace("``", "`"))
+    if text.startswith(">>> "):
+        return f"Examples\n--------\n{text}"
+    return EXAMPLE.sub("\n\nExamples\n--------\n", text, count=1)
+
+
+def _display(found: re.Match[str]) -> str:
+    indent, lines = found[1], found[2].rstrip().splitlines()
+    body = "\n".join(f"{indent}    {line.strip()}" for line in lines if line.strip())
+    return f"{body}\n"
+
+
+def _apart(found: re.Match[str]) -> str:
+    text = found[2].rstrip("\n")
+    return "".join(f"{name}\n{text}\n" for name in found[1].split(", "))
+
+
+class Docstrings(griffe.Extension):
+    """Rewrites every docstring before it is parsed."""
+
+    def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
+        if obj.docstring is not None:
+            obj.docstring.value = shown(obj.docstring.value)

@@ -1,0 +1,70 @@
+"""Pages of the site that are files elsewhere in the repository, and links to files that are no pages.
+
+The documents are written to be read in the repository, where a link to ``../examples/addition.py`` works. In the site the
+examples, the guide for contributors and the changelog are pages too; a link to anything else outside ``docs`` becomes its
+text, so that a strict build still finds every link that is dead.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
+FENCE = re.compile(r"^(```.*?^```[ \t]*$)", re.M | re.S)
+
+
+def copied() -> dict[str, str]:
+    """What of the repository is a page, and where."""
+    scripts = sorted((ROOT / "examples").glob("*.py"))
+    return {
+        "CONTRIBUTING.md": "contributing.md",
+        "CHANGELOG.md": "changelog.md",
+        "examples/README.md": "examples/index.md",
+    } | {f"examples/{path.name}": f"examples/{path.stem}.md" for path in scripts}
+
+
+def as_page(path: Path) -> str:
+    """A Markdown file as it is; a script as its docstring, then its code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    words = ast.get_docstring(ast.parse(text)) or ""
+    code = text.split('"""', 2)[2].strip() if words else text.strip()
+    title = path.stem.replace("_", " ").capitalize()
+    return f"# {title}\n\n{words}\n\n```python title=\"examples/{path.name}\"\n{code}\n```\n"
+
+
+def relinked(markdown: str, source: str, page: str) -> str:
+    """The text of the file ``source`` with its links as they must be on ``page``; code is left alone."""
+    pages = copied()
+
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[3]))
+        site = target.removeprefix("docs/") if target.startswith("docs/") else pages.get(target)
+        if site is None:
+            return found[2]
+        return f"{found[1]}[{found[2]}]({posixpath.relpath(site, posixpath.dirname(page) or '.')}{found[4] or ''})"
+
+    parts = FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the repository's files to the pages."""
+    for path, page in copied().items():
+        files.append(File.generated(config, page, content=as_page(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
+    """Put links right."""
+    sources = {at: path for path, at in copied().items()}
+    here = page.file.src_uri
+    return relinked(markdown, sources.get(here, f"docs/{here}"), here)

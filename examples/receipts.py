@@ -1,0 +1,58 @@
+"""Receipts: a column of handwritten amounts of which only the total is known.
+
+A receipt has four amounts from 0.00 to 9.99: twelve handwritten digits, a million million possibilities, one total. The
+rule is a scan that adds up the columns from the right, as one does on paper. It is never asked what the digits could be
+as a whole: its state is the column's sum so far, at most 40 numbers.
+"""
+
+from typing import Any
+
+import torch
+
+import softground as sg
+
+ITEMS, PLACES = 4, 3  # amounts on a receipt, and digits of an amount in cents
+
+space = sg.Categorical([range(10)] * (ITEMS * PLACES))  # the first amount's digits, then the second's …
+
+
+def add_up(total: int, digit: int, site: int, due: int) -> Any:
+    """Add a digit to its column; below the last amount, the column must show the total's digit."""
+    total += digit
+    if site < (ITEMS - 1) * PLACES:
+        return total
+    return total // 10 if total % 10 == due else None  # carry, or: these digits cannot be right
+
+
+rule = sg.Scan(
+    add_up, space,
+    order=[item * PLACES + place for place in reversed(range(PLACES)) for item in range(ITEMS)],
+    cue=lambda cents, site: cents // 10 ** (PLACES - 1 - site % PLACES) % 10,
+    accept=lambda carry, cents: carry == cents // 10**PLACES,
+)  # fmt: skip
+
+
+def examples(count: int, part: Any) -> sg.Examples:
+    """Receipts with their totals in cents; training never looks at ``symbols``."""
+    digits = torch.randint(10, (count, ITEMS * PLACES), generator=torch.Generator().manual_seed(len(part)))
+    cents = digits @ torch.tensor([100, 10, 1] * ITEMS)
+    return sg.Examples(sg.handwritten(digits, part), cents.tolist(), symbols=digits)
+
+
+def main(epochs: int = 15, count: int = 2000) -> float:
+    """Train from the totals; the held-out share of right digits."""
+    train, test = examples(count, "train"), examples(500, "test")
+    task = sg.Task(space, rule)
+    torch.manual_seed(0)
+    learner = sg.Learner(task, sg.default_network(train.x, space), sg.two_stages(task, epochs=epochs), batch_size=32)
+    learner.fit(train)
+    figures = learner.evaluate(test)
+    [read] = learner.predict(test.x[:1])
+    amounts = [f"{read[i]}.{read[i + 1]}{read[i + 2]}" for i in range(0, len(read), PLACES)]
+    print(f"a receipt of {test.y[0] / 100:.2f} reads {' + '.join(amounts)}")
+    print(f"held-out totals {figures['answer_accuracy']:.1%}, digits {figures['symbol_accuracy']:.1%}")
+    return figures["symbol_accuracy"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""``softground inspect``: the task's own options, tables or JSON, and answers as the only thing read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli_cases import hurry
+from softground.cli import main
+from softground.cli.inspect import answers_of, kernels_of, parse
+from softground.kernels import Exact, Metropolis
+
+hurried = pytest.fixture(autouse=True, scope="module")(hurry)
+
+TINY = ["hwf", "--length", "3", "--train-size", "64", "--test-size", "8", "--image-size", "8", "--sample", "8"]
+
+
+def test_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", *TINY, "--no-mixing"]) == 0
+    text = capsys.readouterr().out
+    assert "hwf: 3 sites, 13 symbols, 324 states. 8 distinct answers of 64 given." in text
+    assert "preset paper" in text
+    assert "kernel Exact" in text
+    assert "Mixing" not in text
+
+
+def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", *TINY, "--json", "--no-mixing", "--seconds", "60"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert read["task"] == "hwf"
+    assert read["recommendation"]["kernel"] == "Exact"
+    assert read["answers"] == {"looked_at": 8, "given": 64}
+    assert all(size["exact"] for size in read["sizes"])
+
+
+def test_an_untrained_networks_belief(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("arviz_stats")
+    assert main(["inspect", *TINY, "--json", "--belief", "untrained"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    kernels = {m["kernel"] for m in read["mixing"]}
+    assert {"Exact", "preset paper"} <= kernels
+    assert "preset best" not in kernels  # it is Exact
+
+
+def test_both_presets_bring_their_kernels() -> None:
+    options, look = parse([*TINY, "--seed", "3"], ())
+    assert (options.seed, look.sample) == (3, 8)
+    experiment = options.build()
+    assert answers_of(experiment) == list(experiment.train.y)  # type: ignore[attr-defined]
+    kernels = kernels_of(options, experiment)
+    assert list(kernels) == ["preset best", "preset paper"]
+    assert isinstance(kernels["preset best"], Exact)
+    assert isinstance(kernels["preset paper"], Metropolis)
+
+
+def test_help_and_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["inspect", "sudoku", "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing", "--belief"):
+        assert option in text
+    with pytest.raises(SystemExit):
+        main(["inspect"])
+    assert "sdsp" in capsys.readouterr().out
+    assert main(["inspect", "hwf", "--sample", "0", "--length", "3", "--train-size", "16", "--test-size", "8"]) == 2
+    assert "at least one answer" in capsys.readouterr().err

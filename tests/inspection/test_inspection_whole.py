@@ -1,0 +1,152 @@
+"""The whole inspection: what is recommended for each task, what it prints, and that it keeps to its limit."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from inspection_cases import Unlisted
+
+import softground as sg
+from softground.errors import LearnerError
+from softground.inspection import Limit, auto_kernel, inspect, recommend
+from softground.kernels import Composed, Exact, ExactScan, SiteGibbs
+from softground.objectives import SoftenedGrounding
+from softground.tasks import TASKS
+from softground.tasks.addition.options import addition_task
+from softground.tasks.formulas import formula_task
+from softground.tasks.sdsp.task import sdsp_task
+from softground.tasks.sudoku.options import sudoku_task
+
+EXACT: dict[str, tuple[sg.Task, type]] = {
+    "formulas": (formula_task(5), Exact),
+    "sudoku": (sudoku_task(4), Exact),
+    "addition": (addition_task(3), ExactScan),
+    "shortest paths": (sdsp_task(6), SiteGibbs),
+}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains are led for fewer steps here; how they are led is tested elsewhere."""
+    monkeypatch.setattr("softground.inspection.leading.STEPS", 40)
+
+
+def unlisted() -> sg.Task:
+    """Formulas of length 3 behind an inverse that cannot list."""
+    task = formula_task(3)
+    return sg.Task(task.space, task.constraint, Unlisted(task.inverse))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_exact_is_recommended_without_looking(name: str) -> None:
+    task, kind = EXACT[name]
+    found = recommend(task)
+    assert isinstance(found.kernel, kind)
+    assert found.projection is None
+    assert (found.steps, found.gamma0) == (1, 1.0)
+    assert found.reasons[0].startswith(kind.__name__)
+    assert kind.__name__ in str(found)
+
+
+def test_elsewhere_a_walk_on_the_best_projection_is() -> None:
+    task = unlisted()
+    found = recommend(task, seed=1)
+    assert isinstance(found.kernel, Composed)
+    assert found.projection is not None
+    assert 1 <= found.steps <= 10
+    assert found.gamma0 >= 1
+    assert "Guided" in found.reasons[0]
+    assert "arrived" in found.reasons[1]
+    again = recommend(task, seed=1)
+    assert str(found) == str(again)  # decided by the seed, not by the clock
+
+
+def test_a_rule_that_computes_nothing_needs_answers() -> None:
+    task = addition_task(2)
+    walk = sg.Task(task.space, task.constraint, Unlisted(task.inverse))
+    with pytest.raises(LearnerError, match="give the training answers"):
+        recommend(walk)
+    assert recommend(walk, [100, 57, 3]).projection is not None
+
+
+def test_auto_is_what_is_recommended() -> None:
+    task = unlisted()
+    best = recommend(task)
+    kernel = auto_kernel(task)
+    assert isinstance(kernel, Composed)
+    (stage,) = sg.two_stages(task, projection="auto", epochs=1)
+    objective = stage.objective
+    assert isinstance(objective, SoftenedGrounding)
+    assert objective.steps == best.steps
+    assert objective.schedule.gamma(0) == best.gamma0
+    assert type(objective.kernel) is type(best.kernel)
+    assert isinstance(sg.two_stages(formula_task(3), projection="auto")[0].objective.kernel, Exact)  # type: ignore[attr-defined]
+    with pytest.raises(LearnerError, match="without a kernel"):
+        sg.two_stages(task, best.kernel, projection="auto")
+    with pytest.raises(LearnerError, match="expected projection='auto'"):
+        sg.two_stages(task, projection="random")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [*EXACT, "unlisted formulas"])
+def test_an_inspection_is_readable_and_json(name: str) -> None:
+    task = unlisted() if name == "unlisted formulas" else EXACT[name][0]
+    answers: Any = {"formulas": [7, 8, 42], "sudoku": [True], "addition": [100, 999, 1500, 77, 3]}.get(name)
+    if name == "shortest paths":
+        experiment = TASKS["sdsp"](nodes=6, train_size=4, test_size=2).build()  # type: ignore[call-arg]
+        answers = [experiment.train[i][1] for i in range(4)]
+    found = inspect(task, answers, mixing=False, sample=4)
+    text = str(found)
+    for part in ("The problem", "Can y identify", "Projections", "Recommended", found.recommendation.name):
+        assert part in text
+    read = json.loads(found.to_json())
+    assert read == found.as_dict()
+    assert read["recommendation"]["reasons"]
+    assert read["left_out"] == []
+    assert math.isfinite(read["seconds"])
+    if name == "sudoku":
+        assert "NO: 24 renamings" in text
+        assert "reasoning shortcut" in text
+        assert read["sizes"][0]["count"] == 288
+        assert read["identification"]["count"] == 24
+    if name == "unlisted formulas":
+        assert "estimated" in text
+        assert not any(s["exact"] for s in read["sizes"])
+
+
+def test_mixing_is_part_of_it() -> None:
+    pytest.importorskip("arviz_stats")
+    task = formula_task(3)
+    found = inspect(task, list(range(1, 9)), sample=3, kernels={"mine": sg.Exact(task.inverse)})
+    assert "R̂" in str(found)
+    assert {m.gamma for m in found.mixing} == {1.0, 0.3, 0.1}
+    assert "mine" not in {m.kernel for m in found.mixing}  # the recommended one under another name
+
+
+@pytest.mark.parametrize("looks", [1, 10, 60, 300])
+def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
+    """The clock counts how often it is asked; an inspection asks before every piece of work."""
+    asked = 0
+
+    def clock() -> float:
+        nonlocal asked
+        asked += 1
+        return float(asked)
+
+    full = inspect(formula_task(3), mixing=False)
+    found = inspect(formula_task(3), mixing=False, limit=Limit(looks, clock))
+    assert asked < looks + 60  # every part asks a few times more, to be told no
+    assert found.left_out
+    assert "Cut short by the time limit" in str(found)
+    assert len(found.compared) < len(full.compared) or len(found.sizes) < len(full.sizes) or looks == 300
+    assert found.recommendation.name == "Exact"
+    json.loads(found.to_json())
+
+
+def test_progress_names_the_parts() -> None:
+    said: list[str] = []
+    inspect(formula_task(3), [5, 6], mixing=False, progress=said.append)
+    assert said[0] == "solutions of the answers"
+    assert "projections" in said

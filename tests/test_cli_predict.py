@@ -1,0 +1,137 @@
+"""softground predict: image files to symbols and their value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from cli_cases import hurry, train
+from softground.cli import main
+from softground.cli.commands import load_run
+from softground.cli.pictures import read_symbols
+from softground.errors import DataError
+from softground.runs import RunFolder
+
+hurried = pytest.fixture(autouse=True, scope="module")(hurry)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("predict") / "run"
+    assert train(folder, "best", "--quiet", "--network", "lenet", "--epochs", "1") == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shown(run: Path) -> Any:
+    """The first two test formulas and what the run's network makes of them."""
+    _, experiment, learner = load_run(RunFolder.open(run), device="cpu")
+    x = experiment.test.x[:2]  # type: ignore[attr-defined]
+    return x, learner.predict(x)
+
+
+def files(x: torch.Tensor, folder: Path) -> list[str]:
+    names = []
+    for place, frame in enumerate(x.flatten(0, 1)[:, 0]):
+        names.append(str(folder / f"{place}.png"))
+        Image.fromarray(frame.numpy()).save(names[-1])
+    return names
+
+
+def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["predict", *arguments, "--json", "--device", "cpu"]) == 0
+    predictions: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["predictions"]
+    return predictions
+
+
+def test_the_same_images_from_files_give_the_same_symbols(
+    run: Path, shown: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, symbols = shown
+    names = files(x, tmp_path)
+    predictions = told([str(run), *names], capsys)
+    assert [tuple(p["symbols"]) for p in predictions] == symbols
+    assert predictions[1]["images"] == names[5:]
+    for p in predictions:
+        assert p["value"] == pytest.approx(eval_formula(p["symbols"]))
+        assert all(0 < chance <= 1 for chance in p["probabilities"])
+    assert main(["predict", str(run), *names]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(" ".join(map(str, symbols[0])) + "   value ")
+
+
+def eval_formula(symbols: list[Any]) -> Any:
+    """By hand: products first, then sums."""
+    terms, signs = [float(symbols[0])], [1]
+    for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
+        if operator in "+-":
+            terms.append(float(digit))
+            signs.append(1 if operator == "+" else -1)
+        else:
+            terms[-1] = terms[-1] * digit if operator == "*" else terms[-1] / digit
+    total = sum(s * t for s, t in zip(signs, terms, strict=True))
+    return total if total == int(total) else pytest.approx(total)
+
+
+def test_dark_ink_on_white_is_turned_round_and_a_strip_is_cut(
+    run: Path, shown: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, symbols = shown
+    rows = []
+    for number, row in enumerate(x):
+        strip = 255 - np.concatenate(list(row[:, 0].numpy()), axis=1)
+        rows.append(str(tmp_path / f"{number}.png"))
+        Image.fromarray(strip).save(rows[-1])
+    predictions = told([str(run), *rows, "--strip"], capsys)
+    assert [tuple(p["symbols"]) for p in predictions] == symbols
+    assert [p["images"] for p in predictions] == [[row] for row in rows]
+
+
+def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -> None:
+    wide = np.zeros((8, 32), dtype=np.uint8)
+    wide[2:6] = 255  # a bar across the whole width, a quarter as high as that
+    Image.fromarray(wide).save(tmp_path / "bar.png")
+    x = read_symbols([tmp_path / "bar.png"], 1, (1, 16, 16), strip=False)
+    assert x.shape == (1, 1, 1, 16, 16)
+    ink = (x[0, 0, 0] > 127).nonzero()
+    assert (ink.max(0).values - ink.min(0).values + 1).tolist() == [2, 16]
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "--strip")])
+def test_a_number_of_files_that_does_not_fit(count: int, words: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=words):
+        read_symbols([tmp_path / "any.png"] * count, 5, (1, 8, 8), strip=False)
+
+
+def test_what_cannot_be_read_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.png").write_text("not an image")
+    for name in ("text.png", "absent.png"):
+        assert main(["predict", str(run), *[str(tmp_path / name)] * 5]) == 2
+        assert name in capsys.readouterr().err
+
+
+def test_a_run_whose_network_reads_no_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = ["--nodes", "6", "--train-size", "8", "--test-size", "4", "--epochs", "1", "--zero-epochs", "0", "--quiet"]
+    assert main(["train", "sdsp", *short, "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "run"), "any.png"]) == 2
+    assert "does not read images" in capsys.readouterr().err
+
+
+def test_sums_have_their_value_though_the_scan_only_checks_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ["--train-size", "32", "--epochs", "1", "--network", "lenet", "--quiet", "--device", "cpu"]
+    assert main(["train", "addition", *short, "--out", str(tmp_path / "run")]) == 0
+    _, experiment, _ = load_run(RunFolder.open(tmp_path / "run"), device="cpu")
+    names = files(experiment.test.x[:1], tmp_path)  # type: ignore[attr-defined]
+    [p] = told([str(tmp_path / "run"), *names, "--constrained"], capsys)
+    assert p["value"] == sum(p["symbols"])
