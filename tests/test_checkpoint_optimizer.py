@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from checkpoint_cases import raw
 from softground.errors import CheckpointError
 from softground.runs.checkpoint import load, pack_optimizer, save, unpack_optimizer
+from softground.runs.optimizer import lay_out_like_parameters
 
 OPTIMISERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
