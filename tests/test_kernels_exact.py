@@ -12,9 +12,9 @@ from torch import Tensor
 
 from exhaustive import reaches_everything, transition_matrix
 from problems import PROBLEMS, Problem
-from softground.dice import Dice
+from softground.dice import Dice, Sampler
 from softground.inverses.base import Inverse, complete
-from softground.kernels import ChainState, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from softground.kernels import ChainState, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform, exact
 from softground.kernels.base import fibre_weights, info, pick, start_at
 from softground.projections import ChangeOne, Drop, Projection, RandomDrop
 from softground.target import Target
@@ -33,7 +33,7 @@ def kernels(problem: Problem, inverse: Any) -> dict[str, Kernel]:
         "collapsed, fixed drop": Collapsed(inverse, fixed, move),
         "guided": Guided(inverse, family),
         "guided, fixed drop": Guided(inverse, fixed),
-        "exact": Exact(inverse),
+        "exact": Exact(inverse, padded=False),
         "exact, padded": Exact(inverse, padded=True),
         "composed": Composed([Guided(inverse, fixed), Uniform(inverse, fixed, move)]),
     }
@@ -143,10 +143,24 @@ def test_marginals_are_those_of_the_law() -> None:
             from softground.dice import Sampler
 
             state = ChainState(states[:1])
-            _, step = Exact(problem.table).step(Sampler(0), state, problem.target(1, gamma))
+            _, step = Exact(problem.table, padded=False).step(Sampler(0), state, problem.target(1, gamma))
             assert step.marginals is not None
             assert torch.allclose(step.marginals[0], expected, atol=TOLERANCE, rtol=0)
 
 
 def matrix_of(kernel: Kernel, problem: Problem, gamma: float) -> Tensor:
     return transition_matrix(kernel, problem.states, lambda batch: problem.target(batch, gamma), problem.space)
+
+
+def test_a_large_batch_is_worked_through_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same marginals and the very same draws."""
+    problem = PROBLEMS[0]
+    batch = 50
+    target = Target.at(problem.belief(batch), problem.program.encode([problem.answer]).expand(batch), 0.7)
+    states = problem.states[torch.arange(batch) % len(problem.states)]
+    whole = Exact(problem.table, padded=False).step(Sampler(0), ChainState(states), target)
+    monkeypatch.setattr(exact, "ROWS", 7)
+    parts = Exact(problem.table, padded=False).step(Sampler(0), ChainState(states), target)
+    assert torch.allclose(parts[1].marginals, whole[1].marginals, atol=1e-15)  # type: ignore[arg-type]
+    assert torch.equal(parts[0].z, whole[0].z)  # one uniform number an example, in the same order
+    assert torch.equal(parts[1].moved, whole[1].moved)

@@ -7,6 +7,7 @@ works on a whole batch, one chain per example, and never looks at labels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -67,6 +68,14 @@ def start_at(z: Tensor) -> ChainState:
 def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:
     """Diagnostics of one step."""
     return Info(accepted.float(), (before != after).any(-1), unknown, marginals)
+
+
+def joined(steps: Sequence[Info]) -> Info:
+    """What was done to the parts of a batch, as one."""
+    marginals = [step.marginals for step in steps if step.marginals is not None]
+    acceptance, moved, unknown = (torch.cat([getattr(step, name) for step in steps])
+                                  for name in ("acceptance", "moved", "unknown"))  # fmt: skip
+    return Info(acceptance, moved, unknown, torch.cat(marginals) if marginals else None)
 
 
 def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: Tensor) -> tuple[Fibre, Fibre]:

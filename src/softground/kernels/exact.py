@@ -9,6 +9,7 @@ loss (Proposition 2), with no sampling noise at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -20,12 +21,16 @@ from ..inverses.listing import Listing
 from ..inverses.table import Table
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, Kernel, info, start_at
+from .base import ChainState, Info, Kernel, info, joined, start_at
 from .default import default_kernel
 from .laws import Law, Padded, Ragged, Shared
 
 # Entries of a padded list beyond which the ragged one is used after all: 2²⁶ floats are 268 MB.
 LARGEST = 2**26
+# Entries of a padded list that cost less than the bookkeeping of a ragged one.
+SMALL = 2**12
+# Examples whose ragged lists are worked on together: those of length-7 formulas then stay in a CPU's cache.
+ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Exact:
     marginals
         Whether steps report Q*'s marginals (the default: they cost little and remove the sampling noise).
     padded
-        Whether a table's lists are padded to one length; by default on a GPU. The law is the same.
+        Whether a table's lists are padded to one length; by default on a GPU, and where they are short. The law is the
+        same.
     """
 
     inverse: SolvingInverse
@@ -50,6 +56,12 @@ class Exact:
         return start_at(z)
 
     def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        if len(target) > ROWS and not self.static(target):
+            parts = [self._step(dice, ChainState(state.z[rows]), some) for rows, some in _parts(target)]
+            return ChainState(torch.cat([after.z for after, _ in parts])), joined([step for _, step in parts])
+        return self._step(dice, state, target)
+
+    def _step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
         law = self.law(target)
         after = law.draw(dice)
         true = torch.ones(len(after), dtype=torch.bool, device=after.device)
@@ -70,8 +82,16 @@ class Exact:
         return isinstance(inverse, Listing) or (isinstance(inverse, Table) and self._pads(inverse, y))
 
     def _pads(self, table: Table, y: Tensor) -> bool:
-        wanted = y.is_cuda if self.padded is None else self.padded
-        return wanted and table.solvable and len(y) * table.longest <= LARGEST
+        size = len(y) * table.longest
+        wanted = (y.is_cuda or size <= SMALL) if self.padded is None else self.padded
+        return wanted and table.solvable and size <= LARGEST
+
+
+def _parts(target: Target[CategoricalBelief]) -> Iterator[tuple[slice, Target[CategoricalBelief]]]:
+    for first in range(0, len(target), ROWS):
+        rows = slice(first, first + ROWS)
+        weights = CategoricalBelief(target.weights.space, target.weights.scores[rows])
+        yield rows, Target(weights, target.answers[rows], target.gamma)
 
 
 @default_kernel.register
