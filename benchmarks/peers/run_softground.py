@@ -30,9 +30,11 @@ def main() -> None:
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     task = sg.Task(space, sg.Program(lambda a, b: a + b, space))
     grounding = sg.two_stages(task)[0].objective
-    stage = sg.Stage(
-        "I", grounding, given.epochs, lambda p: torch.optim.AdamW(p, lr=given.rate, fused=True), sg.one_cycle(given.warm)
-    )
+
+    def adamw(parameters: Any) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(parameters, lr=given.rate, fused=True)
+
+    stage = sg.Stage("I", grounding, given.epochs, adamw, sg.one_cycle(given.warm))
     learner = sg.Learner(
         task, sg.PerSite(network, IMAGE), [stage], batch_size=given.batch, seed=given.seed, device="cpu"
     )
