@@ -1,4 +1,4 @@
-"""Docstrings as the API pages show them: the package's are written for ``help()``, the site's parser wants a little more.
+"""Docstrings as the API pages show them: they are written for ``help()``, and the site's parser wants a little more.
 
 Doctests after the text get the heading that ends the list of parameters; parameters described together are told apart,
 so that each has its own type; roles such as ``:class:`` become code; tables and display mathematics become blocks as

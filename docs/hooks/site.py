@@ -1,8 +1,8 @@
 """Pages of the site that are files elsewhere in the repository, and links to files that are no pages.
 
-The documents are written to be read in the repository, where a link to ``../examples/addition.py`` works. In the site the
-examples, the guide for contributors and the changelog are pages too; a link to anything else outside ``docs`` becomes its
-text, so that a strict build still finds every link that is dead.
+The documents are written to be read in the repository, where a link to ``../examples/addition.py`` works. In the site
+the examples, the guide for contributors and the changelog are pages too; a link to anything else outside ``docs``
+becomes its text, so that a strict build still finds every link that is dead.
 """
 
 from __future__ import annotations

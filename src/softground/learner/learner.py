@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
@@ -24,6 +23,9 @@ from .evaluation import beliefs, evaluate, evaluating, predictions
 from .loop import Augment, Loop, Observer
 from .prediction import BUDGET, most_probable
 from .stage import MakeOptimizer, Stage, one_cycle
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 class Learner:
@@ -230,6 +232,8 @@ def _auto(
 
 def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
     """Fabric for one process, or for those that ``torchrun`` started."""
+    from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
+
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():

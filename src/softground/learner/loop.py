@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from ..dice import Sampler
@@ -29,6 +28,9 @@ from .memory import Memory
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import stream
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 Augment = Callable[[Any, torch.Generator], Any]
 Observer = Callable[[str, dict[str, Any]], None]
