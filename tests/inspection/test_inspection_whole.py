@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,19 @@ from inspection_cases import Unlisted
 import softground as sg
 from softground.errors import LearnerError
 from softground.inspection import Limit, auto_kernel, inspect, recommend
+from softground.inspection.candidates import Candidate
+from softground.inspection.compare import Compared
+from softground.inspection.fibres import measure
+from softground.inspection.leading import Led
+from softground.inspection.recommendation import choose
+from softground.inspection.sample import take
 from softground.kernels import Composed, Exact, ExactScan, SiteGibbs
 from softground.objectives import SoftenedGrounding
 from softground.tasks import TASKS
 from softground.tasks.addition.options import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
+from softground.tasks.sudoku.kempe import Kempe
 from softground.tasks.sudoku.options import sudoku_task
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
@@ -150,3 +158,18 @@ def test_progress_names_the_parts() -> None:
     inspect(formula_task(3), [5, 6], mixing=False, progress=said.append)
     assert said[0] == "solutions of the answers"
     assert "projections" in said
+
+
+def test_a_kernel_of_ones_own_is_recommended_where_no_projection_will_do() -> None:
+    """9×9 boards: small sets have no freedom; exchanges of two digits along Kempe chains have."""
+    task = sudoku_task(9)
+    sample = take(task, [True], 1, 0, Limit())
+    kempe = Kempe(9)
+    led = {"kempe": Led(pairs=8, arrived=0.0, steps=None, agreement=0.5, allowed=40)}
+    single = Candidate("any 1", sg.RandomDrop(task.space, 1), ((0,),), sg.ChangeOne(task.space), task.inverse)
+    poor = Compared(single, measure(task, single, sample, 0), led=Led(8, 0.0, None, 0.13, 40))
+    found = choose(task, sample, [poor], led, {"kempe": kempe}, 0)
+    assert found.kernel is kempe
+    assert "kempe" in found.reasons[0]
+    good = replace(poor, led=Led(8, 1.0, 10.0, 1.0, 40))
+    assert choose(task, sample, [good], led, {"kempe": kempe}, 0).projection is single.projection

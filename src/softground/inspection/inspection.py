@@ -146,7 +146,7 @@ def inspect(
     names = part("relabellings", 0.25)
     symbols = relabellings(task, taken, names) if isinstance(task.space, Categorical) else freedom(task, taken)
     barrier = single_site(task, taken, part("single-site moves", 0.05))
-    compared = compare(task, taken, own, part("projections", 0.5), seed)
+    compared = compare(task, taken, own, part("projections", 0.4), seed)
     led = _lead_all(task, own, taken, part("kernels given", 0.2), seed)
     best = choose(task, taken, compared, led, own, seed)
     measured: list[Mixing] = []

@@ -24,8 +24,9 @@ from ..kernels import Collapsed, Composed, Exact, ExactScan, Guided, Kernel, Sit
 from ..projections import Projection
 from ..target import Target
 from ..task import Task
+from .candidates import parts
 from .compare import Compared, compare
-from .leading import Led
+from .leading import PARTS, Led
 from .limit import Limit
 from .mixing import lopsided
 from .sample import Sample, take
@@ -34,6 +35,7 @@ SAMPLE = 16  # answers looked at
 TRIALS = 10  # steps that movement is measured over
 ROWS = 32
 MOST = 10  # T of the paper
+CLOSE = 0.1  # agreement with the target, below which a kernel made for the task is preferred to a general one
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -140,9 +142,8 @@ def choose(
         other = (f"Were you to walk all the same: {_because(best)}",) if best and best.led else ()
         return replace(direct, reasons=(*direct.reasons, *other))
     own = max(led, key=lambda name: (led[name].arrived, led[name].agreement), default=None)
-    fare = (best.arrived, best.agreement) if best else (0.0, 0.0)
-    if own is not None and not (best and best.satisfactory) and (led[own].arrived, led[own].agreement) > fare:
-        reason = f"{own}: {_arrived(led[own])}, further than with any projection that was compared."
+    if own is not None and not (best and best.satisfactory) and _as_far(led[own], best):
+        reason = f"{own}: {_arrived(led[own])}. No projection that was compared leads chains much further."
         return _paced(task, sample, kernels[own], None, own, (reason,), seed)
     if best is None:
         kernel = default_kernel(task.inverse, task.space)
@@ -190,6 +191,11 @@ def _because(best: Compared) -> str:
     return " ".join(why)
 
 
+def _as_far(own: Led, best: Compared | None) -> bool:
+    """Whether a kernel that was given leads chains as far as the best projection, give or take :data:`CLOSE`."""
+    return best is None or (own.arrived >= best.arrived and own.agreement >= best.agreement - CLOSE)
+
+
 def _arrived(led: Led) -> str:
     end = f"after {led.steps:.0f} steps on average" if led.steps is not None else f"in {led.allowed} steps"
     rest = "" if led.arrived == 1 else f"; in the end {led.agreement:.0%} of the sites were the target's"
@@ -218,10 +224,11 @@ def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int
     z, y = sample.rows(ROWS, seed)
     target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, ROWS, seed)), y, gamma)
     dice, state, moved = Sampler(seed), kernel.init(z), 0.0
-    for _ in range(TRIALS):
+    trials = TRIALS if len(list(parts(kernel))) <= PARTS else 2
+    for _ in range(trials):
         state, info = kernel.step(dice, state, target)
         moved += float(info.moved.double().mean())
-    return moved / TRIALS
+    return moved / trials
 
 
 def _name(kernel: Kernel) -> str:
