@@ -90,10 +90,10 @@ def kernels_of(options: Options, experiment: Experiment) -> dict[str, Kernel]:
     for preset in dict.fromkeys([getattr(options, "preset", "best"), "paper"]):
         stages = experiment.stages
         if preset != getattr(options, "preset", "best"):
-            other: Any = dataclasses.replace(options, preset=preset)  # type: ignore[type-var]
             try:
+                other: Any = dataclasses.replace(options, preset=preset)  # type: ignore[type-var]
                 stages = other.stages(experiment.task, other.settings())
-            except (AttributeError, LearnerError):  # a task without presets, or without this one at its size
+            except (AttributeError, TypeError, LearnerError):  # a task without presets, or without this one at its size
                 continue
         kernel = getattr(stages[0].objective, "kernel", None)
         if kernel is not None:

@@ -90,7 +90,7 @@ class Enumeration:
         """As many sites as fit a moderate number of combinations: completing more of them finds a state sooner."""
         block: list[int] = []
         for site in reversed(range(self.space.sites)):
-            if self.options(len(block) + 1) > min(self.cap, 10_000):
+            if self.space.combinations(len(block) + 1) > min(self.cap, 10_000):
                 break
             block.append(site)
         return block
