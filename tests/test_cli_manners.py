@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,15 @@ def test_a_command_without_what_it_needs_ends_with_two(capsys: pytest.CaptureFix
             main(arguments)
         assert stop.value.code == 2
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """As in ``softground completion bash | head -1``."""
+    command = [sys.executable, "-m", "softground", "completion", "bash"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        complaint = run.stderr.read().decode()
+        assert run.wait(60) == 141
+    assert complaint == ""

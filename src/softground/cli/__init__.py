@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Exit codes: 0 done, 1 a bug of ours, 2 bad input, 130 interrupted.
+# Exit codes: 0 done, 1 a bug of ours, 2 bad input, 130 interrupted, 141 the reader of the output went away.
 BAD_INPUT = 2
 INTERRUPTED = 130
+PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     complain = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         _run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, head or less, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
+        return PIPE_CLOSED
     except SoftgroundError as error:
         # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
         complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
