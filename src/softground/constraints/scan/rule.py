@@ -118,6 +118,8 @@ class Scan:
         self._solvable: tuple[int, bool] = (-1, False)
 
     def __repr__(self) -> str:
+        if self.cue is not None and not self._answers:  # which states there are depends on the answers' cues
+            return f"Scan({self.space.sites} sites)"
         widest = max(map(len, self.tabulation.states))
         return f"Scan({self.space.sites} sites, up to {widest:,} states, {len(self._answers):,} answers)"
 
