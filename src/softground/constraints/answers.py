@@ -7,7 +7,7 @@ Feasibility is decided by equality of exact values, never by a float tolerance. 
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -40,6 +40,17 @@ def exact(answer: Any) -> Hashable:
             f"The answer {answer!r} is a {type(answer).__name__}; expected an int, a fractions.Fraction, a string, "
             "or a tuple of these."
         ) from None
+
+
+def exact_each(answers: Sequence[Any]) -> list[Hashable]:
+    """The exact form of each answer; what is wrong with one is said with its position."""
+    keys = []
+    for position, answer in enumerate(answers):
+        try:
+            keys.append(exact(answer))
+        except ConstraintError as error:
+            raise ConstraintError(f"Example {position}: {error}") from error
+    return keys
 
 
 def integers(answer: Hashable, width: int) -> tuple[int, ...]:

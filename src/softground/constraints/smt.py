@@ -28,7 +28,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact
+from .answers import exact, exact_each
 from .base import Constraint
 
 # Feasibility of concrete points that is remembered. An entry of a length-7 state takes about 200 bytes.
@@ -112,11 +112,7 @@ class SMT:
         if self.shared is not None:
             return self.shared.encode(answers)
         ids = []
-        for position, answer in enumerate(answers):
-            try:
-                key = exact(answer)
-            except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
+        for key, answer in zip(exact_each(answers), answers, strict=True):
             if key not in self._ids:
                 self._ids[key] = len(self._keys)
                 self._keys.append(key)

@@ -29,7 +29,7 @@ from torch import Tensor
 from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
-from ..answers import exact
+from ..answers import exact, exact_each
 from .messages import NEVER, OneByOne, draw, possible_states, suffix
 from .tabulate import Tabulation
 from .tree import Tree
@@ -126,11 +126,7 @@ class Scan:
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         ids = []
-        for position, answer in enumerate(answers):
-            try:
-                key = exact(answer)
-            except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
+        for key in exact_each(answers):
             if key not in self._ids:
                 self._ids[key] = len(self._answers)
                 self._answers.append(key)
