@@ -87,11 +87,12 @@ def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) 
 @pytest.mark.parametrize("seed", range(24))
 def test_every_step_is_a_draw_from_the_softened_grounding(seed: int, gamma: float) -> None:
     """All outcomes of the code that draws, with their probabilities: Q* from every state, to 1e-12."""
-    case = random_automaton(seed, sites=1 + seed % 5, states=1 + seed % 3, symbols=2, cued=seed % 2 == 0)
-    answer = max(range(3), key=lambda a: len(case.solutions(a)))
+    tries = (
+        random_automaton(seed + 100 * k, sites=1 + seed % 5, states=1 + seed % 3, symbols=2, cued=seed % 2 == 0)
+        for k in range(100)
+    )
+    case, answer = next((c, a) for c in tries for a in range(3) if len(c.solutions(a)))
     states, belief = case.solutions(answer), case.belief(1)
-    if not len(states):
-        pytest.skip("this automaton accepts nothing")
 
     def target(batch: int) -> Target[CategoricalBelief]:
         rows, y = torch.zeros(batch, dtype=torch.long), case.scan.encode([answer])
