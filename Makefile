@@ -7,10 +7,10 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint torture bench docs clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .venv/.installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found: install one, or run make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -28,6 +28,10 @@ test: lint ## Lint, check types and run every test.
 lint: .venv/.installed ## Run ruff and mypy.
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+
+torture: export OMP_NUM_THREADS = 1
+torture: .venv/.installed ## Kill, break and damage on purpose; count what survives.
+	.venv/bin/python -m torture
 
 bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
 	.venv/bin/python benchmarks/step.py
