@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from torture.__main__ import attempt
 from torture.table import PAGE, RESULTS, table
 from torture.trial import Tally, Trial, Unavailable
