@@ -13,6 +13,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset, random_split
 
 from learner_cases import adam, addition, classifier, equal, examples, make_learner, weights
 from softground import Categorical, Examples, Program, Task, two_stages
+from softground.errors import DataError
 from softground.learner.batches import Batches
 
 CPU = torch.device("cpu")
@@ -48,6 +49,18 @@ def test_the_same_pairs_give_the_same_bits_in_any_container() -> None:
     assert equal(reference, trained(Subset(data, range(80))))
     assert equal(reference, trained(list(zip(data.x, data.y, strict=True))))
     assert equal(reference, trained(Plain(data), workers=1))
+
+
+def test_a_data_set_that_knows_its_answers_is_not_read_for_them() -> None:
+    data = examples(addition(), 40)
+    known = Plain(data)
+    known.answers = data.y  # type: ignore[attr-defined]
+    batches = Batches(known, CPU)
+    assert (batches.answers, sum(known.read)) == (list(data.y), 0)
+    assert equal(trained(known), trained(Plain(data)))
+    known.answers = data.y[:-1]  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match="40 examples and 39 answers"):
+        Batches(known, CPU)
 
 
 def test_a_data_sets_own_transforms_run_every_time() -> None:

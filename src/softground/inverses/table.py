@@ -145,15 +145,19 @@ class Table:
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
-        columns = self.columns(y.device)
-        known = y < len(columns.offsets) - 1
-        safe = torch.where(known, y, 0)
-        first = columns.offsets[safe]
-        count = torch.where(known, columns.offsets[(safe + 1).clamp(max=len(columns.offsets) - 1)] - first, 0)
+        first, count = self._rows(y)
         offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
         owner = torch.arange(len(y), device=y.device).repeat_interleave(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
-        return Solutions(columns.by_answer[place], owner, offsets)
+        return Solutions(self.columns(y.device).by_answer[place], owner, offsets)
+
+    def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Where each answer's states begin in the sorted list, and how many there are."""
+        offsets = self.columns(y.device).offsets
+        known = y < len(offsets) - 1
+        safe = torch.where(known, y, 0)
+        first = offsets[safe]
+        return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
     def padded_solutions(self, y: Tensor) -> PaddedSolutions:
         """S_y for each answer, in rows as long as the longest; every answer must have a state (:attr:`solvable`)."""
@@ -177,14 +181,13 @@ class Table:
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
-        solutions = self.solutions(y)
-        found = solutions.count > 0
+        first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
+        found = count > 0
         generator = torch.Generator().manual_seed(seed)
         uniform = torch.rand(len(y), generator=generator, dtype=torch.float64).to(y.device)
-        place = solutions.offsets[:-1] + (uniform * solutions.count).long()
-        index = solutions.index[place[found]]
+        place = first + (uniform * count).long()
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
-        z[found] = self.space.states(index)
+        z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
         return Start(z, found, torch.ones_like(found))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,8 @@ class Batches:
 
     :class:`~softground.data.Examples`, ``TensorDataset`` and subsets of them are moved to the device once and indexed
     there. Any other data set is read item by item through a ``DataLoader``, so that its own transforms run every time;
-    those that draw at random use torch's global generator, which the run seeds and its checkpoints hold.
+    those that draw at random use torch's global generator, which the run seeds and its checkpoints hold. Where such a
+    data set has an attribute ``answers``, a sequence of every y, no input is read merely to learn its answer.
     """
 
     def __init__(self, data: Dataset[Any], device: torch.device, workers: int = 0) -> None:
@@ -40,9 +41,19 @@ class Batches:
             self._x, self.answers = held.x.to(device), list(held.y)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
-            self.answers = [self._pair(i)[1] for i in range(self.count)]
+            self.answers = self._read_answers(getattr(data, "answers", None))
             known = getattr(data, "symbols", None)
             self.symbols = known.to(device) if isinstance(known, Tensor) else None
+
+    def _read_answers(self, known: Sequence[Any] | None) -> list[Any]:
+        if known is None:
+            return [self._pair(i)[1] for i in range(self.count)]
+        answers = list(known)
+        if len(answers) != self.count:
+            raise DataError(
+                f"The data set has {self.count} examples and {len(answers)} answers; give one for each, in their order."
+            )
+        return answers
 
     def __len__(self) -> int:
         return self.count
