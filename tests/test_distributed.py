@@ -50,7 +50,7 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
 
 
 @pytest.mark.slow
-def test_two_processes_interrupted_and_resumed_give_the_same_bits(tmp_path: Path) -> None:
+def test_two_processes_have_the_law_and_interrupted_and_resumed_the_same_bits(tmp_path: Path) -> None:
     worker = process(*TORCHRUN, str(HERE / "distributed_worker.py"), str(tmp_path), module="torch.distributed.run")
     _, errors = worker.communicate(timeout=240)
     assert worker.returncode == 0, errors
