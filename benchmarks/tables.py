@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import scaling_table
 import speed_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,8 +158,19 @@ def sums() -> str:
     return addition_table.addition(json.loads((RESULTS / "addition.json").read_text()))
 
 
+def processes() -> str:
+    """Two processes beside one."""
+    return scaling_table.processes(RESULTS)
+
+
+def scaling() -> str:
+    """A million examples and more."""
+    return scaling_table.scaling(RESULTS)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf, "sudoku": sudoku, "sdsp": sdsp, "addition": sums, "speed": speed, "growth": growth,
+    "processes": processes, "scaling": scaling,
 }  # fmt: skip
 
 
