@@ -96,7 +96,8 @@ def beside(rate: float, reading: dict[str, Any], inverse: dict[str, Any]) -> lis
         lines.append(
             f"- A rule that only Z3 can invert: one core answers {number(solver['throughput'])} new fibres "
             f"(of formulas) a second, so at one step of the chains per gradient step a GPU needs "
-            f"{rate / solver['throughput']:.1f} cores; at T steps, T times as many. Fibres that come again cost nothing but the look-up."
+            f"{rate / solver['throughput']:.1f} cores; at T steps, T times as many. Fibres that come again cost "
+            "nothing but the look-up."
         )
     return lines
 

@@ -178,7 +178,11 @@ class SMT:
             z[site] = terms.variables[site]
         try:
             result = self.formula(z, answer)
+        except MemoryError:
+            raise  # no fault of the formula: whoever set a limit counts it
         except Exception as error:
+            if isinstance(error, z3.Z3Exception) and "out of memory" in str(error):
+                raise MemoryError(str(error)) from error
             raise ConstraintError(
                 f"The Z3 formula failed for the answer {answer!r} with {[str(e) for e in z]!r}: "
                 f"{type(error).__name__}: {error}. It must accept Z3 Int constants and numerals at every site."

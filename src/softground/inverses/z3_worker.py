@@ -16,55 +16,21 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import time
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
+from .z3_memory import bounded, short_of_memory
+from .z3_query import GaveUp, Job, Late, Limits, Outcome, Query, Search
 from .z3_table import Codes, TruthTable
 
 ENGINES = 8  # rules whose warm solvers a process keeps
 GROUP = 8  # formulas simplified together; more of them are slower again
 KINDS = ("SMT", "QF_FD", "tactics")
 STATUSES = ("sat", "unsat", "unknown")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The largest table, and for each check Z3's deterministic resource limit and its limit in seconds."""
-
-    table: int
-    rlimit: int
-    timeout: float
-
-
-@dataclass(frozen=True)
-class Query:
-    """All completions of the dropped sites, up to ``cap``, in lexicographic order."""
-
-    answer: Hashable
-    codes: Codes  # of all sites; dropped entries are ignored
-    dropped: tuple[int, ...]
-    cap: int
-
-
-@dataclass(frozen=True)
-class Search:
-    """One state with nothing known. The seed decides which, so that chains start in different places."""
-
-    answer: Hashable
-    seed: int
-    tries: int  # random proposals to complete by a table before searching
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """States, and how the query ended: these are all, there are more than the cap, Z3 gave up, the worker died.
-    A search ends ``whole`` with one state, or with none where there is none."""
-
-    states: list[Codes]
-    end: Literal["whole", "capped", "unknown", "crashed"]
+Step = tuple[list[int], list[Outcome]]
 
 
 class Engine:
@@ -76,37 +42,70 @@ class Engine:
         self.table = TruthTable(self.terms)
         self._kinds = list(KINDS)
         self._warm = [self._fresh(kind) for kind in KINDS]
+        self._ends, self._tight, self._timed = math.inf, False, False
 
-    def run(self, jobs: Sequence[Query | Search]) -> list[Outcome]:
-        tabulated = self._tabulate_groups(jobs)
-        outcomes = []
-        for job, states in zip(jobs, tabulated, strict=True):
-            self._kinds = list(KINDS)
-            if isinstance(job, Search):
-                outcomes.append(self.start(job))
-            elif states is None:
-                outcomes.append(self.fibre(job))
-            else:
-                outcomes.append(Outcome(states[: job.cap], "whole" if len(states) <= job.cap else "capped"))
-        return outcomes
+    def steps(self, jobs: Sequence[Job], seconds: float = math.inf) -> Iterator[Step]:
+        """Solve, step by step: the places of the jobs that come next with nothing, then the same with their outcomes.
 
-    def _tabulate_groups(self, jobs: Sequence[Query | Search]) -> list[list[Codes] | None]:
-        """The completions of queries that a table can answer, None for the other jobs."""
-        found: list[list[Codes] | None] = [None] * len(jobs)
+        What is left after ``seconds`` is not begun. Faults are outcomes too, of the jobs that they befell.
+        """
+        ends = time.monotonic() + seconds
+        for places in self._groups(jobs):
+            if time.monotonic() > ends:
+                return
+            yield places, []
+            yield places, self._guarded([jobs[place] for place in places])
+
+    def _groups(self, jobs: Sequence[Job]) -> list[list[int]]:
+        """Queries that one table can answer together, then the others one by one."""
         alike: dict[tuple[int, ...], list[int]] = {}
+        others: list[list[int]] = []
         for place, job in enumerate(jobs):
-            if isinstance(job, Query) and self._fits(job.dropped):
+            if isinstance(job, Query) and self._fits(job.dropped) and not job.alone:
                 alike.setdefault(job.dropped, []).append(place)
+            else:
+                others.append([place])
+        groups = []
         for dropped, places in alike.items():
             combinations = math.prod(len(self.terms.symbols[site]) for site in dropped)
             size = max(1, min(GROUP, self.limits.table // combinations))
-            for i in range(0, len(places), size):
-                group = places[i : i + size]
-                queries = [job for place in group if isinstance(job := jobs[place], Query)]
-                expressions = [self.smt.expression(query.answer, query.codes, dropped) for query in queries]
-                for place, states in zip(group, self.table.solve(expressions, dropped), strict=True):
-                    found[place] = states
-        return found
+            groups += [places[i : i + size] for i in range(0, len(places), size)]
+        return groups + others
+
+    def _guarded(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Outcomes of a group within the limits; a group that goes past them is asked again one by one."""
+        self._ends, self._timed = time.monotonic() + self.limits.soft, False
+        try:
+            with bounded(self.z3, self.limits.memory):
+                return self._solved(jobs)
+        except Late:
+            end = Outcome([], "timeout")
+        except (MemoryError, self.z3.Z3Exception) as error:
+            if not short_of_memory(self.z3, error):
+                raise InverseError(f"Z3 failed: {error}. Try another z3-solver release.") from error
+            self._tight, end = True, Outcome([], "memory")
+        finally:
+            if self._tight:  # solvers with little time left or half an answer are of no more use
+                self._warm, self._tight = [self._fresh(kind) for kind in KINDS], False
+        return [end] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._guarded([job])]
+
+    def _solved(self, jobs: Sequence[Job]) -> list[Outcome]:
+        first = jobs[0]
+        if isinstance(first, Search):
+            return [self.start(first)]
+        queries = [job for job in jobs if isinstance(job, Query)]
+        tabulated: list[list[Codes] | None] = [None] * len(queries)
+        if self._fits(first.dropped):
+            expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in queries]
+            tabulated = self.table.solve(expressions, first.dropped)
+        outcomes = []
+        for query, states in zip(queries, tabulated, strict=True):
+            self._kinds = list(KINDS)
+            if states is None:
+                outcomes.append(self.fibre(query))
+            else:
+                outcomes.append(Outcome(states[: query.cap], "whole" if len(states) <= query.cap else "capped"))
+        return outcomes
 
     def fibre(self, query: Query) -> Outcome:
         """By search, where no table is possible."""
@@ -120,12 +119,13 @@ class Engine:
         ordered = self._ordered(query.answer, query.codes, query.dropped, (0,) * len(query.codes))
         try:
             return Outcome(list(itertools.islice(ordered, query.cap)), "capped")
-        except TimeoutError:
-            return Outcome([], "unknown")
+        except GaveUp:
+            return self._unknown()
 
     def start(self, search: Search) -> Outcome:
         """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
         chance = random.Random(search.seed)
+        self._kinds = list(KINDS)
         for last in [False] * search.tries + [True]:
             codes = tuple(int(chance.random() * len(symbols)) for symbols in self.terms.symbols)
             # Small alphabets are drawn or decided first, which leaves the most combinations to a table.
@@ -133,8 +133,8 @@ class Engine:
             free = order if last else self._affordable(order)
             try:
                 found = next(self._ordered(search.answer, codes, free, codes), None) if free else None
-            except TimeoutError:
-                return Outcome([], "unknown")
+            except GaveUp:
+                return self._unknown()
             if found is not None:
                 value = dict(zip(free, found, strict=True))
                 return Outcome([tuple(value.get(site, code) for site, code in enumerate(codes))], "whole")
@@ -158,6 +158,7 @@ class Engine:
 
     def _tabulate(self, answer: Hashable, codes: Codes, free: tuple[int, ...]) -> list[Codes] | None:
         """All completions in order; None where they are too many for a table, or Z3's simplifier is not enough."""
+        self._left()
         return self.table.solve([self.smt.expression(answer, codes, free)], free)[0] if self._fits(free) else None
 
     def _affordable(self, order: tuple[int, ...]) -> tuple[int, ...]:
@@ -182,7 +183,7 @@ class Engine:
                 solver.add(self.z3.Or(*[self.terms.variables[site] != value for site, value in here]))
         finally:
             solver.pop()
-        return Outcome(sorted(states), "whole") if status == "unsat" else Outcome([], "unknown")
+        return Outcome(sorted(states), "whole") if status == "unsat" else self._unknown()
 
     def _satisfiable(self, expression: Any) -> bool:
         """With much left open a warm solver can be caught in what it learnt before (seconds, for 5 ms in a new one)."""
@@ -191,14 +192,35 @@ class Engine:
             if status != "unknown":
                 self._kinds.sort(key=lambda other: other != kind)  # ask the one that knew first, within this job
                 return status == "sat"
-        raise TimeoutError
+        raise GaveUp
+
+    def _unknown(self) -> Outcome:
+        return Outcome([], "timeout" if self._timed else "unknown")
+
+    def _left(self) -> float:
+        """Seconds that this query still has."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise Late
+        return left
 
     def _check(self, solver: Any) -> str:
+        if (left := self._left()) < self.limits.timeout:
+            solver.set(timeout=math.ceil(1000 * left))
+            self._tight = True
         status = solver.check()
         for known in STATUSES:
             if status == getattr(self.z3, known):
+                if known == "unknown":
+                    self._note(solver.reason_unknown())
                 return known
         raise InverseError(f"Z3 answered {status!r}; expected sat, unsat or unknown. Try another z3-solver release.")
+
+    def _note(self, reason: str) -> None:
+        """Why Z3 does not know: memory ends the query, time is counted as such."""
+        if "memory" in reason:
+            raise MemoryError(reason)
+        self._timed |= "timeout" in reason
 
     def _fresh(self, kind: str, *assertions: Any) -> Any:
         """The one quickest on small formulas gets a share of the limit; QF_FD turns hard ones into bits."""
@@ -213,10 +235,11 @@ class Engine:
 _engines: dict[tuple[str, Limits], Engine] = {}
 
 
-def work(smt: SMT, limits: Limits, jobs: Sequence[Query | Search]) -> list[Outcome]:
+def work(smt: SMT, limits: Limits, jobs: Sequence[Job]) -> list[Outcome]:
     """Solve jobs with this process's engine for the rule, which stays warm between calls."""
     engine = _engines.pop((smt.token, limits), None) or Engine(smt, limits)
     _engines[smt.token, limits] = engine  # at the end: the least recently used comes first
     while len(_engines) > ENGINES:
         del _engines[next(iter(_engines))]
-    return engine.run(jobs)
+    found = {place: outcome for step in engine.steps(jobs) for place, outcome in zip(*step, strict=False)}
+    return [found[place] for place in range(len(jobs))]

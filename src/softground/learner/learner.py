@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,33 +104,37 @@ class Learner:
         train, test
             Map-style data sets of ``(x, y)``.
         out
-            A run folder for metrics and checkpoints.
+            A run folder for metrics and checkpoints; no other process may train in it meanwhile.
         resume, previous
             Go on from the last checkpoint in ``out``, or from the one before it.
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
-        self.loop = Loop(
-            self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment,
-            self._folder(out, resume), observer or (lambda event, facts: None), self.evaluate_every,
-        )  # fmt: skip
-        self.loop.run(self._batches(train), None if test is None else self._batches(test), resume, previous)
+        with self._folder(out, resume) as folder:
+            self.loop = Loop(
+                self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment,
+                folder, observer or (lambda event, facts: None), self.evaluate_every,
+            )  # fmt: skip
+            self.loop.run(self._batches(train), None if test is None else self._batches(test), resume, previous)
         self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
         return self
 
     def _batches(self, data: Dataset[Any]) -> Batches:
         return Batches(data, self.fabric.device, self.workers)
 
-    def _folder(self, out: Path | str | RunFolder | None, resume: bool) -> RunFolder | None:
-        """The run folder; process 0 makes a new one."""
-        if out is None or isinstance(out, RunFolder):
-            return out
-        if not resume and self.fabric.is_global_zero:
-            folder = RunFolder.create(out, self.task.name)
-            folder.write_config({"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size,
-                                 "stages": [{"name": s.name, "epochs": s.epochs} for s in self.stages]})  # fmt: skip
-        self.fabric.barrier()
-        return RunFolder.open(out)
+    @contextmanager
+    def _folder(self, out: Path | str | RunFolder | None, resume: bool) -> Iterator[RunFolder | None]:
+        """The run folder; process 0 makes a new one, and locks it for all."""
+        with ExitStack() as stack:
+            if out is not None and self.fabric.is_global_zero:
+                given = isinstance(out, RunFolder)
+                folder = out if given else RunFolder.open(out) if resume else RunFolder.create(out, self.task.name)
+                stack.enter_context(folder.lock())
+                if not (given or resume):
+                    folder.write_config({"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size,
+                                         "stages": [{"name": s.name, "epochs": s.epochs} for s in self.stages]})  # fmt: skip
+            self.fabric.barrier()
+            yield out if out is None or isinstance(out, RunFolder) else RunFolder.open(out)
 
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""

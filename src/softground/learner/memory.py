@@ -8,12 +8,18 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
+from ..runs.digests import HistoryDigest
+from ..runs.folder import SETTINGS
 from ..runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
 from .stage import Stage
 from .streams import stream
+from .trusting import check_memory, check_meta, check_optimizer
 
 if TYPE_CHECKING:
     from .loop import Loop
+
+# What torch and Python say of a state that is not what it should be.
+MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
 
 
 class Memory:
@@ -24,6 +30,8 @@ class Memory:
         self._best: dict[str, Tensor] = {}
         self._best_score = -1.0
         self._pending: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+        self._config = None if loop.folder is None else loop.folder.settings_digest()
+        self._history = HistoryDigest()
 
     def begin_stage(self, stage: Stage) -> None:
         """Start a stage afresh, or put back what :meth:`load` read for it."""
@@ -33,10 +41,12 @@ class Memory:
         tensors, meta = self._pending
         self._pending = None
         try:
-            self.loop.optimizer.load_state_dict(unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"]))
+            state = unpack_optimizer(_part(tensors, "optimizer"), meta["optimizer"])
+            check_optimizer(state, self.loop.optimizer)
+            self.loop.optimizer.load_state_dict(state)
             lay_out_like_parameters(self.loop.optimizer)
-            self._restore_objective(tensors, int(meta["stage"]))
-        except (RuntimeError, KeyError, ValueError) as error:
+            self._restore_objective(tensors, meta["stage"], stage.objective.state())
+        except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
         self._best, self._best_score = _part(tensors, "best"), meta["best_score"]
 
@@ -77,6 +87,8 @@ class Memory:
             "optimizer": optimizer_meta,
             "best_score": self._best_score,
             "records": len(loop.history),
+            "metrics_sha256": self._history.of(loop.history),
+            SETTINGS: self._config,
             "results": loop.results,
             "seconds": loop.seconds,
         }
@@ -95,22 +107,26 @@ class Memory:
                 loop.folder.truncate_metrics(0)
             return 0, 0  # stopped before anything was saved: begin again
         tensors, meta = loop.folder.load_checkpoint(previous)
+        try:
+            check_meta(meta, loop.stages)
+        except ValueError as error:
+            raise self._misfit("stages", error) from error
         for name, value in self._settings().items():
-            if (then := meta.get("settings", {}).get(name)) != value:
+            if (then := meta["settings"].get(name)) != value:
                 raise CheckpointError(
                     f"The run in {loop.folder.path} was started with {name} {then!r}, this one has {value!r}. "
                     "Resume with the settings the run was started with."
                 )
-        stage, epoch = int(meta["stage"]), int(meta["epoch"])
+        stage, epoch = meta["stage"], meta["epoch"]
         try:
             loop.network.load_state_dict(_part(tensors, "network"))
             self._restore_random(_part(tensors, "random"), meta)
             for number in range(stage + (epoch == loop.stages[stage].epochs)):
                 self._restore_objective(tensors, number)
-        except (RuntimeError, KeyError) as error:
+        except MISFITS as error:
             raise self._misfit("network", error) from error
         if loop.fabric.is_global_zero:
-            loop.folder.truncate_metrics(meta["records"])
+            loop.folder.truncate_metrics(meta["records"], meta.get("metrics_sha256"))
         loop.fabric.barrier()
         loop.history = loop.folder.read_metrics()
         loop.results = meta["results"]
@@ -126,9 +142,12 @@ class Memory:
         stages = [[s.name, s.epochs] for s in loop.stages]
         return {"stages": stages, "examples": len(loop.train), "batch_size": loop.batch_size, "seed": loop.seed}
 
-    def _restore_objective(self, tensors: dict[str, Tensor], stage: int) -> None:
-        """Give a stage's objective its memory back."""
+    def _restore_objective(
+        self, tensors: dict[str, Tensor], stage: int, fresh: dict[str, Tensor] | None = None
+    ) -> None:
+        """Give a stage's objective its memory back; ``fresh`` is what it has without it."""
         state = _part(_part(tensors, "objective"), str(stage))
+        check_memory(self.loop.task, len(self.loop.train), state, fresh or {})
         self.loop.stages[stage].objective.restore({k: v.to(self.loop.fabric.device) for k, v in state.items()})
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:

@@ -5,21 +5,19 @@ A folder holds::
     checkpoint-00000007.safetensors    the current checkpoint: tensors, with the meta in the file's header
     checkpoint-00000006.safetensors    the one before it
     checkpoint.json                    the pointer: schema, and file, sha256 and size of both
+    checkpoint-previous.json           the same of the one before alone, should the pointer be damaged
 
 The pointer is replaced last, and atomically. So a crash before that leaves the old checkpoint current, and
 a crash after it the new one. A digest over the whole file is checked before a byte of it is parsed, because
-neither torch nor safetensors notices a flipped bit. A damaged current checkpoint leaves the previous one.
+neither torch nor safetensors notices a flipped bit. A damaged current checkpoint, or pointer, leaves the previous one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +25,33 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from ..errors import CheckpointError
+from . import pointer
 from .codec import decode, encode
-from .files import Missing, Unreadable, describe, failure, parse_object, read_bounded, replace_file, temporary
+from .files import (
+    VALUES_LIMIT,
+    Missing,
+    Unreadable,
+    count_values,
+    describe,
+    failure,
+    memory_size,
+    parse_object,
+    read_bounded,
+    replace_file,
+    temporary,
+)
+from .migrations import CHECKPOINTS, Newer, migrated, newest
 from .optimizer import pack_optimizer, unpack_optimizer
+from .pointer import POINTER, Entry, exists
 
-SCHEMA = 1
-POINTER = "checkpoint.json"
-POINTER_LIMIT = 2**20
-META_LIMIT = 64 * 2**20  # safetensors refuses to read a header above 100 MB.
+HEADER_LIMIT = 16 * 2**20
 HEADER_KEY = "softground"
-_NAME = re.compile(r"checkpoint-([0-9]{8,})\.safetensors")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One checkpoint file as the pointer describes it."""
-
-    file: str
-    sha256: str
-    size: int
-
-
-def exists(folder: Path) -> bool:
-    """Whether a checkpoint was ever completed in ``folder`` (it may still prove damaged)."""
-    return os.path.lexists(Path(folder) / POINTER)
+SCHEMA_KEY = "schema"
+PREVIOUS_IS_INTACT = (
+    "previous checkpoint is intact: use load(folder, previous=True), or resume with --previous on the command line"
+)
+CURRENT_IS_INTACT = "current checkpoint is intact: use load(folder), or resume without --previous on the command line"
 
 
 def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
@@ -69,14 +69,13 @@ def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -
     data = _serialise(folder, tensors, meta)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        numbers = [int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
+        numbers = [found for path in folder.iterdir() if (found := pointer.number(path.name)) is not None]
     except OSError as error:
         raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
     kept = _newest_intact(folder)
     entry = Entry(f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors", _digest(data), len(data))
     replace_file(folder / entry.file, data)
-    pointer = {"schema": SCHEMA, "current": asdict(entry), "previous": asdict(kept) if kept else None}
-    replace_file(folder / POINTER, (json.dumps(pointer, indent=2) + "\n").encode())
+    pointer.write(folder, entry, kept)
     _tidy(folder, {entry.file} | ({kept.file} if kept else set()))
 
 
@@ -89,7 +88,13 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
         When there is none, it is damaged in any way, or a newer version of the library wrote it.
     """
     folder = Path(folder)
-    current, before = _read_pointer(folder)
+    current: Entry | None
+    try:
+        current, before = pointer.read(folder)
+    except Unreadable as error:
+        current, before = None, pointer.read_spare(folder)
+        if not previous or before is None:
+            raise _pointless(folder, error, before) from error
     entry = before if previous else current
     if entry is None:
         raise failure(
@@ -99,15 +104,30 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
         )
     try:
         return _parse(_verified(folder, entry))
+    except Newer as error:
+        raise failure(folder / entry.file, str(error), error.remedy) from error
     except Unreadable as error:
-        other, call = (current, "load(folder)") if previous else (before, "load(folder, previous=True)")
-        if other is not None and _is_intact(folder, other):
-            flag = "without --previous" if previous else "with --previous"
-            which = "current" if previous else "previous"
-            remedy = f"The {which} checkpoint is intact: use {call}, or resume {flag} on the command line"
-        else:
-            remedy = "No other checkpoint in this folder is intact: restore it from a backup, or start the run again"
-        raise failure(folder / entry.file, str(error), remedy) from error
+        other = current if previous else before
+        raise failure(folder / entry.file, str(error), _way_out(folder, other, not previous)) from error
+
+
+def _pointless(folder: Path, error: Unreadable, before: Entry | None) -> CheckpointError:
+    """What to say where there is no pointer to follow."""
+    if isinstance(error, Missing) and before is None:
+        return failure(folder / POINTER, "there is no checkpoint in this folder", "Check the path, or train first")
+    remedy = "The pointer is damaged: restore it from a backup, or move the folder away and start the run again"
+    if before is not None and _is_intact(folder, before):
+        remedy = f"The pointer is damaged, but the {PREVIOUS_IS_INTACT}"
+    if isinstance(error, Newer):
+        remedy = error.remedy if before is None else f"{error.remedy}. If no newer one did: {remedy}"
+    return failure(folder / POINTER, str(error), remedy)
+
+
+def _way_out(folder: Path, other: Entry | None, previous: bool) -> str:
+    """The remedy for a damaged checkpoint: the other one, if that is any better."""
+    if other is None or not _is_intact(folder, other):
+        return "No other checkpoint in this folder is intact: restore it from a backup, or start the run again"
+    return f"The {PREVIOUS_IS_INTACT if previous else CURRENT_IS_INTACT}"
 
 
 def _serialise(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> bytes:
@@ -116,8 +136,6 @@ def _serialise(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, A
         text = json.dumps(encode(dict(meta)), allow_nan=False, separators=(",", ":"))
     except (ValueError, RecursionError) as error:
         raise failure(folder, f"the meta cannot be stored ({error})", "Keep it to plain, finite nesting") from error
-    if len(text) > META_LIMIT:
-        raise failure(folder, f"the meta is larger than {META_LIMIT} bytes", "Store bulky values as tensors")
     copies: dict[str, Tensor] = {}
     try:
         for name, tensor in tensors.items():
@@ -127,24 +145,40 @@ def _serialise(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, A
                 raise TypeError(f"{name!r} is not a dense tensor with values")
             plain = tensor.detach().resolve_conj().resolve_neg()
             copies[name] = plain.to("cpu", copy=True, memory_format=torch.contiguous_format)
-        return safetensors.torch.save(copies, metadata={HEADER_KEY: text})
+        data = safetensors.torch.save(copies, metadata={HEADER_KEY: text, SCHEMA_KEY: str(newest(CHECKPOINTS))})
     except Exception as error:
         reason = f"the tensors cannot be stored ({type(error).__name__}: {error})"
         raise failure(folder, reason, "Give dense tensors of a usual dtype, under string names") from error
+    try:
+        _header(data)
+    except ValueError as error:
+        raise failure(folder, f"the meta is too large: {error}", "Store bulky values as tensors") from error
+    return data
 
 
 def _parse(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and meta from verified bytes. A digest proves integrity, not good faith, so all is still checked."""
     try:
-        tensors = safetensors.torch.load(data)
-        length = int.from_bytes(data[:8], "little")
-        text = json.loads(data[8 : 8 + length])["__metadata__"][HEADER_KEY]
-        meta = decode(parse_object(text))
+        notes = json.loads(_header(data))["__metadata__"]
+        meta = decode(parse_object(notes[HEADER_KEY]))
         if not isinstance(meta, dict):
             raise ValueError("its meta is not a dict")
+        return migrated((safetensors.torch.load(data), meta), int(notes.get(SCHEMA_KEY, "1")), CHECKPOINTS)
+    except Newer:
+        raise
     except Exception as error:
         raise Unreadable(f"it is not a softground checkpoint ({type(error).__name__}: {error})") from error
-    return tensors, meta
+
+
+def _header(data: bytes) -> bytes:
+    """The header of a safetensors file, within bounds: what it says is believed before anything of it is built."""
+    length = int.from_bytes(data[:8], "little")
+    if length > HEADER_LIMIT:
+        raise ValueError(f"a header of {length} bytes; at most {HEADER_LIMIT} are read")
+    header = data[8 : 8 + length]
+    if count_values(header) > VALUES_LIMIT:
+        raise ValueError(f"a header of more than {VALUES_LIMIT} values")
+    return header
 
 
 def _digest(data: bytes) -> str:
@@ -153,6 +187,8 @@ def _digest(data: bytes) -> str:
 
 def _verified(folder: Path, entry: Entry) -> bytes:
     """The file's bytes, once their number and their digest agree with the pointer."""
+    if entry.size > memory_size():
+        raise Unreadable(f"it is to have {entry.size} bytes, which is more than this machine's memory")
     data = read_bounded(folder / entry.file, entry.size)
     if len(data) < entry.size:
         raise Unreadable(f"it has {len(data)} bytes instead of {entry.size}: it was cut short")
@@ -171,49 +207,18 @@ def _is_intact(folder: Path, entry: Entry) -> bool:
 
 def _newest_intact(folder: Path) -> Entry | None:
     """The checkpoint to keep beside a new one: a damaged file must not push out the last good one."""
-    if not exists(folder):
-        return None
-    return next((entry for entry in _read_pointer(folder) if entry and _is_intact(folder, entry)), None)
-
-
-def _read_pointer(folder: Path) -> tuple[Entry, Entry | None]:
-    path = folder / POINTER
+    known: list[Entry | None] = []
+    lost: Unreadable | None = None
     try:
-        pointer = parse_object(read_bounded(path, POINTER_LIMIT))
-        schema = pointer.get("schema")
-        if isinstance(schema, int) and schema > SCHEMA:
-            raise failure(
-                path,
-                f"it has schema {schema}, and this version of softground reads up to {SCHEMA}",
-                "Upgrade softground to a version at least as new as the one that saved it",
-            )
-        if type(schema) is not int or schema != SCHEMA:
-            raise Unreadable(f"its schema is {schema!r} instead of {SCHEMA}")
-        if set(pointer) != {"schema", "current", "previous"}:
-            raise Unreadable(f"its entries are {sorted(pointer)} instead of schema, current and previous")
-        previous = None if pointer["previous"] is None else _entry(pointer["previous"])
-        return _entry(pointer["current"]), previous
-    except Missing as error:
-        raise failure(path, "there is no checkpoint in this folder", "Check the path, or train first") from error
+        known += pointer.read(folder)
+    except Newer as error:  # never overwritten
+        raise _pointless(folder, error, None) from error
     except Unreadable as error:
-        raise failure(
-            path,
-            str(error),
-            "The pointer is damaged: restore it from a backup, or move the folder away and start the run again",
-        ) from error
-
-
-def _entry(value: object) -> Entry:
-    if not isinstance(value, dict) or set(value) != {"file", "sha256", "size"}:
-        raise Unreadable("an entry does not consist of file, sha256 and size")
-    file, sha256, size = value["file"], value["sha256"], value["size"]
-    if not isinstance(file, str) or not _NAME.fullmatch(file):
-        raise Unreadable(f"it names the file {file!r}, which is not a checkpoint's name inside this folder")
-    if not isinstance(sha256, str) or not _DIGEST.fullmatch(sha256):
-        raise Unreadable("an entry's sha256 is not 64 hexadecimal digits")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise Unreadable(f"an entry's size is {size!r}, not a number of bytes")
-    return Entry(file, sha256, size)
+        known, lost = [pointer.read_spare(folder)], error
+    kept = next((entry for entry in known if entry and _is_intact(folder, entry)), None)
+    if kept is None and lost is not None and not isinstance(lost, Missing):
+        raise _pointless(folder, lost, None) from lost
+    return kept
 
 
 def _tidy(folder: Path, keep: set[str]) -> None:
@@ -221,7 +226,9 @@ def _tidy(folder: Path, keep: set[str]) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             name = path.name.removeprefix(".").removesuffix(".tmp")
-            if _NAME.fullmatch(name) and path.name in (name, temporary(Path(name)).name) and path.name not in keep:
+            if pointer.number(name) is None or path.name in keep:
+                continue
+            if path.name in (name, temporary(Path(name)).name):
                 path.unlink(missing_ok=True)
 
 

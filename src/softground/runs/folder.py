@@ -6,6 +6,9 @@
     metrics.jsonl    one JSON object a line, appended as the run proceeds
     summary.json     what came out
     checkpoint.json  with its safetensors files, see :mod:`softground.runs.checkpoint`
+    .lock            while a process trains here, see :mod:`softground.runs.lock`
+
+Each document has the number of its format, see :mod:`softground.runs.migrations`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numbers
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,22 +29,27 @@ from torch import Tensor
 
 from ..errors import CheckpointError
 from . import checkpoint
+from .digests import HistoryDigest, settings_digest
 from .files import (
     DOCUMENT_LIMIT,
     Missing,
     Unreadable,
+    append_line,
     describe,
     failure,
     parse_object,
     read_bounded,
+    read_lines,
     replace_file,
-    sync_folder,
 )
+from .lock import LOCK, locked
+from .migrations import CONFIGS, SUMMARIES, Newer, Steps, migrated, newest
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
-METRICS_LIMIT = 2**30
+RESTORE = "It is written when a run starts: restore it from a backup, or start the run again"
+SETTINGS = "config_sha256"  # where a checkpoint's meta has the digest of the settings it was made with
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class RunFolder:
                 return cls(_fresh(task))
             chosen = Path(path)
             chosen.mkdir(parents=True, exist_ok=True)
-            taken = any(chosen.iterdir())
+            taken = any(path.name != LOCK for path in chosen.iterdir())
         except FileExistsError as error:
             raise failure(Path(path or "runs"), "a file has this name", "Choose another folder") from error
         except OSError as error:
@@ -83,52 +92,47 @@ class RunFolder:
             raise failure(chosen, f"this is not a run folder: it has no {CONFIG}", "Give the folder of a started run")
         return cls(chosen)
 
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other processes from training here meanwhile; see :func:`softground.runs.lock.locked`."""
+        return locked(self.path)
+
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Store what the run was asked to do."""
-        self._write(CONFIG, config)
+        self._write(CONFIG, config, CONFIGS)
 
     def read_config(self) -> dict[str, Any]:
         """What the run was asked to do."""
-        return self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
+        return self._read(CONFIG, RESTORE, CONFIGS)
+
+    def settings_digest(self) -> str | None:
+        """A digest of what the run was asked to do, as far as it decides how the run goes; None without a config."""
+        try:
+            return settings_digest(parse_object(read_bounded(self.path / CONFIG, DOCUMENT_LIMIT)))
+        except Missing:
+            return None
+        except Unreadable as error:
+            raise failure(self.path / CONFIG, str(error), RESTORE) from error
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Store what came out of the run."""
-        self._write(SUMMARY, summary)
+        self._write(SUMMARY, summary, SUMMARIES)
 
     def read_summary(self) -> dict[str, Any]:
         """What came out of the run."""
-        return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
+        return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again", SUMMARIES)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record to the metrics; it is on disk when this returns.
 
         A line that an earlier crash left unfinished is dropped first.
         """
-        path = self.path / METRICS
-        line = json.dumps(plain(record), allow_nan=False).encode() + b"\n"
-        try:
-            new = not path.exists()
-            with open(path, "ab+") as stream:
-                end = stream.seek(0, os.SEEK_END)
-                if end:
-                    stream.seek(end - 1)
-                    if stream.read(1) != b"\n":
-                        stream.seek(0)
-                        stream.truncate(stream.read().rfind(b"\n") + 1)
-                stream.write(line)
-                stream.flush()
-                os.fsync(stream.fileno())
-            if new:
-                sync_folder(self.path)
-        except OSError as error:
-            reason = f"the record could not be added: {describe(error)}"
-            raise failure(path, reason, "Check that you may write there and that the disk has room") from error
+        append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """Every complete record, in order. A last line without its end is still being written, and left out."""
-        return [self._record(number, line) for number, line in enumerate(self._lines(), start=1)]
+        return [self._record(number, line) for number, line in enumerate(read_lines(self.path / METRICS), start=1)]
 
-    def truncate_metrics(self, count: int) -> None:
+    def truncate_metrics(self, count: int, digest: str | None = None) -> None:
         """Keep the first ``count`` records, atomically.
 
         A resumed run repeats what came after its checkpoint. Dropping those records first makes its
@@ -137,16 +141,18 @@ class RunFolder:
         Raises
         ------
         CheckpointError
-            When there are fewer complete records than ``count``.
+            When there are fewer complete records than ``count``, or their ``digest`` is another; nothing is changed.
         """
         path = self.path / METRICS
-        lines = self._lines()
+        lines = read_lines(path)
         if not 0 <= count <= len(lines):
             reason = f"it has {len(lines)} complete records, so the first {count} cannot be kept"
             raise failure(path, reason, "The file does not belong to this checkpoint: restore both from one backup")
-        for number, line in enumerate(lines[:count], start=1):
-            self._record(number, line)
-        if path.exists():
+        records = [self._record(number, line) for number, line in enumerate(lines[:count], start=1)]
+        if digest is not None and HistoryDigest().of(records) != digest:
+            reason = f"its first {count} records are not those that the checkpoint was saved with"
+            raise failure(path, reason, "It is damaged or was changed: restore it and the checkpoint from one backup")
+        if os.path.lexists(path):
             replace_file(path, b"".join(line + b"\n" for line in lines[:count]))
 
     def has_checkpoint(self) -> bool:
@@ -158,25 +164,28 @@ class RunFolder:
         checkpoint.save(self.path, tensors, meta)
 
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See :func:`softground.runs.checkpoint.load`."""
-        return checkpoint.load(self.path, previous)
+        """See :func:`softground.runs.checkpoint.load`.
 
-    def _write(self, name: str, value: Mapping[str, Any]) -> None:
-        replace_file(self.path / name, (json.dumps(plain(value), indent=2, allow_nan=False) + "\n").encode())
+        A checkpoint that knows which settings it was made with is refused beside others.
+        """
+        tensors, meta = checkpoint.load(self.path, previous)
+        if meta.get(SETTINGS) not in (None, self.settings_digest()):
+            reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
+            raise failure(self.path / CONFIG, reason, "Restore it from a backup, or start a new run with those it has")
+        return tensors, meta
 
-    def _read(self, name: str, remedy: str) -> dict[str, Any]:
+    def _write(self, name: str, value: Mapping[str, Any], steps: Steps[dict[str, Any]]) -> None:
+        document = {"schema": newest(steps)} | {k: v for k, v in plain(value).items() if k != "schema"}
+        replace_file(self.path / name, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
+
+    def _read(self, name: str, remedy: str, steps: Steps[dict[str, Any]]) -> dict[str, Any]:
         try:
-            return parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
+            document = parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
+            return migrated(document, document.pop("schema", 1), steps)
+        except Newer as error:
+            raise failure(self.path / name, str(error), error.remedy) from error
         except Unreadable as error:
             raise failure(self.path / name, str(error), remedy) from error
-
-    def _lines(self) -> list[bytes]:
-        try:
-            return read_bounded(self.path / METRICS, METRICS_LIMIT).split(b"\n")[:-1]
-        except Missing:
-            return []
-        except Unreadable as error:
-            raise failure(self.path / METRICS, str(error), "Make it readable, or move it away") from error
 
     def _record(self, number: int, line: bytes) -> dict[str, Any]:
         try:

@@ -49,6 +49,11 @@ def formula_rule(z: Sequence[Any], y: int | Fraction) -> Any:
         raise ConstraintError(f"A formula's answer is an int or a fractions.Fraction; {y!r} was given.")
     z3 = load_z3()
     entries = [e.as_long() if isinstance(e, z3.IntNumRef) else e for e in z]
+    if len(entries) % 2 == 0 or not all(isinstance(e, (int, z3.ArithRef)) for e in entries):
+        raise ConstraintError(
+            f"The symbols {str(entries)[:200]} were given; a formula has an odd number of them, each an int or a Z3 "
+            "Int expression: digit, operator, digit, …"
+        )
     digits, operators = entries[::2], entries[1::2]
     unknown = [i for i, operator in enumerate(operators) if not isinstance(operator, int)]
     if not unknown:

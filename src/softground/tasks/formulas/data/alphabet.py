@@ -29,7 +29,8 @@ def value(symbols: Sequence[int | str]) -> Fraction | None:
     >>> value([1, "/", 0]) is None, value([1, "+"]) is None
     (True, True)
     """
-    if len(symbols) % 2 == 0 or not all(isinstance(symbol, Integral) for symbol in symbols[0::2]):
+    kinds = (symbols[0::2], Integral), (symbols[1::2], str)
+    if len(symbols) % 2 == 0 or not all(isinstance(symbol, kind) for part, kind in kinds for symbol in part):
         return None
     operands = [Fraction(int(symbol)) for symbol in symbols[0::2]]
     total, sign, term = Fraction(0), 1, operands[0]
@@ -65,7 +66,7 @@ def encode(symbols: Sequence[int | str]) -> list[int] | None:
     codes = []
     for site, symbol in enumerate(symbols):
         alphabet = alphabets[site % 2]
-        if symbol not in alphabet:
+        if not isinstance(symbol, Integral | str) or symbol not in alphabet:  # 2.0 equals 2 and is no digit
             return None
         codes.append(alphabet.index(symbol))
     return codes
