@@ -89,6 +89,20 @@ def test_completions_against_z3(nodes: int, dropped: list[int]) -> None:
         assert torch.equal(rule.feasible(state, y), fibre.mask[:, 0])
 
 
+def test_completions_do_not_stay_where_their_rise_began() -> None:
+    rule, y = setting(30, 1500, seed=1, margin=2.0**-10)
+    inverse, generator = Intervals(rule), torch.Generator().manual_seed(0)
+    z = inverse.start(y, seed=0).z
+    for _ in range(3):  # a walk that takes every completion, as the paper's warm-up does
+        sites = torch.rand(z.shape, generator=generator).argsort(1)[:, :5]
+        one = torch.randint(30, (len(z), 1), generator=generator)
+        moved = z.scatter_add(1, one, snap(torch.randn(one.shape, generator=generator, dtype=torch.float64)))
+        fibre = inverse.fibre(moved, y, sites)
+        z = torch.where(fibre.mask, moved.scatter(1, sites, fibre.values[:, 0]), z)
+        assert float(z.abs().max()) < 1e3
+    assert bool(rule.feasible(z, y).all())
+
+
 @pytest.mark.parametrize("margin", [0.0, 0.25, 1.0])
 def test_first_states_need_only_the_answer(margin: float) -> None:
     for nodes, count in ((30, 60), (6, 20)):

@@ -94,7 +94,11 @@ class Intervals:
         return Fibre(state.gather(1, dropped)[:, None], exists[:, None], settled & ~exists)
 
     def _from_below(self, rows: Rows, z: Tensor, free: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The least completion of all, then each dropped component as near to its hint as the others allow."""
+        """The least completion of all, brought as near to the hint as the others allow: together, then one by one.
+
+        Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
+        leave alone; they leave together.
+        """
         base, _ = raised(rows, torch.zeros_like(z))
         floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - FAR
         state, settled = raised(rows, torch.where(free, base + floor, z), free)
@@ -103,11 +107,12 @@ class Intervals:
         if not len(found):
             return state, exists, settled
         rows, one, hint, sites = rows.select(found), state[found], z[found], dropped[found]
-        for site in [*sites.unbind(1)] * PASSES:
-            block = torch.zeros_like(one, dtype=torch.bool).scatter(1, site[:, None], True)
+        alone = [torch.zeros_like(free[found]).scatter(1, site[:, None], True) for site in sites.unbind(1)]
+        for block in [free[found] & (one < hint - FAR / 2), *alone * PASSES]:
             least, most = interval(rows, one, block)
-            shift = (hint - one).gather(1, site[:, None]).squeeze(1)
-            one = torch.where(block, one + torch.minimum(torch.maximum(shift, least), most)[:, None], one)
+            wanted = (hint - one).masked_fill(~block, math.inf).amin(-1)
+            shift = torch.minimum(torch.maximum(wanted, least), most)
+            one = torch.where(block, one + shift[:, None], one)  # an empty block has an infinite shift, not used
         state[found] = one
         return state, exists, settled
 
