@@ -7,15 +7,24 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint torture bench docs clean
+.PHONY: help demo test lint torture bench docs lock audit clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-.venv/.installed: pyproject.toml constraints.txt
+.venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found: install one, or run make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+
+# Whether to go without hashes is decided here, never by what an index serves: a wrong hash is an error.
+.venv/.installed: pyproject.toml constraints.txt requirements/locked.txt | .venv/bin/python
+	@if grep -qx "# fits $$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')" \
+		requirements/locked.txt; then set -x; $(PIP_INSTALL) --require-hashes --no-deps -r requirements/locked.txt; \
+	else echo "requirements/locked.txt has no hashes for this Python and platform: installing without." >&2; \
+		set -x; $(PIP_INSTALL) -c constraints.txt hatchling -e '.[dev]'; fi
+	$(PIP_INSTALL) -c constraints.txt torch
+	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	.venv/bin/python -m pip check
 	@touch $@
 
 demo: .venv/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
@@ -42,12 +51,19 @@ bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the H
 	.venv/bin/python benchmarks/tables.py
 
 .venv/.docs: .venv/.installed
-	$(PIP_INSTALL) -c constraints.txt -e '.[docs]'
+	$(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[docs]'
 	@touch $@
 
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: .venv/.docs ## Build the documentation into site/; a warning is an error.
 	.venv/bin/mkdocs build --strict
+
+lock: | .venv/bin/python ## Write requirements/locked.txt anew, from constraints.txt and the index.
+	.venv/bin/python tools/lock.py $(INDEX)
+
+audit: .venv/.docs ## Check what is installed, and write the licences of all of it to docs/licences.md.
+	.venv/bin/python -m pip check
+	.venv/bin/python tools/licences.py
 
 clean: ## Remove the environment, caches and build outputs; runs are kept.
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What make uses to look after the dependencies."""
