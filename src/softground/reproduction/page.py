@@ -120,6 +120,8 @@ def _verdicts(results: Results) -> str:
         return _part("## What could not be matched", [STAND_IN])
     lists = [
         ("Numbers of the paper's own method that are lower here:", verdict.unmatched(results)),
+        ("Numbers of the paper's own method that the same network, with as many steps, does not reach here even with "
+         "labels:", verdict.beyond_labels(results)),
         ("Baselines that do better here than in the paper, by a point or more:", verdict.stronger_baselines(results)),
         ("The semantic loss by exact enumeration, which the paper calls intractable on these tasks:",
          verdict.semantic_wins(results)),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..runs.files import replace_file
+from ..runs.files import failure, replace_file
 from . import layout, published
 from .page import page
 from .plan import What, plan
@@ -18,6 +18,9 @@ from .summary import Figure, Results
 PAGE = "reproduction.md"
 TABLES = "tables.json"
 IMAGES = "images"
+# What a record of the wrong shape may lead to, anywhere on a page.
+DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+REMEDY = "Delete the file; its cell is then run again"
 
 
 def render(store: Store, what: What, path: Path | None = None, *, quick: bool = False) -> list[Path]:
@@ -30,12 +33,32 @@ def render(store: Store, what: What, path: Path | None = None, *, quick: bool = 
     numbers = store.folder / TABLES
     text = json.dumps(as_json(results), indent=1, sort_keys=True, ensure_ascii=False)
     replace_file(numbers, (text + "\n").encode())
-    return [path, numbers, *draw(results, path.parent / IMAGES)]
+    try:
+        return [path, numbers, *draw(results, path.parent / IMAGES)]
+    except DAMAGED as error:
+        raise failure(store.folder, f"the curves of a record in it cannot be drawn ({error!r})", REMEDY) from error
 
 
 def read(store: Store, what: What, quick: bool = False) -> Results:
-    """The records of every seed there is; of three, where there is none, so that the page says what is missing."""
-    return Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+    """The records of every seed there is; of three, where there is none, so that the page says what is missing.
+
+    Raises :class:`CheckpointError` where a record is none that a page can show.
+    """
+    results = Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+    if not _showable(results, what):
+        culprits = (cell for cell in results.cells if not _showable(Results.read([cell], store), what))
+        path = next(map(store.path, culprits), store.folder)
+        raise failure(path, "it is not the record of a cell", REMEDY)
+    return results
+
+
+def _showable(results: Results, what: What) -> bool:
+    try:
+        page(results, what).encode()
+        as_json(results)
+    except DAMAGED:
+        return False
+    return True
 
 
 def as_json(results: Results) -> dict[str, Any]:

@@ -70,8 +70,8 @@ class Store:
         return max((float(r["wall_seconds"]) for r in records if "wall_seconds" in r), default=None)
 
     def seeds(self) -> int:
-        """One more than the highest seed on record; 0 where nothing is."""
-        found = [int(path.stem) for path in self.folder.rglob("*.json") if path.stem.isdecimal()]
+        """One more than the highest seed on record; 0 where nothing is. A longer number is no seed."""
+        found = [int(path.stem) for path in self.folder.rglob("*.json") if path.stem.isdecimal() and len(path.stem) < 5]
         return max(found, default=-1) + 1
 
 

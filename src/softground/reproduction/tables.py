@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from . import layout, published
@@ -30,11 +31,10 @@ def formulas(results: Results, rows: Sequence[Row] = layout.HWF, writers: bool =
     lines = []
     for row, group in zip(rows, _groups(rows), strict=True):
         paper = [decimal(value) for value in published.HWF.get(row.key, ())] or [NONE, NONE]
-        family = f"hwf/standard/{row.method}"
-        ours = [shown(f) for f in formula_figures(results, family, row.stage)]
-        elsewhere = [shown(f) for f in formula_figures(results, f"hwf/writer/{row.method}", row.stage)] * writers
-        figures = [paper[0], ours[0], paper[1], ours[1], *elsewhere]
-        lines.append([group, row.label, *figures, results.seeds([family])])
+        families = [f"hwf/standard/{row.method}", *[f"hwf/writer/{row.method}"] * writers]
+        ours, *elsewhere = ([shown(f) for f in formula_figures(results, family, row.stage)] for family in families)
+        figures = [paper[0], ours[0], paper[1], ours[1], *itertools.chain(*elsewhere)]
+        lines.append([group, row.label, *figures, results.seeds(families)])
     return markdown(header, lines)
 
 

@@ -10,11 +10,13 @@ from typing import Any, Literal, Protocol, TypeVar
 import torch
 from torch import nn
 
+from ..errors import LearnerError
 from ..learner.stage import MakeOptimizer
 from .experiment import Device
 
 ScheduleName = Literal["exp", "log", "linear", "constant"]
 ObjectiveName = Literal["grounding", "sup", "reinforce", "mapo", "ngs", "semantic", "ssl", "na"]
+WHOLE = 2**63
 COLD = 0.02  # where γ stops falling, unless a preset says otherwise
 
 
@@ -39,6 +41,8 @@ class RunOptions:
     """T, kernel steps per gradient step; with --objective ngs, steps of back-search."""
     batch_size: int | None = None
     """Examples per gradient step."""
+    optimizer: Literal["sgd", "adamw"] | None = None
+    """Stage I's optimiser; reinforce, mapo, ngs and ssl have their own."""
     learning_rate: float | None = None
     """Stage I's learning rate."""
     seed: int = 0
@@ -57,6 +61,14 @@ class RunOptions:
     """Print the summary as one JSON object, and nothing else."""
     tensorboard: bool = False
     """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no tensor could hold, before anything is made of them."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int) and abs(value) >= WHOLE:
+                given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
+                raise LearnerError(f"--{field.name.replace('_', '-')} {given} was given; whole numbers stay below 2⁶³.")
 
 
 P = TypeVar("P", bound=Any)  # a task's frozen dataclass of hyper-parameters

@@ -18,12 +18,9 @@ from .options import Descent, RunOptions, adam, make_optimizer
 # SSL and NA are Stage I at a temperature that does not fall.
 FIXED = {"ssl": 1.0, "na": 0.001}
 # Appendix B.3: the comparison methods descend by Adam at this rate, as in the code published with NGS. NA, a special
-# case of the paper's method, keeps its optimiser.
+# case of the paper's method, keeps its optimiser; so does the semantic loss, which the paper did not run.
 PUBLISHED = ("reinforce", "mapo", "ngs", "ssl")
 RATE = 5e-4
-# The semantic loss, which the paper did not run, takes it in place of SGD: without a sampler's noise SGD does not leave
-# the point where all symbols are equally likely (Sudoku: not in 1,000 steps).
-NOISELESS = ("semantic",)
 
 # A task's Stage I: with its own schedule, or at a γ that is given.
 Grounding = Callable[[float | None], Objective]
@@ -43,7 +40,7 @@ def make_stages(
     Stage II is part of the paper's method. The others get it only where ``--zero-epochs`` says so (Table 3).
     """
     name = options.objective
-    published = name in PUBLISHED or (name in NOISELESS and settings.optimizer == "sgd")
+    published = name in PUBLISHED
     optimizer = _adam_at(options.learning_rate or RATE) if published else make_optimizer(settings)
     rate = one_cycle() if settings.one_cycle and not published else None
     if name == "sup":
