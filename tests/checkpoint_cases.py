@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+
+from softground.errors import CheckpointError
+from softground.runs import checkpoint
 
 FIRST = ({"w": torch.arange(6.0).reshape(2, 3)}, {"epoch": 1})
 SECOND = ({"w": -torch.arange(6.0).reshape(2, 3)}, {"epoch": 2})
@@ -39,3 +44,31 @@ def pointer(folder: Path) -> dict[str, Any]:
 
 def current_file(folder: Path) -> Path:
     return folder / pointer(folder)["current"]["file"]
+
+
+def expect_damage(folder: Path) -> str:
+    """The current checkpoint is refused with a full message, and the previous one still loads."""
+    with pytest.raises(CheckpointError) as caught:
+        checkpoint.load(folder)
+    message = str(caught.value)
+    assert str(folder) in message
+    assert "load(folder, previous=True)" in message
+    assert "--previous" in message
+    assert same(checkpoint.load(folder, previous=True), FIRST)
+    return message
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    content = pointer(folder)
+    change(content)
+    (folder / "checkpoint.json").write_text(json.dumps(content))
+
+
+def disguise(folder: Path, data: bytes) -> None:
+    """Put ``data`` in the current file with a digest that fits, as a forger would."""
+    current_file(folder).write_bytes(data)
+    rewrite(folder, lambda p: p["current"].update(sha256=checkpoint._digest(data), size=len(data)))
+
+
+def header(content: str) -> bytes:
+    return len(content.encode()).to_bytes(8, "little") + content.encode()

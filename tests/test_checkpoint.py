@@ -119,6 +119,7 @@ def test_only_the_last_two_are_kept_and_leftovers_are_removed(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "checkpoint-00000008.safetensors",
         "checkpoint-00000009.safetensors",
+        "checkpoint-previous.json",
         "checkpoint.json",
         "other.safetensors",
     ]

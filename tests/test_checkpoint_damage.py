@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from checkpoint_cases import FIRST, SECOND, current_file, pointer, same
+from checkpoint_cases import FIRST, SECOND, current_file, disguise, expect_damage, header, pointer, rewrite, same
 from softground.errors import CheckpointError
-from softground.runs import checkpoint
 from softground.runs.checkpoint import load, save
 
 
@@ -30,18 +27,6 @@ def folder(tmp_path: Path) -> Path:
 class Unpicklable:
     def __reduce__(self) -> tuple[Any, ...]:
         return (pytest.fail, ("a pickle was executed",))
-
-
-def expect_damage(folder: Path) -> str:
-    """The current checkpoint is refused with a full message, and the previous one still loads."""
-    with pytest.raises(CheckpointError) as caught:
-        load(folder)
-    message = str(caught.value)
-    assert str(folder) in message
-    assert "load(folder, previous=True)" in message
-    assert "--previous" in message
-    assert same(load(folder, previous=True), FIRST)
-    return message
 
 
 def test_truncation_anywhere_is_noticed(folder: Path) -> None:
@@ -90,28 +75,12 @@ def test_a_truncated_pointer_is_refused(folder: Path) -> None:
             load(folder)
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    content = pointer(folder)
-    change(content)
-    (folder / "checkpoint.json").write_text(json.dumps(content))
-
-
-def disguise(folder: Path, data: bytes) -> None:
-    """Put ``data`` in the current file with a digest that fits, as a forger would."""
-    current_file(folder).write_bytes(data)
-    rewrite(folder, lambda p: p["current"].update(sha256=checkpoint._digest(data), size=len(data)))
-
-
 def test_a_pickle_is_never_executed(folder: Path) -> None:
     payload = pickle.dumps({"w": Unpicklable()})
     current_file(folder).write_bytes(payload)
     expect_damage(folder)
     disguise(folder, payload)
     assert "not a softground checkpoint" in expect_damage(folder)
-
-
-def header(content: str) -> bytes:
-    return len(content.encode()).to_bytes(8, "little") + content.encode()
 
 
 @pytest.mark.parametrize(

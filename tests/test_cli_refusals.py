@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_cases import TINY, hurry, train
+from cli_cases import TINY, hurry, process, train
 from softground.cli import main
+from softground.runs import RunFolder, checkpoint
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 
@@ -56,6 +57,11 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--kernel", "exact", "--inverse", "enumeration"], "--kernel guided"),
         (["--kernel", "guided", "--length", "1"], "nothing to project"),
         (["--device", "cuda"], "no GPU"),
+        (["--length", "1" + "0" * 15], "at most 35"),
+        (["--train-size", "1" + "0" * 15], "bytes of memory: ask for fewer"),
+        (["--epochs", "1" + "0" * 400], "--epochs 10000000000000000000… was given"),
+        (["--data", "hwf", "--data-dir", "~nobody-at-all"], "~nobody-at-all cannot be used"),
+        (["--tyro-print-completion", "bash"], "softground completion"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -145,15 +151,82 @@ def test_a_checkpoint_that_is_missing_or_damaged(run: Path, capsys: pytest.Captu
         assert "--previous" in refusal([command, str(run)], capsys)
         assert main([command, str(run), "--previous"]) == 0
     (run / "checkpoint.json").unlink()
+    assert "the file is missing" in refusal(["evaluate", str(run)], capsys)
+    assert main(["evaluate", str(run), "--previous"]) == 0
+    (run / "checkpoint-previous.json").unlink()
     assert "no checkpoint" in refusal(["evaluate", str(run)], capsys)
 
 
+@pytest.mark.parametrize(
+    "change", [{"network": "convnet"}, {"seed": 1}, {"learning_rate": 0.5}, {"train_size": 47}], ids=repr
+)
+def test_settings_that_are_not_those_of_the_checkpoint(
+    change: dict[str, object], run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run / "config.json"
+    config = json.loads(path.read_text())
+    config["options"] |= change
+    path.write_text(json.dumps(config))
+    for command in ("evaluate", "resume"):
+        message = refusal([command, str(run)], capsys)
+        assert f"{path}: its settings are not those that the checkpoint was made with" in message
+        assert "Restore" in message
+
+
+def test_what_decides_nothing_may_change(run: Path, tmp_path: Path) -> None:
+    path = run / "config.json"
+    config = json.loads(path.read_text())
+    config["options"] |= {"out": str(tmp_path), "data_dir": str(tmp_path), "quiet": False}
+    path.write_text(json.dumps(config))
+    assert main(["evaluate", str(run)]) == 0
+
+
 def test_a_checkpoint_of_another_network(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a forger would leave it: the checkpoint says that it belongs to these settings."""
     path = run / "config.json"
     config = json.loads(path.read_text())
     config["options"]["network"] = "convnet"
     path.write_text(json.dumps(config))
+    folder = RunFolder.open(run)
+    tensors, meta = checkpoint.load(run)
+    folder.save_checkpoint(tensors, meta | {"config_sha256": folder.settings_digest()})
     for command in ("evaluate", "resume"):
         capsys.readouterr()
         assert main([command, str(run)]) == 2
         assert "does not fit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "resume", "report", "predict"])
+def test_a_name_that_is_too_long(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["0.png"] if command == "predict" else []
+    assert "name too long" in refusal([command, "n" * 300, *more], capsys)
+
+
+def test_the_systems_own_errors_are_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, words in (
+        (PermissionError(13, "Permission denied", "x"), "Permission denied"),
+        (MemoryError("no"), "less"),
+    ):
+
+        def fail(self: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr("softground.cli.tasks.Tasks.run", fail)
+        assert words in refusal(["tasks"], capsys)
+
+
+def test_as_many_seeds_as_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["reproduce", "hwf", "--list", "--out", str(tmp_path)]
+    assert "at most 1,000" in refusal([*arguments, "--seeds", "1000000000"], capsys)
+
+
+def test_a_name_that_is_no_text_is_printed_all_the_same(tmp_path: Path) -> None:
+    """As a process of its own: output is as strict as a terminal's."""
+    folder = tmp_path / "raw\udcff"
+    with process("new-task", "mine", "--out", str(folder)) as run:
+        out, err = run.communicate()
+    assert (run.returncode, err) == (0, "")
+    assert "raw" in out
+    assert (folder / "mine.py").exists()

@@ -73,6 +73,9 @@ def test_known_values(text: str, expected: Fraction) -> None:
         (1, "%", 2),
         (1, "/", 0),
         (4, "+", 1, "/", 0, "*", 2),
+        (1, np.array(["+", "-"]), 2),
+        (np.zeros(2), "+", 2),
+        (1, 0, 2),
     ],
 )
 def test_sequences_without_value(symbols: Symbols) -> None:
@@ -93,3 +96,9 @@ def test_codes_are_local_to_their_site() -> None:
 @pytest.mark.parametrize("text", ["+1+", "12", "0+1", "1^2", "1+a"])
 def test_symbols_out_of_place_have_no_codes(text: str) -> None:
     assert encode(parse(text)) is None
+
+
+@pytest.mark.parametrize("symbol", [2.0, None, np.zeros(2), [2]])
+def test_what_is_no_symbol_has_no_code(symbol: Any) -> None:
+    assert encode([8, "*", symbol]) is None
+    assert encode([8, "*", np.int64(2)]) == [7, 2, 1]

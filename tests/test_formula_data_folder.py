@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import struct
+import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -204,5 +207,26 @@ def test_unreadable_image(tmp_path: Path, content: bytes | None) -> None:
     root = write(tmp_path, 2)
     victim = root / "8" / "1.png"
     victim.write_bytes(victim.read_bytes()[:50] if content is None else content)
+    with pytest.raises(DataError, match=r"8/1\.png cannot be read as an image"):
+        load("folder", data_dir=root)
+
+
+@pytest.mark.parametrize("size", [(9500, 9500), (5000, 3), (0, 5), (2**31 - 1, 2**31 - 1)])
+def test_pictures_that_unfold_into_far_too_much(tmp_path: Path, size: tuple[int, int]) -> None:
+    root = write(tmp_path, 2)
+    header = b"IHDR" + struct.pack(">LLBBBBB", *size, 8, 0, 0, 0, 0)
+    chunk = struct.pack(">L", 13) + header + struct.pack(">L", zlib.crc32(header))
+    (root / "8" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk + bytes(4) + b"IDAT" + bytes(4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"8/1\.png cannot be read as an image"):
+            load("folder", data_dir=root)
+
+
+def test_no_other_program_is_started_for_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow hands PostScript to Ghostscript; that is no format a symbol comes in."""
+    root = write(tmp_path, 2)
+    (root / "8" / "1.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n")
+    monkeypatch.setattr("subprocess.Popen", lambda *given, **named: pytest.fail("started"))
     with pytest.raises(DataError, match=r"8/1\.png cannot be read as an image"):
         load("folder", data_dir=root)

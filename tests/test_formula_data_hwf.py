@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -182,7 +184,12 @@ def test_single_array_is_no_archive(tmp_path: Path) -> None:
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a usable HWF archive"):
-        load("hwf", data_dir=pack(tmp_path, extra=np.array([{}], dtype=object)), length=5)
+        load("hwf", data_dir=pack(tmp_path, alphabet=np.array([{}] * 13, dtype=object)), length=5)
+
+
+def test_what_is_not_known_stays_packed(tmp_path: Path) -> None:
+    root = pack(tmp_path, extra=np.array([{}], dtype=object))
+    assert len(load("hwf", data_dir=root, length=5).train) == 5
 
 
 @pytest.mark.parametrize(
@@ -202,6 +209,15 @@ def test_pickles_are_refused(tmp_path: Path) -> None:
         ({"train_res": np.array([7, 1.25, 62.1, 5 - 5 / 3, 0])}, r"train formula 2: '8\*7\+6' is 62 .* claims 62\.1"),
         ({"train_res": np.array([np.nan, 1.25, 62, 5 - 5 / 3, 0])}, "claims nan"),
         ({"test_expr": np.array(["3/0+1", "7-8*2"])}, r"'3/0\+1' is not a formula"),
+        ({"images": np.zeros((286, 0, 9), np.uint8)}, r"images uint8\[286, 0, 9\]"),
+        ({"symbol_labels": np.array(3)}, r"symbol_labels is int64\[\]"),
+        ({"symbol_labels": np.zeros(286, bool)}, "symbol_labels is bool"),
+        ({"alphabet": np.array("x")}, "alphabet is <U1"),
+        ({"train_res": np.zeros((5, 2))}, "train_res is float64"),
+        ({"train_expr": np.zeros(5)}, "train_expr is float64"),
+        ({"test_index": np.zeros((2, 5))}, "test_index is float64"),
+        ({"image_writer": np.full(286, "\ud800")}, "UnicodeEncodeError"),
+        ({"image_writer": np.full(286, 0x110000, np.uint32).view("U1")}, "UnicodeDecodeError|SystemError"),
     ],
 )
 def test_unusable_archives(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -212,3 +228,52 @@ def test_unusable_archives(tmp_path: Path, changes: dict[str, Any], message: str
 def test_rounded_results_are_accepted(tmp_path: Path) -> None:
     rounded = np.array([round(RESULTS[text], 3) for text in TRAIN])
     assert load("hwf", data_dir=pack(tmp_path, train_res=rounded), length=5).train.y[3] == Fraction(10, 3)
+
+
+def rewritten(root: Path, name: str, header: str) -> Path:
+    """The archive with another header before an array."""
+    path = pack(root) / "hwf.npz"
+    with zipfile.ZipFile(path) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    text = header.encode()
+    entries[f"{name}.npy"] = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, data in entries.items():
+            archive.writestr(entry, data)
+    return root
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000, 1000000), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+        "(" * 5000,
+        "{'descr': '|u1', 'fortran_order': 1L, 'shape': 'x' ",
+    ],
+)
+def test_a_header_that_is_none(tmp_path: Path, header: str) -> None:
+    with pytest.raises(DataError, match="not a usable HWF archive"):
+        load("hwf", data_dir=rewritten(tmp_path, "images", header), length=5)
+
+
+@pytest.mark.parametrize(("offset", "value"), [(8, 1), (8, 32), (10, 99)], ids=["encrypted", "patched", "method"])
+def test_an_entry_that_cannot_be_unpacked(tmp_path: Path, offset: int, value: int) -> None:
+    path = pack(tmp_path) / "hwf.npz"
+    raw = bytearray(path.read_bytes())
+    raw[raw.find(b"PK\x01\x02") + offset] = value
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match="not a usable HWF archive"):
+        load("hwf", data_dir=tmp_path, length=5)
+
+
+def test_no_more_is_unpacked_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = pack(tmp_path)
+    monkeypatch.setattr(archive, "LIMIT", 10_000)
+    with pytest.raises(DataError, match=r"it unpacks into \d\d,\d{3} bytes; at most 10,000 are read"):
+        load("hwf", data_dir=root, length=5)
+
+
+def test_an_error_about_writers_names_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"^{tmp_path}: "):
+        load("hwf", data_dir=pack(tmp_path, image_writer=None), length=5, split="writer")

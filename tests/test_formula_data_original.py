@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -87,6 +88,9 @@ def test_original_layout_has_no_writers(tmp_path: Path) -> None:
         ('[{"expr": "1+2+3", "res": 6, "img_paths": ["0/0.png"]}]', "entry 0: a formula needs"),
         (json.dumps(entries(["3/9+1"], {"3/9+1": 5})), r"expr_test\.json, f_0: '3/9\+1' is 4/3 .* claims 5"),
         (json.dumps(entries(["3/9+1"], {"3/9+1": "x"})), "claims 'x'"),
+        (json.dumps(entries(["3/9+1"], {"3/9+1": 10**400})), "claims 1000.*000;"),
+        ("[" * 100_000, "expr_test.json is not valid JSON"),
+        (json.dumps(entries(["3/9+1"])).replace("2/0.png", "n" * 300), "n{300} cannot be read as an image"),
         (None, "expr_test.json does not exist"),
     ],
 )
@@ -122,3 +126,19 @@ def test_sizes_are_checked(tmp_path: Path) -> None:
         load("hwf", data_dir=root, length=5, test_size=3)
     with pytest.raises(DataError, match=r"No train formula of length 7 in .*; lengths found: 1, 5"):
         load("hwf", data_dir=root)
+
+
+def test_a_list_without_end_is_not_read(tmp_path: Path) -> None:
+    path = unpack(tmp_path) / "expr_train.json"
+    os.truncate(path, 2**40)
+    with pytest.raises(DataError, match=r"expr_train\.json cannot be read"):
+        load("hwf", data_dir=tmp_path, length=5)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    image = unpack(tmp_path) / "Handwritten_Math_Symbols" / "3" / "1.png"
+    image.unlink()
+    os.mkfifo(image)
+    with pytest.raises(DataError, match=r"3/1\.png does not exist"):
+        load("hwf", data_dir=tmp_path, length=5)

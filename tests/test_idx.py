@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 from pathlib import Path
 
@@ -46,6 +47,10 @@ def test_reads_plain_and_gzipped_files(tmp_path: Path, suffix: str, mark: str) -
         (struct.pack(">4BI", 0, 0, 8, 3, 1), "ends inside its header"),
         (idx(np.zeros(5, dtype=np.uint8))[:-1], "announces 5 bytes but holds 4"),
         (idx(np.zeros(5, dtype=np.uint8)) + b"\0", "announces 5 bytes but holds 6"),
+        (idx(np.zeros(5, dtype=np.uint8)) + bytes(10**6), "far larger than the 5 bytes that it announces"),
+        (idx(np.zeros((5, 0), dtype=np.uint8)), "announces 5 × 0 bytes; from 1 to"),
+        (struct.pack(">4B3I", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1), "bytes; from 1 to"),
+        (struct.pack(">4B64I", 0, 0, 8, 64, *[1] * 64) + b"\0", "does not begin like an IDX file"),
     ],
 )
 def test_refuses_malformed_files(tmp_path: Path, content: bytes, message: str) -> None:
@@ -81,3 +86,35 @@ def test_the_real_mnist() -> None:
     digits = load_idx_digits(MNIST, "test")
     assert digits.images.shape == (10_000, 28, 28)
     assert np.bincount(digits.labels).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+
+def test_unzips_no_more_than_is_announced(tmp_path: Path) -> None:
+    """A bomb: members of zeros without end behind a header of five bytes, then padding that gzip would look through."""
+    path, start = tmp_path / "file.gz", gzip.compress(idx(np.zeros(5, dtype=np.uint8)))
+    path.write_bytes(start + gzip.compress(bytes(2**20)) * 50)
+    with pytest.raises(DataError, match="announces 5 bytes but holds 6 or more"):
+        read_idx(path)
+    path.write_bytes(start)
+    os.truncate(path, 2**40)
+    with pytest.raises(DataError, match="far larger than the 5 bytes"):
+        read_idx(path)
+
+
+def test_refuses_labels_that_are_no_digits(tmp_path: Path) -> None:
+    folder(tmp_path, "")
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(np.array([5, 10], dtype=np.uint8)))
+    with pytest.raises(DataError, match="have the label 10; expected digits from 0 to 9"):
+        load_idx_digits(tmp_path, "train")
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "~nobody-at-all/x", "a\0b"])
+def test_refuses_a_folder_that_cannot_be(name: str) -> None:
+    with pytest.raises(DataError, match="data_dir"):
+        load_idx_digits(name, "train")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="there is no such file"):
+        read_idx(tmp_path / "pipe")

@@ -15,6 +15,7 @@ import torch
 
 from softground.errors import CheckpointError
 from softground.runs import RunFolder, environment
+from softground.runs.digests import HistoryDigest
 from softground.runs.folder import plain
 
 
@@ -194,3 +195,30 @@ def test_environment_is_json_and_names_the_versions() -> None:
     assert found["torch"].startswith(torch.__version__.partition("+")[0])
     assert found["numpy"] == np.__version__
     assert found["cpus"] >= 1
+
+
+def test_json_of_very_many_values_is_not_parsed(run: RunFolder) -> None:
+    (run.path / "config.json").write_text('{"a": [' + "[]," * 2**20 + "[]]}")
+    with pytest.raises(CheckpointError, match="values allowed"):
+        run.read_config()
+    (run.path / "metrics.jsonl").write_text(('{"a": [' + "[]," * 2**16 + "[]]}\n") * 2**5)
+    with pytest.raises(CheckpointError, match="values allowed"):
+        run.read_metrics()
+
+
+def test_records_are_kept_only_if_they_are_those_of_the_checkpoint(run: RunFolder) -> None:
+    records = [{"epoch": i, "loss": 1 / (i + 1), "seconds": {"total": 0.1}} for i in range(3)]
+    digest = HistoryDigest()
+    for record in records:
+        run.append(record)
+    assert digest.of(records[:1]) == HistoryDigest().of(records[:1])
+    assert digest.of(records[:2]) == HistoryDigest().of(records[:2])  # as the history grows
+    run.truncate_metrics(2, digest.of(records[:2]))
+    with pytest.raises(CheckpointError, match="not those that the checkpoint was saved with"):
+        run.truncate_metrics(1, digest.of(records[:2]))
+    assert run.read_metrics() == records[:2]
+
+
+def test_a_stale_lock_does_not_make_a_folder_taken(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("process 1 on here\n")
+    RunFolder.create(tmp_path, "hwf")

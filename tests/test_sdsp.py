@@ -54,6 +54,9 @@ def test_impossible_graphs_are_refused() -> None:
         random_graphs(0, 30, 0)
     with pytest.raises(DataError):
         random_graphs(1, 2, 0)
+    for count, nodes in ((10**15, 30), (1, 10**9)):
+        with pytest.raises(DataError, match="bytes of memory: ask for fewer"):
+            random_graphs(count, nodes, 0)
     with pytest.raises(DataError, match="connected"):
         solved(torch.zeros(1, 3, 3))
 
@@ -161,6 +164,11 @@ def test_a_task_of_ones_own_needs_no_inverse_and_no_kernel() -> None:
 def test_impossible_options_are_refused() -> None:
     with pytest.raises(DataError, match="margin"):
         PathOptions(margin=1.5, train_size=2, test_size=2).build()
+    with pytest.raises(DataError, match="margin"):
+        PathOptions(margin=float("nan"), train_size=2, test_size=2).build()
+    for sigma in (0.0, 1e-320, 1e308, float("nan")):
+        with pytest.raises(DataError, match=r"sigma=.* was given; expected a spread"):
+            PathOptions(sigma=sigma, train_size=2, test_size=2).build()
     assert PathOptions(preset="paper", kernel="gibbs").settings().warmup == 0
 
 

@@ -72,6 +72,12 @@ def test_formula_rule_on_known_entries_equals_the_textbook(data: st.DataObject) 
         assert formula_rule([z3.IntVal(c) for c in codes], y) is expected
 
 
+@pytest.mark.parametrize("symbols", [[], [1, 0], [1, 0, 2, 1], ["1"], [1, "+", 2], [1.0], [1, None, 2]], ids=str)
+def test_formula_rule_refuses_what_is_no_formula(symbols: list[Any]) -> None:
+    with pytest.raises(ConstraintError, match="an odd number of them, each an int or a Z3 Int expression"):
+        formula_rule(symbols, 3)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_formula_rule_with_unknown_entries_has_the_models_of_the_textbook(data: st.DataObject) -> None:

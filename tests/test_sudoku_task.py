@@ -58,6 +58,8 @@ def test_data_that_cannot_be_are_refused(tmp_path: Path) -> None:
         load("mnist", tmp_path / "none", 4, 10, 10, 0)
     with pytest.raises(DataError, match="test_size is 0"):
         load("digits", None, 4, 10, 0, 0)
+    with pytest.raises(DataError, match=r"1\.00e\+15 boards of"):
+        load("digits", None, 9, 10, 10**15, 0)
     with pytest.raises(DataError, match="digits up to 16"):
         load("digits", None, 16, 10, 10, 0)
     only_ones = Digits(np.zeros((1, 2, 2), np.uint8), np.ones(1, np.uint8))

@@ -9,6 +9,7 @@ import pytest
 from reproduce_cases import formula, made_up, record, stages
 
 from softground.cli import main
+from softground.errors import CheckpointError
 from softground.reproduction import checks, tables, verdict
 from softground.reproduction.page import page
 from softground.reproduction.plan import plan
@@ -136,3 +137,27 @@ def test_made_up_digits_are_not_compared_with_the_paper(tmp_path: Path) -> None:
     text = page(read(store, "hwf"), "hwf")
     assert "stand in for the paper's data" in text
     assert "here, 82.6 in the paper" not in text
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("jobs", "many"),
+        ("wall_seconds", None),
+        ("name", 3),
+        ("environment", []),
+        ("result", {"stages": 1}),
+    ],
+)
+def test_a_record_of_the_wrong_shape_is_named(part: str, value: object, tmp_path: Path) -> None:
+    store = made_up(tmp_path)
+    path = tmp_path / "hwf" / "standard" / "exp" / "1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {part: value}))
+    with pytest.raises(CheckpointError, match=r"exp/1\.json: it is not the record of a cell\. Delete the file"):
+        read(store, "all")
+
+
+def test_a_long_number_is_no_seed(tmp_path: Path) -> None:
+    store = made_up(tmp_path)
+    (tmp_path / "hwf" / "99999999999.json").write_text("{}")
+    assert store.seeds() == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args[0] = "completion"
     if args in ([], ["train"], ["inspect"]):
         args.append("--help")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what is no text
     complain = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         _run(args)
@@ -33,9 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, head or less, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
         return PIPE_CLOSED
-    except SoftgroundError as error:
+    except (SoftgroundError, OSError) as error:  # a name that is too long, say, in the system's own words
         # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
         complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
+        return BAD_INPUT
+    except MemoryError as error:
+        what = str(error) or "there is not enough memory"
+        complain.print(Text(f"softground: MemoryError: {what}. Ask for less, or use a larger machine."))
         return BAD_INPUT
     except KeyboardInterrupt as stop:
         complain.print(Text(f"Interrupted. {stop}".strip()))
@@ -46,9 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(args: list[str]) -> None:
     import tyro
 
+    from ..errors import SoftgroundError
     from ..tasks import TASKS
     from .commands import train
 
+    if hidden := [word for word in args if word.lstrip("-").startswith(("tyro-", "tyro_"))]:
+        raise SoftgroundError(
+            f"{hidden[0]} is no option. Give softground completion SHELL for a script of completions."
+        )
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     if args[:1] == ["train"]:
         options = tyro.extras.subcommand_cli_from_dict(

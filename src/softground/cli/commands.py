@@ -6,9 +6,7 @@ import dataclasses
 import json
 import os
 import shlex
-import types
-import typing
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,8 +19,9 @@ from ..errors import CheckpointError
 from ..learner import Learner
 from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
 from ..runs import RunFolder, environment
-from ..tasks import TASKS, Experiment, Options
+from ..tasks import Experiment, Options
 from ..tasks.experiment import Device
+from .config import as_json, experiment_of, read_options
 
 Run = Annotated[Path, tyro.conf.Positional]
 
@@ -35,12 +34,14 @@ def train(options: Options) -> dict[str, Any]:
     experiment = options.build()
     learner = _learner(options, experiment)
     folder = None
-    if learner.fabric.is_global_zero:
-        folder = RunFolder.create(options.out, options.name)
-        folder.write_config({"task": options.name, "options": _as_json(options)})
-    path = learner.fabric.broadcast(str(folder.path) if folder else "")
-    folder = folder or RunFolder.open(path)
-    return _run(options, experiment, learner, folder, resume=False)
+    with ExitStack() as stack:
+        if learner.fabric.is_global_zero:
+            folder = RunFolder.create(options.out, options.name)
+            stack.enter_context(folder.lock())
+            folder.write_config({"task": options.name, "options": as_json(options)})
+        path = learner.fabric.broadcast(str(folder.path) if folder else "")
+        folder = folder or RunFolder.open(path)
+        return _run(options, experiment, learner, folder, resume=False)
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,15 @@ class Resume:
     def run(self) -> None:
         """Resume."""
         folder = RunFolder.open(self.run_folder)
-        options = _read_options(folder)
+        options = read_options(folder)
         board = options.tensorboard and tensorboard.available()  # a run must resume on a machine without it
         now = {"quiet": self.quiet, "json": self.json, "tensorboard": board}
         options = dataclasses.replace(options, **now)  # type: ignore[type-var]
         _determinism(options)
-        experiment = options.build()
-        _run(options, experiment, _learner(options, experiment), folder, resume=True, previous=self.previous)
+        experiment = experiment_of(options, folder)
+        learner = _learner(options, experiment)
+        with folder.lock() if learner.fabric.is_global_zero else nullcontext():
+            _run(options, experiment, learner, folder, resume=True, previous=self.previous)
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,17 @@ class Evaluate:
 
 def load_run(folder: RunFolder, previous: bool = False, device: Device = "auto") -> tuple[Options, Experiment, Learner]:
     """A run as it was started, with the network of its checkpoint."""
-    options = dataclasses.replace(_read_options(folder), device=device)  # type: ignore[type-var]
+    options = dataclasses.replace(read_options(folder), device=device)  # type: ignore[type-var]
     _determinism(options)
-    experiment = options.build()
     tensors, _ = folder.load_checkpoint(previous)
+    experiment = experiment_of(options, folder)
     weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
     try:
         experiment.network.load_state_dict(weights)
     except RuntimeError as error:
-        raise CheckpointError(f"The checkpoint in {folder.path} does not fit the run's network: {error}") from error
+        raise CheckpointError(
+            f"The checkpoint in {folder.path} does not fit the run's network: {error}. Restore both from one backup."
+        ) from error
     return options, experiment, _learner(options, experiment)
 
 
@@ -152,7 +157,7 @@ def _before(learner: Learner, experiment: Experiment, folder: RunFolder) -> dict
     if learner.fabric.is_global_zero:
         before = folder.read_config().get("before")
     before = learner.fabric.broadcast(before)
-    if not isinstance(before, dict):
+    if not isinstance(before, dict) or not all(isinstance(value, int | float) for value in before.values()):
         before = learner.evaluate(experiment.test)
         if learner.fabric.is_global_zero:
             folder.write_config(folder.read_config() | {"before": before})
@@ -193,48 +198,3 @@ def _determinism(options: Options) -> None:
     if options.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
-
-
-def _as_json(options: Any) -> dict[str, Any]:
-    """Options as plain JSON; paths are kept absolute, so that a run resumes from any folder."""
-    return {
-        field.name: str(value.resolve()) if isinstance(value, Path) else value
-        for field in dataclasses.fields(options)
-        for value in [getattr(options, field.name)]
-    }
-
-
-def _read_options(folder: RunFolder) -> Options:
-    """The options a run was started with, checked field by field."""
-    config = folder.read_config()
-    kind = TASKS.get(str(config.get("task")))
-    given = config.get("options")
-    if kind is None or not isinstance(given, dict):
-        raise CheckpointError(
-            f"{folder.path} holds a run of task {config.get('task')!r} that the command line did not start; it starts "
-            f"{', '.join(TASKS)}. Resume it from the program that did, with Learner.fit(…, resume=True)."
-        )
-    hints = typing.get_type_hints(kind)
-    fields = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if unknown := set(given) - fields:
-        raise CheckpointError(
-            f"{folder.path}/config.json has options this version does not know: {', '.join(sorted(unknown))}. "
-            "Use the version of softground that started the run (summary.json names it)."
-        )
-    values = {k: _checked(k, v, hints[k], folder.path) for k, v in given.items()}
-    return kind(**values)
-
-
-def _checked(name: str, value: Any, hint: Any, path: Path) -> Any:
-    """A JSON value as the type its option has."""
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    for choice in typing.get_args(hint) if union else (hint,):
-        if typing.get_origin(choice) is typing.Literal and value in typing.get_args(choice):
-            return value
-        if choice is Path and isinstance(value, str):
-            return Path(value)
-        if choice is float and isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        if isinstance(choice, type) and type(value) is choice:
-            return value
-    raise CheckpointError(f"{path}/config.json: option {name!r} is {value!r}, which is not a {hint}. Restore the file.")

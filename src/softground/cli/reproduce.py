@@ -20,6 +20,7 @@ from ..reproduction.store import Store
 from ..tasks.experiment import Device
 
 OUT = Path("runs") / "reproduction"
+MOST = 1000  # seeds, and jobs
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class Reproduce:
 
     def _check(self) -> None:
         for name, value in (("--seeds", self.seeds), ("--jobs", self.jobs)):
-            if value < 1:
-                raise SoftgroundError(f"{name} {value} was given; expected at least 1.")
+            if not 1 <= value <= MOST:
+                raise SoftgroundError(f"{name} {str(value)[:20]} was given; expected at least 1 and at most {MOST:,}.")
         if self.seconds is not None and not self.seconds > 0:
             raise SoftgroundError(f"--seconds {self.seconds:g} was given; expected a positive number.")
         if self.quick and self.data_dir is not None:

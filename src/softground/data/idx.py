@@ -12,6 +12,7 @@ import gzip
 import math
 import zlib
 from dataclasses import dataclass
+from io import BufferedIOBase
 from os import PathLike
 from pathlib import Path
 
@@ -19,9 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError
+from .folders import existing_folder
 
 Bytes = npt.NDArray[np.uint8]
 UNSIGNED_BYTES = 8
+DIMENSIONS = 8  # the most a header may have
+LIMIT = 2**30  # the most bytes it may announce: twenty times MNIST
+SLACK = 2**16  # bytes of header and of what may follow
+LARGEST_DIGIT = 9
 STEMS = {"train": "train", "test": "t10k"}
 
 
@@ -34,34 +40,51 @@ class Digits:
 
 
 def read_idx(path: str | PathLike[str]) -> Bytes:
-    """The array in an IDX file of unsigned bytes; a file whose name ends in ``.gz`` is unzipped."""
+    """The array in an IDX file of unsigned bytes; a file whose name ends in ``.gz`` is unzipped.
+
+    No more is read, or unzipped, than the header announces, and that is at most ``LIMIT``.
+    """
     path = Path(path)
     try:
-        raw = path.read_bytes()
-        content = gzip.decompress(raw) if path.suffix == ".gz" else raw
-    except (OSError, EOFError, zlib.error) as error:
+        if not path.is_file():  # opening a pipe would wait for ever
+            raise OSError("there is no such file")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            shape = _shape(stream, path)
+            if path.stat().st_size > 2 * math.prod(shape) + SLACK:  # gzip would look through all that follows
+                raise ValueError(f"it is far larger than the {math.prod(shape):,} bytes that it announces")
+            content = stream.read(math.prod(shape) + 1)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataError(f"{path} cannot be read ({error}): fetch it again.") from error
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTES or content[3] == 0:
+    if len(content) != math.prod(shape):
+        more = " or more" if len(content) > math.prod(shape) else ""
+        raise DataError(
+            f"{path} announces {' × '.join(map(str, shape))} bytes but holds {len(content):,}{more}: fetch it again."
+        )
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape).copy()
+
+
+def _shape(stream: BufferedIOBase, path: Path) -> list[int]:
+    """The dimensions that the header announces."""
+    start = stream.read(4)
+    if len(start) < 4 or start[:2] != b"\0\0" or start[2] != UNSIGNED_BYTES or not 1 <= start[3] <= DIMENSIONS:
         raise DataError(
             f"{path} does not begin like an IDX file of unsigned bytes (0, 0, 8, dimensions) "
-            f"but with {list(content[:4])}: give MNIST's own files, gzipped ones under a name that ends in .gz."
+            f"but with {list(start)}: give MNIST's own files, gzipped ones under a name that ends in .gz."
         )
-    header = 4 + 4 * content[3]
-    if len(content) < header:
-        raise DataError(f"{path} ends inside its header, after {len(content)} bytes: fetch it again.")
-    shape = np.frombuffer(content, dtype=">u4", count=content[3], offset=4).tolist()
-    if len(content) - header != math.prod(shape):
+    sizes = stream.read(4 * start[3])
+    if len(sizes) < 4 * start[3]:
+        raise DataError(f"{path} ends inside its header, after {4 + len(sizes)} bytes: fetch it again.")
+    shape: list[int] = np.frombuffer(sizes, dtype=">u4").tolist()
+    if not 1 <= math.prod(shape) <= LIMIT:
         raise DataError(
-            f"{path} announces {' × '.join(map(str, shape))} bytes but holds {len(content) - header:,}: fetch it again."
+            f"{path} announces {' × '.join(map(str, shape))} bytes; from 1 to {LIMIT:,} are read: fetch it again."
         )
-    return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape).copy()
+    return shape
 
 
 def load_idx_digits(folder: str | PathLike[str], part: str) -> Digits:
     """The ``"train"`` or ``"test"`` digits of an MNIST folder (``train-images-idx3-ubyte[.gz]`` and so on)."""
-    root = Path(folder).expanduser()
-    if not root.is_dir():
-        raise DataError(f"data_dir {root} is not a folder; give the one that holds MNIST's IDX files.")
+    root = existing_folder(folder, "MNIST's IDX files")
     stem = STEMS[part]
     images = read_idx(_find(root, f"{stem}-images", "idx3-ubyte"))
     labels = read_idx(_find(root, f"{stem}-labels", "idx1-ubyte"))
@@ -70,6 +93,8 @@ def load_idx_digits(folder: str | PathLike[str], part: str) -> Digits:
             f"The {part} files in {root} have shapes {images.shape} and {labels.shape}; expected images "
             "(count, height, width) and as many labels (count,)."
         )
+    if labels.max() > LARGEST_DIGIT:
+        raise DataError(f"The {part} files in {root} have the label {labels.max()}; expected digits from 0 to 9.")
     return Digits(images, labels)
 
 

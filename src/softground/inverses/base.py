@@ -130,6 +130,21 @@ class MaximisingInverse(Protocol):
         """The likeliest z ∈ S_y of each example, and whether there is one."""
 
 
+@runtime_checkable
+class FallibleInverse(Protocol):
+    """An inverse whose solver may fail, and that counts how often it did."""
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Counts so far, by name."""
+
+
+def solver_faults(inverse: Inverse) -> dict[str, int]:
+    """What went wrong in an inverse so far, for the records of a run: only what did."""
+    faults = inverse.faults if isinstance(inverse, FallibleInverse) else {}
+    return {f"solver_{name}": count for name, count in faults.items() if count}
+
+
 def likeliest(solutions: Solutions, belief: CategoricalBelief) -> tuple[Tensor, Tensor]:
     """The most probable of each example's solutions, and whether it has any; ties go to the smallest state."""
     blocks = belief.blocks()

@@ -6,14 +6,11 @@ Fibres are remembered across steps, because chains come back to where they have 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,11 +19,12 @@ from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .base import Fibre, Solutions, Start
 from .default import default_inverse
-from .z3_worker import Limits, Outcome, Query, Search, work
+from .pool import Pool
+from .z3_query import FAULTS, Job, Limits, Outcome, Query, Search
 
 # S_y is listed by tables over the last sites, one per combination of the first ones, up to this many tables.
 MOST_TABLES = 4096
-PARTS = 4  # a worker gets its share of the queries in this many parts
+AGAIN = 3  # times that a start is tried anew, from another place, where the solver gave up or was lost
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -45,13 +43,19 @@ class Z3:
     rlimit, timeout
         Per check, Z3's deterministic measure of work (2 million are about a second) and, as a second belt, seconds.
         Past either the answer is 'unknown', and so the fibre incomplete.
+    limit
+        Seconds. A query gives up after half of it; in a worker, one that does not is ended by force when a worker has
+        been at its queries for so long, and a worker that does not answer a second after it is given up.
+    memory
+        MiB that a query may take; None sets no limit.
     workers
-        Processes; 1 solves in this one.
+        Processes; 1 solves in this one, where nothing can be ended by force.
     chunk
         Queries a worker gets at a time. By default a call's queries are cut into four parts per worker: each part costs
         about a millisecond to send, and a worker that got easy ones goes on with another.
-    backend
-        The joblib backend that runs the workers. Not ``"threading"``: Z3 is not safe to share between threads.
+    backend, scheduler
+        The joblib backend that runs the workers, and the address of a cluster (see :mod:`~softground.inverses.pool`).
+        Not ``"threading"``: Z3 is not safe to share between threads.
     cache
         Fibres remembered, the most recently used.
     tries
@@ -63,9 +67,11 @@ class Z3:
     ----------
     queries, hits
         Fibres asked for, and those answered from memory.
-    unknowns, capped, crashes
-        Queries on which Z3 gave up, those with more completions than ``cap``, and those that killed a worker
-        (counted as unknown too).
+    unknowns, capped
+        Queries that brought nothing, and those with more completions than ``cap``.
+    timeouts, memouts, crashes, losses
+        Unknowns whose time was up, whose memory was up and that killed their process; and how often workers were lost,
+        whose queries others then solved.
     solver_seconds
         Wall-clock time spent on solving.
 
@@ -73,8 +79,8 @@ class Z3:
     -----
     A complete fibre is a set, the same whichever process found it. A capped one holds the lexicographically first
     completions, an unknown one none. So nothing depends on Z3's choice of models, the number of workers or the order
-    of queries; only whether a check reaches a limit may. An unknown fibre is not remembered, except where it killed a
-    worker.
+    of queries; only whether a check reaches a limit may. An unknown fibre is not remembered, except where it killed its
+    process or had to be killed.
     """
 
     def __init__(
@@ -85,30 +91,34 @@ class Z3:
         table: int = 4096,
         rlimit: int = 20_000_000,
         timeout: float = 60.0,
+        limit: float = 300.0,
+        memory: int | None = None,
         workers: int = 1,
         chunk: int | None = None,
         backend: str = "loky",
+        scheduler: str | None = None,
         cache: int = 200_000,
         tries: int = 32,
         solutions_cap: int = 100_000,
     ) -> None:
         load_z3()
         positive = {"cap": cap, "rlimit": rlimit, "workers": workers, "solutions_cap": solutions_cap}
-        positive |= {} if chunk is None else {"chunk": chunk}
+        positive |= {name: given for name, given in (("chunk", chunk), ("memory", memory)) if given is not None}
         for name, given in {**positive, "table": table, "cache": cache, "tries": tries}.items():
             least = 1 if name in positive else 0
             if given < least:
                 raise InverseError(f"{name}={given} was given to the Z3 inverse; expected {least} or more.")
-        if not timeout > 0:
-            raise InverseError(f"timeout={timeout} was given to the Z3 inverse; expected seconds, more than 0.")
-        if backend == "threading":
-            raise InverseError("backend='threading' was given; Z3 is not safe between threads. Use 'loky'.")
+        for name, seconds in (("timeout", timeout), ("limit", limit)):
+            if not 0 < seconds < math.inf:
+                raise InverseError(f"{name}={seconds} was given to the Z3 inverse; expected seconds, more than 0.")
         self.smt, self.space = smt, smt.space
         self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
-        self.workers, self.chunk, self.backend = workers, chunk, backend
-        self.limits = Limits(table, rlimit, timeout)
+        self.limits = Limits(table, rlimit, timeout, limit, memory)
+        self._pool = Pool(smt, self.limits, workers, chunk, backend, scheduler)
         self.solver_seconds = 0.0
-        self.queries = self.hits = self.unknowns = self.capped = self.crashes = 0
+        self.queries = self.hits = self.unknowns = self.capped = 0
+        self.timeouts = self.memouts = self.crashes = 0
+        self._suspects: set[Key] = set()  # among these is one that did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Outcome] = OrderedDict()
         self._cache_size = cache
 
@@ -119,13 +129,15 @@ class Z3:
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         self.queries += len(keys)
         self.hits += len(keys) - len(missing)
-        jobs = [Query(self.smt.key(i), codes, sites, self.cap) for i, sites, codes in missing]
+        jobs = [Query(self.smt.key(key[0]), key[2], key[1], self.cap, key in self._suspects) for key in missing]
         for key, outcome in zip(missing, self._solve(jobs), strict=True):
             known[key] = outcome
             self.capped += outcome.end == "capped"
-            self.unknowns += outcome.end in ("unknown", "crashed")
-            if outcome.end != "unknown":
+            self._suspects.discard(key)
+            if not outcome.unknown or outcome.forced:
                 self._cache[key] = outcome
+            elif not outcome.alone:
+                self._suspects.add(key)
         for key in known:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -139,12 +151,19 @@ class Z3:
         Most sites are drawn at random and the others completed by a table, up to ``tries`` times. Where that fails,
         sites are decided one after the other, each by the first code from a random one on that Z3 calls
         satisfiable, so that it is known for sure where there is no state. Nothing depends on Z3's choice of models.
+        Where Z3 gives up or is lost, it is tried again from other places; then a state of the same answer will do.
         """
         generator = torch.Generator().manual_seed(seed)
         seeds = torch.randint(2**62, (len(y),), generator=generator).tolist()
-        jobs = [Search(self.smt.key(i), s, self.tries) for i, s in zip(y.tolist(), seeds, strict=True)]
-        outcomes = self._solve(jobs)
-        self.unknowns += sum(outcome.end in ("unknown", "crashed") for outcome in outcomes)
+        answers = y.tolist()
+        outcomes = [Outcome([], "unknown")] * len(answers)
+        for again in range(1 + AGAIN):
+            rows = [row for row, outcome in enumerate(outcomes) if outcome.unknown]
+            jobs = [Search(self.smt.key(answers[row]), seeds[row] + again, self.tries) for row in rows]
+            for row, outcome in zip(rows, self._solve(jobs), strict=True):
+                outcomes[row] = outcome
+        same = {i: outcome for i, outcome in zip(answers, outcomes, strict=True) if outcome.states}
+        outcomes = [same.get(i, o) if o.unknown else o for i, o in zip(answers, outcomes, strict=True)]
         nothing = (0,) * self.space.sites
         z = torch.tensor([outcome.states[0] if outcome.states else nothing for outcome in outcomes], dtype=torch.long)
         found = torch.tensor([bool(outcome.states) for outcome in outcomes], dtype=torch.bool)
@@ -198,34 +217,28 @@ class Z3:
         mask = torch.arange(options) < count[:, None]
         return Fibre(values.to(dropped.device), mask.to(dropped.device), complete.to(dropped.device))
 
-    def _solve(self, jobs: Sequence[Query | Search]) -> list[Outcome]:
+    @property
+    def losses(self) -> int:
+        """How often workers were lost."""
+        return self._pool.losses
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """All that went wrong so far, by name, for a run's records."""
+        names = ("unknowns", *FAULTS.values(), "losses")
+        return {name: getattr(self, name) for name in names}
+
+    def _solve(self, jobs: Sequence[Job]) -> list[Outcome]:
         begin = time.perf_counter()
         try:
-            if self.workers == 1 or not jobs:
-                return work(self.smt, self.limits, jobs) if jobs else []
-            size = self.chunk or math.ceil(len(jobs) / (PARTS * self.workers))
-            return self._scatter([jobs[i : i + size] for i in range(0, len(jobs), size)])
+            outcomes = self._pool.solve(jobs)
         finally:
             self.solver_seconds += time.perf_counter() - begin
-
-    def _scatter(self, chunks: Sequence[Sequence[Query | Search]]) -> list[Outcome]:
-        """Solve in worker processes. Where one dies, its chunk is halved until the guilty query is alone."""
-        joblib: Any = importlib.import_module("joblib")
-        pool = joblib.Parallel(
-            n_jobs=self.workers, backend=self.backend, batch_size=1, pre_dispatch="all", max_nbytes=None
-        )
-        try:
-            done = pool(joblib.delayed(work)(self.smt, self.limits, list(chunk)) for chunk in chunks)
-        except BrokenProcessPool:
-            if len(chunks) > 1:
-                return [outcome for chunk in chunks for outcome in self._scatter([chunk])]
-            (chunk,) = chunks
-            if len(chunk) == 1:
-                self.crashes += 1
-                return [Outcome([], "crashed")]
-            middle = len(chunk) // 2
-            return self._scatter([chunk[:middle]]) + self._scatter([chunk[middle:]])
-        return [outcome for chunk in done for outcome in chunk]
+        self.unknowns += sum(outcome.unknown for outcome in outcomes)
+        for end, count in Counter(outcome.end for outcome in outcomes).items():
+            if end in FAULTS:
+                setattr(self, FAULTS[end], getattr(self, FAULTS[end]) + count)
+        return outcomes
 
 
 @default_inverse.register

@@ -9,6 +9,7 @@ Every query has a context of its own, so that its model does not depend on what 
 
 from __future__ import annotations
 
+import math
 import time
 from fractions import Fraction
 from typing import Any
@@ -18,9 +19,11 @@ from torch import Tensor
 
 from ..constraints.difference import Differences
 from ..constraints.smt import load_z3
+from ..errors import InverseError
 from ..spaces.gaussian import snap
 from .base import Fibre, Start
 from .nearest import nearest
+from .z3_memory import bounded, short_of_memory
 
 
 class Z3Reals:
@@ -32,27 +35,37 @@ class Z3Reals:
     ----------
     rule
         The constraint.
-    rlimit
-        Z3's deterministic measure of work per query; beyond it the answer is 'unknown'.
+    rlimit, timeout, memory
+        Per query, Z3's deterministic measure of work, seconds, and MiB (None sets no limit); beyond any of them the
+        answer is 'unknown'.
 
     Attributes
     ----------
     queries, unknowns
         Queries put to Z3, and those it gave up on.
+    timeouts, memouts
+        Unknowns whose time was up, and whose memory was.
     solver_seconds
         Time spent in Z3.
     """
 
-    def __init__(self, rule: Differences, *, rlimit: int = 20_000_000) -> None:
+    def __init__(
+        self, rule: Differences, *, rlimit: int = 20_000_000, timeout: float = 60.0, memory: int | None = None
+    ) -> None:
         self._z3: Any = load_z3()
         self.rule = rule
         self.space = rule.space
-        self.rlimit = rlimit
-        self.queries = self.unknowns = 0
+        self.rlimit, self.timeout, self.memory = rlimit, timeout, memory
+        self.queries = self.unknowns = self.timeouts = self.memouts = 0
         self.solver_seconds = 0.0
 
     def __repr__(self) -> str:
         return f"Z3Reals({self.space!r}, margin {self.rule.margin:g})"
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """All that went wrong so far, by name, for a run's records."""
+        return {"unknowns": self.unknowns, "timeouts": self.timeouts, "memouts": self.memouts}
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
         models = [self._solve(*query) for query in zip(z.tolist(), y.cpu(), dropped.tolist(), strict=True)]
@@ -78,9 +91,25 @@ class Z3Reals:
         """A model of the dropped sites or None, and whether 'none' is a proof."""
         z3, began = self._z3, time.perf_counter()
         self.queries += 1
+        try:
+            with bounded(z3, self.memory):
+                values, proved, why = self._ask(state, answer, sites)
+        except (MemoryError, z3.Z3Exception) as error:
+            if not short_of_memory(z3, error):
+                raise InverseError(f"Z3 failed: {error}. Try another z3-solver release.") from error
+            values, proved, why = None, False, "out of memory"
+        self.unknowns += bool(why)
+        self.timeouts += "timeout" in why
+        self.memouts += "memory" in why
+        self.solver_seconds += time.perf_counter() - began
+        return values, proved
+
+    def _ask(self, state: list[float], answer: Tensor, sites: list[int]) -> tuple[list[float] | None, bool, str]:
+        """The same, and why Z3 does not know."""
+        z3 = self._z3
         context = z3.Context()
         solver = z3.Solver(ctx=context)
-        solver.set(rlimit=self.rlimit)
+        solver.set(rlimit=self.rlimit, timeout=math.ceil(1000 * self.timeout))
         free = {site: z3.Real(f"z{site}", context) for site in sites}
         terms = [free.get(i, z3.RealVal(Fraction(value), context)) for i, value in enumerate(state)]
         rows = self.rule.rows(answer[None])
@@ -96,6 +125,5 @@ class Z3Reals:
         if status == z3.sat:
             model = solver.model()
             values = [float(model.eval(free[site], model_completion=True).as_fraction()) for site in sites]
-        self.unknowns += status == z3.unknown
-        self.solver_seconds += time.perf_counter() - began
-        return values, bool(status == z3.unsat)
+        why = (solver.reason_unknown() or "unknown") if status == z3.unknown else ""
+        return values, bool(status == z3.unsat), why

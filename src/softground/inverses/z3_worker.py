@@ -44,6 +44,11 @@ class Engine:
         self._warm = [self._fresh(kind) for kind in KINDS]
         self._ends, self._tight, self._timed = math.inf, False, False
 
+    def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Solve all of them."""
+        found = {place: outcome for step in self.steps(jobs) for place, outcome in zip(*step, strict=False)}
+        return [found[place] for place in range(len(jobs))]
+
     def steps(self, jobs: Sequence[Job], seconds: float = math.inf) -> Iterator[Step]:
         """Solve, step by step: the places of the jobs that come next with nothing, then the same with their outcomes.
 
@@ -73,13 +78,13 @@ class Engine:
         return groups + others
 
     def _guarded(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Outcomes of a group within the limits; a group that goes past them is asked again one by one."""
+        """Outcomes of a group within the limits; where memory was up, each is asked again alone."""
         self._ends, self._timed = time.monotonic() + self.limits.soft, False
         try:
             with bounded(self.z3, self.limits.memory):
                 return self._solved(jobs)
         except Late:
-            end = Outcome([], "timeout")
+            return [Outcome([], "timeout", alone=len(jobs) == 1)] * len(jobs)
         except (MemoryError, self.z3.Z3Exception) as error:
             if not short_of_memory(self.z3, error):
                 raise InverseError(f"Z3 failed: {error}. Try another z3-solver release.") from error
@@ -208,19 +213,18 @@ class Engine:
         if (left := self._left()) < self.limits.timeout:
             solver.set(timeout=math.ceil(1000 * left))
             self._tight = True
-        status = solver.check()
-        for known in STATUSES:
-            if status == getattr(self.z3, known):
-                if known == "unknown":
-                    self._note(solver.reason_unknown())
-                return known
-        raise InverseError(f"Z3 answered {status!r}; expected sat, unsat or unknown. Try another z3-solver release.")
-
-    def _note(self, reason: str) -> None:
-        """Why Z3 does not know: memory ends the query, time is counted as such."""
-        if "memory" in reason:
-            raise MemoryError(reason)
-        self._timed |= "timeout" in reason
+        began, status = time.monotonic(), solver.check()
+        known = next((name for name in STATUSES if status == getattr(self.z3, name)), None)
+        if known is None:
+            raise InverseError(
+                f"Z3 answered {status!r}; expected sat, unsat or unknown. Try another z3-solver release."
+            )
+        if known == "unknown":
+            if "memory" in (reason := solver.reason_unknown()):
+                raise MemoryError(reason)
+            # Some solvers say 'canceled' for either limit.
+            self._timed |= "timeout" in reason or time.monotonic() - began >= min(left, self.limits.timeout)
+        return known
 
     def _fresh(self, kind: str, *assertions: Any) -> Any:
         """The one quickest on small formulas gets a share of the limit; QF_FD turns hard ones into bits."""
@@ -241,5 +245,4 @@ def work(smt: SMT, limits: Limits, jobs: Sequence[Job]) -> list[Outcome]:
     _engines[smt.token, limits] = engine  # at the end: the least recently used comes first
     while len(_engines) > ENGINES:
         del _engines[next(iter(_engines))]
-    found = {place: outcome for step in engine.steps(jobs) for place, outcome in zip(*step, strict=False)}
-    return [found[place] for place in range(len(jobs))]
+    return engine.run(jobs)

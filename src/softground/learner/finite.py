@@ -1,31 +1,45 @@
-"""Are the network's outputs finite? Asked of every batch, without making the CPU wait for a GPU.
+"""Is what a step computes finite? Asked of every batch, without making the CPU wait for a GPU.
+
+Asked of the network's outputs, and of the loss and its gradients: a loss may be infinite though the outputs are finite
+(a feasible symbol of probability 0), and a gradient though the loss is finite (a square root at 0). The batch that is
+named is then the one that did it, not the next one, whose outputs a broken network spoils.
 
 A GPU works through a queue that the CPU fills; asking it a question empties the queue, and the next kernels begin late.
 So on a GPU the answer for one batch is read when the next one comes, by which time it has long been there. Meanwhile
-the batch goes on with zeros in place of NaN, which harm nothing: the run stops before anything is saved.
+the batch goes on with zeros in place of NaN, which harm nothing: the run stops before anything is saved. On a CPU the
+answer is read at once, before the step is taken.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from ..errors import NonFiniteOutput
+from ..objectives.base import Objective
+
+SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
     step: int
     index: Tensor
-    bad: Tensor  # [batch] which rows hold NaN or infinity
+    good: Tensor  # [batch] which rows of the output are finite
+    loss: Tensor
+    network: nn.Module  # its gradients stay until those of the next batch are computed
     answer: Tensor  # pinned, on the CPU
     ready: torch.cuda.Event
 
 
 class FiniteOutputs:
-    """Watches a run's outputs; an error carries the number of the batch it is about in ``step``."""
+    """Watches a run's outputs and what is learnt from them; an error is about the batch whose number is ``step``."""
 
     def __init__(self) -> None:
         self._asked: _Question | None = None
@@ -34,35 +48,97 @@ class FiniteOutputs:
     def watch(self, output: Tensor, step: int, index: Tensor) -> Tensor:
         """The output, safe to go on with. Raises for this batch on a CPU, for the one before on a GPU."""
         self.settle()
-        self.step = step
+        self.step, self._index = step, index
         finite = torch.isfinite(output)
-        bad = ~finite.flatten(1).all(1)
-        if not output.is_cuda:
-            if bool(bad.any()):
-                raise complaint(bad, index)
-            return output
+        self._good = finite.flatten(1).all(1)
+        if output.is_cuda:
+            return torch.where(finite, output, 0.0)
+        if not bool(self._good.all()):
+            raise complaint(~self._good, index)
+        return output
+
+    def learn(self, loss: Tensor, network: nn.Module) -> None:
+        """Watch the loss of the output just seen, and the gradients it left in the network."""
+        loss = loss.detach()
+        # One reduction, which NaN and infinity pass through. (Not the largest number: that is slower on a CPU.)
+        usable = get_total_norm([loss, *gradients(network).values()]) < math.inf
+        if not loss.is_cuda:
+            if not bool(usable):
+                raise unlearnable(loss, network)
+            return
         answer = torch.empty((), dtype=torch.bool, pin_memory=True)
-        answer.copy_(bad.any(), non_blocking=True)
+        answer.copy_(self._good.all() & usable, non_blocking=True)
         ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
         ready.record()
-        self._asked = _Question(step, index, bad, answer, ready)
-        return torch.where(finite, output, 0.0)
+        self._asked = _Question(self.step, self._index, self._good, loss, network, answer, ready)
 
     def settle(self) -> None:
         """Read the answer that is still open."""
         asked, self._asked = self._asked, None
         if asked is not None:
             asked.ready.synchronize()
-            if bool(asked.answer):
+            if not bool(asked.answer):
                 self.step = asked.step
-                raise complaint(asked.bad, asked.index)
+                bad = ~asked.good
+                raise complaint(bad, asked.index) if bool(bad.any()) else unlearnable(asked.loss, asked.network)
 
 
 def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
     """The error for the rows ``bad`` of a batch of examples ``index``."""
     rows = index[bad].tolist()
-    shown = ", ".join(map(str, rows[:8])) + (" …" if len(rows) > 8 else "")
     return NonFiniteOutput(
         f"The network's output holds NaN or infinity for {len(rows)} of the {len(index)} examples of a batch: "
-        f"{shown}. Lower the learning rate, or look for NaN in the inputs."
+        f"{_listed(rows)}. Lower the learning rate, or look for NaN in the inputs."
     )
+
+
+def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
+    """The error for a loss or a gradient that is not finite, or not when squared, though the outputs are."""
+    if not bool(torch.isfinite(loss)):
+        return NonFiniteOutput(
+            f"The loss is {float(loss):g}, though the network's outputs are finite. Lower the learning rate, or look "
+            "for very large inputs or outputs."
+        )
+    names = broken(gradients(network))
+    if not names:
+        return NonFiniteOutput(
+            f"The loss is {float(loss):g}: its square, or that of its gradient, is more than a number can hold. Lower "
+            "the learning rate, or look for very large inputs or outputs."
+        )
+    return NonFiniteOutput(
+        f"The loss is {float(loss):g}, but its gradient holds NaN or infinity at the network's {_listed(names)}. Lower "
+        "the learning rate, or look for a square root, logarithm or division at 0 in the network or the objective."
+    )
+
+
+def gradients(network: nn.Module) -> dict[str, Tensor]:
+    """The gradients that the network's parameters hold, by name; of sparse ones the values that are there."""
+    found = {name: value.grad for name, value in network.named_parameters() if value.grad is not None}
+    return {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
+
+
+def everything(network: nn.Module, optimizer: Any, objective: Objective) -> dict[str, Tensor]:
+    """What a checkpoint would hold of these, by what a message calls it."""
+    parts = {f"network's {name}": value for name, value in network.state_dict().items()}
+    for number, memory in optimizer.state_dict()["state"].items():
+        parts |= {f"optimiser's {name} of parameter {number}": value for name, value in memory.items()}
+    parts |= {f"objective's {name}": value for name, value in objective.state().items()}
+    return {name: value for name, value in parts.items() if isinstance(value, Tensor)}
+
+
+def broken(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names of those that hold NaN or infinity; a GPU is asked once.
+
+    >>> broken({"weight": torch.tensor([1.0, torch.nan]), "bias": torch.zeros(2), "steps": torch.tensor(3)})
+    ['weight']
+    """
+    able = {name: value for name, value in tensors.items() if value.is_floating_point() or value.is_complex()}
+    if not able:
+        return []
+    device = next(iter(able.values())).device  # optimisers keep some of their numbers on the CPU
+    finite = torch.stack([torch.isfinite(value).all().to(device, non_blocking=True) for value in able.values()])
+    return [name for name, good in zip(able, finite.tolist(), strict=True) if not good]
+
+
+def _listed(names: list[int] | list[str]) -> str:
+    return ", ".join(map(str, names[:SHOWN])) + (" …" if len(names) > SHOWN else "")

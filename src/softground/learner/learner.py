@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +21,7 @@ from ..task import Task
 from .batches import Batches
 from .evaluation import beliefs, evaluate, evaluating, predictions
 from .loop import Augment, Loop, Observer
+from .place import run_folder
 from .prediction import BUDGET, most_probable
 from .stage import MakeOptimizer, Stage, one_cycle
 
@@ -110,7 +110,9 @@ class Learner:
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
-        with self._folder(out, resume) as folder:
+        stages = [{"name": stage.name, "epochs": stage.epochs} for stage in self.stages]
+        config = {"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size, "stages": stages}
+        with run_folder(out, self.fabric, resume, config) as folder:
             self.loop = Loop(
                 self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment,
                 folder, observer or (lambda event, facts: None), self.evaluate_every,
@@ -121,20 +123,6 @@ class Learner:
 
     def _batches(self, data: Dataset[Any]) -> Batches:
         return Batches(data, self.fabric.device, self.workers)
-
-    @contextmanager
-    def _folder(self, out: Path | str | RunFolder | None, resume: bool) -> Iterator[RunFolder | None]:
-        """The run folder; process 0 makes a new one, and locks it for all."""
-        with ExitStack() as stack:
-            if out is not None and self.fabric.is_global_zero:
-                given = isinstance(out, RunFolder)
-                folder = out if given else RunFolder.open(out) if resume else RunFolder.create(out, self.task.name)
-                stack.enter_context(folder.lock())
-                if not (given or resume):
-                    folder.write_config({"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size,
-                                         "stages": [{"name": s.name, "epochs": s.epochs} for s in self.stages]})  # fmt: skip
-            self.fabric.barrier()
-            yield out if out is None or isinstance(out, RunFolder) else RunFolder.open(out)
 
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""

@@ -23,7 +23,7 @@ from ..runs.folder import RunFolder, plain
 from ..task import Task
 from .batches import Batches
 from .evaluation import believe, evaluate
-from .finite import FiniteOutputs
+from .finite import FiniteOutputs, broken, everything
 from .memory import Memory
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
@@ -126,7 +126,7 @@ class Loop:
         for epoch in range(done, stage.epochs):
             began = time.perf_counter()
             record = self.epoch(stage, epoch, base)
-            self._check_weights(stage, epoch)
+            self._check_state(stage, epoch)
             memory.note_best(stage, record["feasible"])
             last = epoch + 1 == stage.epochs
             figures = self._figures(stage, epoch) if last or (epoch + 1) % self.evaluate_every == 0 else {}
@@ -161,17 +161,16 @@ class Loop:
         batches, watch = self._shuffled(), FiniteOutputs()
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
-            if stage.learning_rate:
-                progress = (epoch + step / len(batches)) / stage.epochs
-                set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
+            self._set_rate(stage, epoch, step, len(batches), base)
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
                 inputs = self.augment(x, self.distortion) if self.augment else x
                 belief = believe(self.task, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.dice, stopwatch))
-            with stopwatch("network"):
+            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
                 self.optimizer.zero_grad()
                 self.fabric.backward(outcome.loss)
+                watch.learn(outcome.loss, self.network)
                 self.optimizer.step()
             with torch.no_grad():
                 prediction = belief.mode()
@@ -192,23 +191,34 @@ class Loop:
         }
         return record
 
+    def _set_rate(self, stage: Stage, epoch: int, step: int, steps: int, base: list[float]) -> None:
+        """The stage's learning rate at this batch."""
+        if stage.learning_rate is None:
+            return
+        try:
+            set_learning_rate(self.optimizer, base, stage.learning_rate((epoch + step / steps) / stage.epochs))
+        except NonFiniteOutput as error:
+            raise self._stopped(stage, epoch, f", batch {step + 1} of {steps}", str(error)) from error
+
     @contextmanager
     def _named(self, stage: Stage, epoch: int, watch: FiniteOutputs, steps: int) -> Iterator[None]:
-        """An output that is not finite stops the run with its stage, epoch and batch."""
+        """A number that is not finite stops the run with its stage, epoch and batch."""
         try:
             yield
         except NonFiniteOutput as error:
             raise self._stopped(stage, epoch, f", batch {watch.step + 1} of {steps}", str(error)) from error
 
-    def _check_weights(self, stage: Stage, epoch: int) -> None:
-        """A network that the epoch's last step broke must not become the checkpoint."""
-        for name, value in self.network.named_parameters():
-            if not bool(torch.isfinite(value).all()):
-                reason = f"The network's {name} holds NaN or infinity. Lower the learning rate."
-                raise self._stopped(stage, epoch, ", after its last batch", reason)
+    def _check_state(self, stage: Stage, epoch: int) -> None:
+        """What the epoch's last step broke must not become the checkpoint, nor what overflowed without being seen."""
+        found = broken(everything(self.network, self.optimizer, stage.objective))
+        if found:
+            reason = f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
+            raise self._stopped(stage, epoch, ", after its last batch", reason)
 
     def _stopped(self, stage: Stage, epoch: int, where: str, reason: str) -> NonFiniteOutput:
-        kept = f" The last checkpoint is in {self.folder.path}." if self.folder and self.folder.has_checkpoint() else ""
+        kept = f" The last checkpoint is in {self.folder.path}" if self.folder and self.folder.has_checkpoint() else ""
+        if kept:  # numbers may grow for a while before they overflow
+            kept += "; if that is too late, resume from the one before it (--previous)." if self.history else "."
         return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}{where}: {reason}{kept}")
 
     def _shuffled(self) -> list[Tensor]:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import nn
 from torch.optim import LBFGS, Optimizer
 
-from ..errors import LearnerError
+from ..errors import LearnerError, NonFiniteOutput
 from ..objectives.base import Objective
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+LARGEST = torch.finfo(torch.float32).max
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,18 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
             f"Stage {stage.name}'s optimiser is {type(optimizer).__name__}; expected a torch optimiser that takes one "
             "gradient a step, such as SGD or Adam (LBFGS evaluates the loss anew, which would move the chains)."
         )
+    for group in optimizer.param_groups:
+        if not abs(float(group["lr"])) <= LARGEST:
+            raise LearnerError(f"Stage {stage.name}'s learning rate is {float(group['lr'])}; expected a finite number.")
     return optimizer
 
 
 def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
     """Scale each parameter group's own rate."""
     for group, rate in zip(optimizer.param_groups, base, strict=True):
+        if not abs(rate * factor) <= LARGEST:
+            raise NonFiniteOutput(
+                f"Its learning rate is {float(rate):g} times {factor:g}; expected a finite number. Correct the factor, "
+                "which is the stage's learning_rate."
+            )
         group["lr"] = rate * factor

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
+from ..inverses.base import solver_faults
 from ..kernels.base import ChainState, Kernel
 from ..kernels.composed import Composed
 from ..kernels.graphed import Graphed
@@ -67,7 +68,7 @@ class SoftenedGrounding:
         return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
 
     def settings(self, epoch: int) -> dict[str, float]:
-        return {"gamma": self.schedule.gamma(epoch)}
+        return {"gamma": self.schedule.gamma(epoch)} | solver_faults(self.task.inverse)
 
     def state(self) -> dict[str, Tensor]:
         return {"chains": self.chains}

@@ -120,23 +120,31 @@ class Findings:
 def _parsed(data: Mapping[str, Any]) -> Findings:
     symbols = [str(s) for s in data["symbols"]]
     return Findings(
-        sites=int(data["sites"]),
+        sites=_count(data["sites"]),
         symbols=symbols,
         renamed={str(k): str(v) for k, v in data["renamed"].items()},
         matrices=[_matrix(m, len(symbols)) for m in data["matrices"]],
-        held_out=int(data["held_out"]),
-        wrong=int(data["wrong"]),
-        lucky=int(data["lucky"]),
+        held_out=_count(data["held_out"]),
+        wrong=_count(data["wrong"]),
+        lucky=_count(data["lucky"]),
         watched=[_shown(s) for s in data["watched"]],
         looked_at=[_shown(s) for s in data["looked_at"]],
     )
 
 
 def _matrix(data: Mapping[str, Any], size: int) -> Matrix:
-    counts = [[int(n) for n in row] for row in data["counts"]]
-    if [len(row) for row in counts] != [size] * size or any(n < 0 for row in counts for n in row):
-        raise ValueError(f"a matrix of {len(counts)} rows for {size} symbols, or counts below zero")
+    counts = [[_count(n) for n in row] for row in data["counts"]]
+    if [len(row) for row in counts] != [size] * size:
+        raise ValueError(f"a matrix of {len(counts)} rows for {size} symbols")
     return Matrix(str(data["rows"]), str(data["columns"]), str(data["data"]), counts)
+
+
+def _count(value: Any) -> int:
+    """A whole number that can be counted to, and drawn."""
+    number = int(value)
+    if not 0 <= number < 2**53:
+        raise ValueError(f"a count of {str(value)[:20]}")
+    return number
 
 
 def _shown(data: Mapping[str, Any]) -> Shown:
@@ -145,7 +153,7 @@ def _shown(data: Mapping[str, Any]) -> Shown:
     symbols = {name: symbols_of(data[name]) for name in ("truth", "predicted", "grounded")}
     words = {name: None if data[name] is None else str(data[name]) for name in ("answer", "gives")}
     feasible = None if data["feasible"] is None else bool(data["feasible"])
-    return Shown(int(data["example"]), given, feasible=feasible, **symbols, **words)  # type: ignore[arg-type]
+    return Shown(_count(data["example"]), given, feasible=feasible, **symbols, **words)  # type: ignore[arg-type]
 
 
 def symbols_of(value: Any) -> Symbols | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.utils.data import Dataset
 
 from ..data import Examples
 from ..learner import Learner
+from ..runs.files import replace_file
 from ..spaces.categorical import Categorical
 
 INK, RIGHT, WRONG = "#444444", "#1a7f37", "#cf222e"
@@ -50,8 +52,10 @@ def draw(path: Path, history: list[dict[str, Any]], space: Any, x: Tensor, predi
     if gallery:
         _gallery(axes[0][1], space, x, predicted, feasible)
     figure.tight_layout()
-    figure.savefig(path)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
     pyplot.close(figure)
+    replace_file(path, drawn.getvalue())
 
 
 def _curves(axis: Any, history: list[dict[str, Any]]) -> None:

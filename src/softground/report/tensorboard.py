@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import SoftgroundError
 from ..runs import RunFolder
+from ..runs.files import failure
 from .html.numbers import is_number
 from .observers import epochs_done
 
@@ -37,6 +38,8 @@ class TensorBoard:
     def __init__(self, folder: RunFolder) -> None:
         require()
         self.path = folder.path / LOGS
+        if self.path.is_symlink():
+            raise failure(self.path, "it is a link, which may lead out of the run folder", "Remove it")
         self.done = self.total = 0
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ nothing is ever restored from it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,12 +24,11 @@ from torch.utils.data import Dataset
 from ..data import Examples
 from ..learner import Learner
 from ..runs import RunFolder
-from ..runs.files import Missing, Unreadable, describe, failure, parse_object, read_bounded, replace_file
+from ..runs.files import Unreadable, append_line, parse_object, read_lines, replace_file
 from .findings import Symbols
 from .observers import epochs_done
 
 GALLERY = "gallery.jsonl"
-GALLERY_LIMIT = 2**30
 WATCHED = 6
 DECIMALS = 3  # of reals
 
@@ -88,14 +86,7 @@ class Watch:
             "grounded": None if chains is None else texts(space, chains[self.index.to(chains.device)]),
             "predicted": texts(space, predicted),
         }
-        try:
-            with open(self.path, "ab") as stream:
-                stream.write(_line(record))
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            reason = f"a line could not be added: {describe(error)}"
-            raise failure(self.path, reason, "Check that you may write there and that the disk has room") from error
+        append_line(self.path, _line(record))
 
     def _chains(self, stage: str) -> Tensor | None:
         objective = next(s.objective for s in self.learner.stages if s.name == stage)
@@ -125,14 +116,8 @@ def texts(space: Any, z: Tensor) -> list[Symbols]:
 
 def read_gallery(path: Path) -> list[dict[str, Any]]:
     """Every complete line, in order; one that is damaged is left out, as is a file that is missing."""
-    try:
-        lines = read_bounded(path, GALLERY_LIMIT).split(b"\n")[:-1]
-    except Missing:
-        return []
-    except Unreadable as error:
-        raise failure(path, str(error), "Make it readable, or move it away") from error
     found = []
-    for line in lines:
+    for line in read_lines(path):
         try:
             record = parse_object(line)
         except Unreadable:

@@ -91,6 +91,7 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
     current: Entry | None
     try:
         current, before = pointer.read(folder)
+        before = before and _previous(folder, before)
     except Unreadable as error:
         current, before = None, pointer.read_spare(folder)
         if not previous or before is None:
@@ -203,6 +204,13 @@ def _is_intact(folder: Path, entry: Entry) -> bool:
     except Unreadable:
         return False
     return True
+
+
+def _previous(folder: Path, entry: Entry) -> Entry:
+    """The checkpoint before the current one, by the spare pointer where the ``entry`` of the pointer leads nowhere."""
+    spare = pointer.read_spare(folder)
+    lost = spare not in (None, entry) and not _is_intact(folder, entry)
+    return spare if lost and spare is not None else entry
 
 
 def _newest_intact(folder: Path) -> Entry | None:

@@ -23,9 +23,9 @@ DOCUMENT_LIMIT = 16 * 2**20
 """The largest JSON document read, in bytes: far above any real one, far below what would fill the memory."""
 VALUES_LIMIT = 2**20
 """The most values in one document."""
-LINES_LIMIT = 2**27
+LINES_LIMIT = 2**26
 """The largest file of lines read, in bytes: some 10⁵ epochs."""
-LINES_VALUES_LIMIT = 2**23
+LINES_VALUES_LIMIT = 2**22
 """The most values in such a file."""
 
 
@@ -71,8 +71,10 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, last: bool = True) -> None:
     """Give ``path`` the content ``data``, all or nothing, durably.
+
+    Where it is not the ``last`` of several files that are replaced together, in any order, the folder waits for that.
 
     Raises
     ------
@@ -80,13 +82,16 @@ def replace_file(path: Path, data: bytes) -> None:
         When the system refuses; the old content is then still in place.
     """
     new = temporary(path)
+    if os.path.exists(path) and not path.is_file():  # /dev/null, say, which root could well replace
+        raise failure(path, "it is not a regular file, and is not replaced", "Give the name of a file")
     try:
         with _fresh(new) as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(new, path)
-        sync_folder(path.parent)
+        if last:
+            sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             new.unlink(missing_ok=True)
@@ -184,7 +189,7 @@ def count_values(data: bytes | str) -> int:
     """No fewer than the values in a JSON text, without parsing it: each follows a comma, a colon or a bracket.
 
     >>> count_values(b'{"a": [1, 2], "b": {}}')
-    6
+    7
     """
     if isinstance(data, str):
         return sum(data.count(mark) for mark in ",:[{")

@@ -28,6 +28,7 @@ CHAINS = {
     "unknown": ("unknown", "unknown: the solver gave up."),
     "used": ("used", "used: examples that Stage II learnt from."),
 }
+SOLVER = "Queries since the run was last begun or resumed; their chains stayed where they were."
 PLACED = {"stage", "epoch", "gamma", "loss", "seconds", *TRAINING, *CHAINS}
 LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
 
@@ -48,6 +49,7 @@ def curves(history: Records) -> list[Html]:
     for key in keys(history):
         if key not in PLACED and not (key in held_out and is_share(key)):
             where = "On held-out data, after each epoch." if key in held_out else "The mean of each epoch."
+            where = SOLVER if key.startswith("solver_") else where
             cards.append(_number(history, epochs, key, spoken(key).capitalize(), where))
     return [c for c in cards if c is not None]
 

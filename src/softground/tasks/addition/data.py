@@ -52,7 +52,7 @@ def load(source: Source, data_dir: Path | None, digits: int, train_size: int | N
 
 
 def _deal(pool: Digits, digits: int, rng: np.random.Generator) -> Examples:
-    count = len(pool.labels) // (2 * digits)
+    count = len(pool.labels) // (2 * digits) if digits > 0 else 0
     if not count:
         raise DataError(f"{len(pool.labels):,} images do not make a pair of {digits}-digit numbers; use fewer digits.")
     order = rng.permutation(len(pool.labels))[: count * 2 * digits].reshape(count, 2 * digits)

@@ -16,13 +16,16 @@ from ...constraints import Program, Scan
 from ...errors import SpaceError
 from ...spaces.categorical import Categorical
 
+LONGEST = 4000  # Python writes no number of more than 4,300 digits
 LONGEST_PROGRAM = 18  # two such numbers still have a sum in 64 bits
 
 
 def addition_space(digits: int) -> Categorical:
     """The first number's digits, then the second's."""
-    if digits < 1:
-        raise SpaceError(f"Numbers of {digits} digits were asked for; expected at least one digit.")
+    if not 1 <= digits <= LONGEST:
+        raise SpaceError(
+            f"Numbers of {digits} digits were asked for; expected at least one digit, at most {LONGEST:,}."
+        )
     return Categorical([range(10)] * (2 * digits))
 
 

@@ -22,6 +22,7 @@ from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
+from ..solver import SolverOptions
 from ..stages import make_stages
 from .data import Source, SplitName, load
 from .presets import PRESETS, KernelName, NetworkName, Preset
@@ -29,7 +30,7 @@ from .rule import formula_program
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormulaOptions(RunOptions):
+class FormulaOptions(SolverOptions, RunOptions):
     """Handwritten formulas: recognise digits and operators from the values of formulas alone."""
 
     name: ClassVar[str] = "hwf"
@@ -54,8 +55,6 @@ class FormulaOptions(RunOptions):
     """metropolis is the paper's; the others sample Q* exactly."""
     inverse: Literal["auto", "table", "enumeration", "z3"] = "auto"
     """How inverse projections are computed; auto takes a table where the space is small enough."""
-    solver_workers: int = 1
-    """Processes for the z3 inverse."""
     gamma: float = 1.0
     """γ₀, the first temperature."""
     augment: bool | None = None
@@ -75,7 +74,7 @@ class FormulaOptions(RunOptions):
             self.data, data_dir=self.data_dir, length=self.length, train_size=self.train_size, test_size=self.test_size,
             split=self.split, image_size=self.image_size, seed=stream(self.seed, "data"),
         )  # fmt: skip
-        task = formula_task(self.length, self.inverse, self.solver_workers)
+        task = formula_task(self.length, self.inverse, **self.solver(self.inverse))
         image = tuple(data.train.x.shape[2:])
         torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
@@ -97,13 +96,13 @@ class FormulaOptions(RunOptions):
         return make_stages(self, settings, task, epochs, grounding, keep=settings.keep)
 
 
-def formula_task(length: int = 7, inverse: str = "auto", workers: int = 1) -> Task:
-    """Formulas of a length as a task."""
+def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
+    """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = formula_program(length)
-    return Task(program.space, program, make_inverse(inverse, program, workers), formula_metrics, "hwf")
+    return Task(program.space, program, make_inverse(inverse, program, **solver), formula_metrics, "hwf")
 
 
-def make_inverse(name: str, program: Any, workers: int) -> Inverse:
+def make_inverse(name: str, program: Any, **solver: Any) -> Inverse:
     """An inverse by its name on the command line."""
     match name:
         case "table":
@@ -115,7 +114,7 @@ def make_inverse(name: str, program: Any, workers: int) -> Inverse:
             from ...inverses.z3 import Z3
             from .smt import formula_rule
 
-            return Z3(SMT(formula_rule, program.space, answers=program), workers=workers)
+            return Z3(SMT(formula_rule, program.space, answers=program), **solver)
     return default_inverse(program, program.space)
 
 

@@ -19,9 +19,7 @@ from torch import Tensor
 from ...constraints.program import Program
 from ...errors import SpaceError
 from ...spaces.categorical import Categorical
-from .data.alphabet import DIGITS, OPERATORS
-
-LONGEST = 35
+from .data.alphabet import DIGITS, LONGEST, OPERATORS
 
 
 def formula_space(length: int = 7) -> Categorical:

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 
 from ...data import Examples
+from ...data.room import check_room
 from ...errors import DataError
 
 HEAVIEST = 9
+BYTES_PER_PAIR = 16  # of vertices: its weight and whether it is a next hop, as they are and as answers
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ def random_graphs(count: int, nodes: int, seed: int) -> Graphs:
     """``count`` graphs, the same for the same seed."""
     if count < 1 or nodes < 3:
         raise DataError(f"{count} graphs of {nodes} vertices were asked for; expected at least 1 graph of 3 vertices.")
+    check_room("graphs", count, BYTES_PER_PAIR * nodes**2)
     rng = np.random.default_rng(seed)
     weights = np.stack([random_weights(nodes, rng) for _ in range(count)])
     return solved(torch.from_numpy(weights))

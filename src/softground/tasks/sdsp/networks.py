@@ -11,7 +11,7 @@ from .graphs import HEAVIEST
 
 def closeness(weights: Tensor) -> Tensor:
     """Weights as network inputs: 1 for the lightest edge down to 1/9 for the heaviest, 0 for no edge."""
-    return torch.where(weights > 0, (HEAVIEST + 1 - weights) / HEAVIEST, 0.0)
+    return torch.where(weights == 0, 0.0, (HEAVIEST + 1 - weights) / HEAVIEST)  # NaN stays NaN, to be noticed
 
 
 class PathMLP(nn.Module):

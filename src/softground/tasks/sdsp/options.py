@@ -22,6 +22,8 @@ from .networks import PathGNN, PathMLP
 from .presets import PRESETS, KernelName, NetworkName, Preset
 from .task import sdsp_task
 
+SPREADS = (1e-6, 1e6)  # distances are whole numbers, most below a hundred
+
 
 @dataclass(frozen=True, kw_only=True)
 class PathOptions(RunOptions):
@@ -61,10 +63,13 @@ class PathOptions(RunOptions):
     def build(self) -> Experiment:
         """Make graphs, task, network and stages."""
         settings = self.settings()
-        if settings.margin > 1:
+        if not settings.margin <= 1:
             raise DataError(
                 f"margin={settings.margin} was given; with whole-number weights a margin above 1 may leave S_y empty."
             )
+        low, high = SPREADS
+        if not low <= settings.sigma <= high:
+            raise DataError(f"sigma={settings.sigma:g} was given; expected a spread from {low:g} to {high:g}.")
         train = random_graphs(self.train_size, self.nodes, stream(self.seed, "train graphs"))
         test = random_graphs(self.test_size, self.nodes, stream(self.seed, "test graphs"))
         task = sdsp_task(self.nodes, settings.sigma, settings.margin, self.inverse)

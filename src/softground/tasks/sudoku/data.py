@@ -16,10 +16,12 @@ import torch
 from ...data.embedded import embedded_digits
 from ...data.examples import Examples
 from ...data.idx import Digits, load_idx_digits
+from ...data.room import check_room
 from ...errors import DataError
 from .boards import Boards, random_boards
 
 Source = Literal["digits", "mnist"]
+BYTES_PER_CELL = 16  # beside its image: its code and its image's place
 LARGEST = 9  # there are images of the digits 1 … 9
 
 
@@ -59,6 +61,7 @@ def load(source: Source, data_dir: Path | None, size: int, train_size: int, test
 
 
 def _boards(pool: Digits, size: int, count: int, rng: np.random.Generator) -> Examples:
+    check_room("boards", count, size**2 * (pool.images[0].size + BYTES_PER_CELL))
     codes = random_boards(size, count, rng)
     x = torch.from_numpy(pool.images[draw_images(pool, codes, rng)][:, :, None])
     return Examples(x, [True] * count, torch.from_numpy(codes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 
@@ -17,6 +17,7 @@ from ...schedules import by_name
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
+from ..solver import SolverOptions
 from ..stages import make_stages
 from .boards import LISTED
 from .data import Source, load
@@ -29,7 +30,7 @@ DISTORTION = RandomAffine(degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shif
 
 
 @dataclass(frozen=True, kw_only=True)
-class SudokuOptions(RunOptions):
+class SudokuOptions(SolverOptions, RunOptions):
     """Visual Sudoku: recognise digits from nothing but the knowledge that boards are valid."""
 
     name: ClassVar[str] = "sudoku"
@@ -52,8 +53,6 @@ class SudokuOptions(RunOptions):
     """Learn from the kernel's marginals, where it has them, instead of its draws."""
     inverse: InverseName = "auto"
     """How inverse projections are computed; auto lists the boards of 4×4 and searches for larger ones."""
-    solver_workers: int = 1
-    """Processes for the z3 inverse."""
     gamma: float = 1.0
     """γ₀, the first temperature."""
     augment: bool | None = None
@@ -69,7 +68,7 @@ class SudokuOptions(RunOptions):
         """Draw the boards and make task, network and stages."""
         settings = self.settings()
         data = load(self.data, self.data_dir, self.size, self.train_size, self.test_size, stream(self.seed, "data"))
-        task = sudoku_task(self.size, self.inverse, self.solver_workers)
+        task = sudoku_task(self.size, self.inverse, **self.solver(self.inverse))
         image = tuple(data.train.x.shape[2:])
         torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
@@ -95,7 +94,7 @@ class SudokuOptions(RunOptions):
         return make_stages(self, settings, task, epochs, grounding, keep=settings.keep)
 
 
-def sudoku_task(size: int = 4, inverse: InverseName = "auto", workers: int = 1) -> Task:
-    """Boards of a size as a task."""
+def sudoku_task(size: int = 4, inverse: InverseName = "auto", **solver: Any) -> Task:
+    """Boards of a size as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = sudoku_program(size)
-    return Task(program.space, program, make_inverse(inverse, size, program.space, workers), sudoku_metrics, "sudoku")
+    return Task(program.space, program, make_inverse(inverse, size, program.space, **solver), sudoku_metrics, "sudoku")

@@ -13,7 +13,7 @@ the boards that the network reads (:mod:`.confident`).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -34,12 +34,12 @@ InverseName = Literal["auto", "listing", "search", "z3"]
 ANY = 64  # completions that the paper's kernel chooses from where there are too many to list
 
 
-def make_inverse(name: InverseName, size: int, space: Categorical, workers: int = 1) -> Inverse:
+def make_inverse(name: InverseName, size: int, space: Categorical, **solver: Any) -> Inverse:
     """An inverse by its name; auto lists the boards of 4×4 and searches for larger ones."""
     if name == "z3":
         from ...inverses.z3 import Z3
 
-        return Z3(sudoku_smt(size, space), workers=workers, cap=512)
+        return Z3(sudoku_smt(size, space), cap=512, **solver)
     if name == "search" or (name == "auto" and size > LISTED):
         return Completion(size)
     return Listing(space, torch.from_numpy(all_boards(size)))

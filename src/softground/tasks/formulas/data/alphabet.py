@@ -14,6 +14,9 @@ from numbers import Integral
 DIGITS: tuple[int, ...] = tuple(range(1, 10))
 OPERATORS: tuple[str, ...] = ("+", "-", "*", "/")
 
+LONGEST = 35
+"""The longest formula whose value, and all that it is computed from, fits into 64 bits (see :mod:`..rule`)."""
+
 SYMBOLS: tuple[int | str, ...] = (*DIGITS, *OPERATORS)
 """Every symbol once; a label of an image is a place in this tuple."""
 
@@ -81,4 +84,4 @@ def decode(codes: Sequence[int]) -> tuple[int | str, ...]:
     return tuple(OPERATORS[code] if site % 2 else DIGITS[code] for site, code in enumerate(codes))
 
 
-__all__ = ["DIGITS", "OPERATORS", "SYMBOLS", "decode", "encode", "parse", "value"]
+__all__ = ["DIGITS", "LONGEST", "OPERATORS", "SYMBOLS", "decode", "encode", "parse", "value"]

@@ -31,7 +31,10 @@ def load(
     else:
         raise DataError(f"{data_dir} holds neither {archive.FILE} nor {' and '.join(original.FILES)}: put HWF there.")
     if split == "writer":
-        published = writers.redraw(published, seed)
+        try:
+            published = writers.redraw(published, seed)
+        except DataError as error:
+            raise DataError(f"{data_dir}: {error}") from error
         remark = "published formulas shown by images of disjoint sets of writers, not the published images"
     else:
         remark = f"published split, {_overlap(published):.0%} of whose test slots show an image also used in training"

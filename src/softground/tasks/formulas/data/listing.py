@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +51,19 @@ def checked_codes(text: str, claimed: object, where: str) -> list[int]:
         raise DataError(
             f"{where}: {text!r} is not a formula of digits 1-9 and operators + - * / in turn: correct or remove it."
         )
-    if not isinstance(claimed, int | float) or not math.isclose(exact, claimed, rel_tol=TOLERANCE, abs_tol=1e-9):
+    if not _close(exact, claimed):
         raise DataError(
-            f"{where}: {text!r} is {exact} (about {float(exact):.6g}) but the list claims {claimed!r}; "
+            f"{where}: {text!r} is {exact} (about {float(exact):.6g}) but the list claims {reprlib.repr(claimed)}; "
             "the file is damaged or uses other rules: fetch it again."
         )
     return codes
+
+
+def _close(exact: Fraction, claimed: object) -> bool:
+    try:
+        return isinstance(claimed, int | float) and math.isclose(exact, claimed, rel_tol=TOLERANCE, abs_tol=1e-9)
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path: Path) -> list[int]:

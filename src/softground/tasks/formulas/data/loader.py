@@ -6,14 +6,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
+from ....data.folders import existing_folder
 from ....errors import DataError
 from . import digits, folder, hwf
+from .alphabet import LONGEST
 from .source import FormulaData
 
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]
 
-MINIMUM_SIZE = 4
+HOLDS = {"hwf": "hwf.npz or HWF's original layout", "folder": "a folder of images for each symbol"}
+SMALLEST, LARGEST = 4, 1024  # pixels a side
 
 
 def load(
@@ -63,16 +66,17 @@ def load(
 def _check(source: str, length: int, split: str, image_size: int | None, seed: int) -> None:
     if source not in ("digits", "hwf", "folder"):
         raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
-    if length < 1 or length % 2 == 0:
+    if length < 1 or length % 2 == 0 or length > LONGEST:
         raise DataError(
-            f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1."
+            f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1 and at "
+            f"most {LONGEST}."
         )
     if split not in ("standard", "writer"):
         raise DataError(f"Unknown split {split!r}: choose standard or writer.")
     if split == "writer" and source != "hwf":
         raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
-    if image_size is not None and image_size < MINIMUM_SIZE:
-        raise DataError(f"image_size is {image_size}: give at least {MINIMUM_SIZE} pixels, or None for the default.")
+    if image_size is not None and not SMALLEST <= image_size <= LARGEST:
+        raise DataError(f"image_size is {image_size}: give {SMALLEST} to {LARGEST:,} pixels, or None for the default.")
     if seed < 0:
         raise DataError(f"seed is {seed}: give zero or a positive integer.")
 
@@ -80,11 +84,7 @@ def _check(source: str, length: int, split: str, image_size: int | None, seed: i
 def _folder(source: str, data_dir: str | PathLike[str] | None) -> Path:
     if data_dir is None:
         raise DataError(f"The source {source!r} needs data_dir, the folder its data lie in.")
-    root = Path(data_dir).expanduser()
-    if not root.is_dir():
-        what = "is a file; give the folder it lies in" if root.is_file() else "does not exist; check the path"
-        raise DataError(f"data_dir {root} {what}.")
-    return root.resolve()
+    return existing_folder(data_dir, HOLDS[source]).resolve()
 
 
 __all__ = ["Source", "SplitName", "load"]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....errors import DataError
+from ....runs.files import Unreadable, read_bounded
 from .images import read_grey
 from .listing import Listing, Published, checked_codes, wanted
 from .source import Images, Indices
 
 FILES = ("expr_train.json", "expr_test.json")
+LIST_LIMIT = 2**26  # bytes; the published lists have 2 · 10⁶
 IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
 
 Entry = dict[str, Any]
@@ -37,8 +40,10 @@ def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry
     if not path.is_file():
         raise DataError(f"{path} does not exist: the original layout of HWF needs {' and '.join(FILES)}.")
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        entries = json.loads(read_bounded(path, LIST_LIMIT))
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read ({error}): fetch it again.") from error
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON ({error}): fetch it again.") from error
     if not isinstance(entries, list):
         raise DataError(f"{path} holds a {type(entries).__name__}, but a list of formulas is expected: fetch it again.")
@@ -60,7 +65,8 @@ def _well_formed(entry: object) -> bool:
 
 
 def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> Listing:
-    codes = [checked_codes(entry["expr"], entry["res"], f"{file}, {entry.get('id', 'no id')}") for entry in entries]
+    where = [f"{file}, {str(entry.get('id', 'no id'))[:80]}" for entry in entries]
+    codes = [checked_codes(entry["expr"], entry["res"], at) for entry, at in zip(entries, where, strict=True)]
     index: Indices = np.array([[place[name] for name in entry["img_paths"]] for entry in entries], dtype=np.int64)
     return Listing(index, np.array(codes, dtype=np.int64))
 
@@ -68,8 +74,9 @@ def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> List
 def _folder(data_dir: Path, name: str) -> Path:
     """The folder the image paths are relative to."""
     for folder in IMAGE_FOLDERS:
-        if (data_dir / folder / name).is_file():
-            return data_dir / folder
+        with suppress(OSError):  # a name that is too long
+            if (data_dir / folder / name).is_file():
+                return data_dir / folder
     tried = ", ".join(str(data_dir / folder) for folder in IMAGE_FOLDERS)
     raise DataError(f"Image {name} not found in any of {tried}: unpack the HWF images into one of them.")
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ....data.examples import Examples
+from ....data.room import check_room
 from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
@@ -17,6 +18,7 @@ Indices = npt.NDArray[np.int64]
 
 TRAIN_FORMULAS = 3000
 TEST_FORMULAS = 1000
+BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the formula's value
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def examples(images: Images, index: Indices, codes: Indices) -> Examples:
 
 def random_examples(pool: Pool, count: int, length: int, rng: np.random.Generator) -> Examples:
     """Formulas with uniform symbols, each shown by a random image of the pool."""
+    check_room("formulas", count, length * (pool.images[0].size + BYTES_PER_SYMBOL))
     codes = random_codes(count, length, rng)
     return examples(pool.images, pool.draw(labels_of(codes), rng), codes)
 

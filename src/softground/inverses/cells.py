@@ -1,0 +1,216 @@
+"""Cells: processes that only solve, and can be ended by force when they do not come back.
+
+Z3 looks at its limits now and then, a formula not at all; a process may also be stopped, or killed by the system for
+its memory. So a query that goes out to a worker is solved in a *cell*, a process that the worker forks, as torch's
+DataLoader forks its own. A cell says which queries it begins and sends each outcome at once. If it dies, the query
+that it was at is known; if it is late it is killed, and a new one goes on with the others a few milliseconds later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import signal
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any, NoReturn
+
+from ..constraints.smt import SMT
+from ..errors import InverseError, SoftgroundError
+from .z3_memory import confine
+from .z3_query import End, Job, Limits, Outcome
+from .z3_worker import Engine
+
+DEATHS = 3  # of cells at the same queries, before any was begun: then it is the queries
+PDEATHSIG = 1  # Linux's prctl: a signal for the time when the parent is gone
+
+
+def can_fork() -> bool:
+    """Whether this system has cells at all; Windows has none."""
+    return hasattr(os, "fork")
+
+
+class Cell:
+    """A forked process with an engine for one rule."""
+
+    def __init__(self, smt: SMT, limits: Limits) -> None:
+        self.connection, there = Pipe()
+        self.owner = os.getpid()
+        with warnings.catch_warnings():
+            # Later Pythons warn of threads; the child touches nothing that another thread may hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.pid = os.fork()
+        if self.pid == 0:
+            _live(there, smt, limits)
+        there.close()
+
+    def end(self) -> None:
+        """Kill it, stopped or hung as it may be, and leave no zombie."""
+        if os.getpid() != self.owner:
+            return  # a copy in another cell
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def _live(connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
+    """What a cell does until its parent is gone."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's business
+        sys.unraisablehook = lambda unraisable: None  # copies of the parent's objects find their files closed
+        # The parent's pipes stay with the parent: whoever waits for their end must see it.
+        os.closerange(3, connection.fileno())
+        os.closerange(connection.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL)
+        confine(limits.memory)
+        engine = None
+        while True:
+            jobs, seconds = connection.recv()
+            try:
+                engine = engine or Engine(smt, limits)
+                for step in engine.steps(jobs, seconds):
+                    connection.send(step)
+                connection.send(None)
+            except SoftgroundError as error:
+                connection.send(error)
+            except MemoryError:
+                os._exit(1)
+            except Exception as error:
+                connection.send(InverseError(f"A solver process failed: {type(error).__name__}: {error}."))
+    finally:
+        os._exit(0)
+
+
+@dataclass(eq=False)
+class Task:
+    """A chunk that a cell is at: the places of its jobs, those begun, and when it must be over."""
+
+    cell: Cell
+    places: list[int]
+    deadline: float
+    doing: list[int] = field(default_factory=list)
+
+
+class Crew:
+    """Cells that share out queries, and are replaced as they fall.
+
+    Parameters
+    ----------
+    smt, limits
+        The rule, and the limits of its queries.
+    size
+        Cells.
+    """
+
+    def __init__(self, smt: SMT, limits: Limits, size: int = 1) -> None:
+        self.smt, self.limits, self.size = smt, limits, size
+        self._idle: list[Cell] = []
+
+    def solve(self, jobs: Sequence[Job], chunk: int) -> list[Outcome]:
+        """An outcome for each job."""
+        found = self._work(jobs, chunk, math.inf)
+        return [found[place] for place in range(len(jobs))]
+
+    def solve_some(self, jobs: Sequence[Job]) -> list[Outcome | None]:
+        """As many as can be begun within half the limit, so that an answer comes within the limit; None for others."""
+        found = self._work(jobs, max(1, len(jobs)), time.monotonic() + self.limits.limit)
+        return [found.get(place) for place in range(len(jobs))]
+
+    def close(self) -> None:
+        """End all cells."""
+        while self._idle:
+            self._idle.pop().end()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _work(self, jobs: Sequence[Job], chunk: int, ends: float) -> dict[int, Outcome]:
+        found: dict[int, Outcome] = {}
+        deaths: dict[int, int] = {}
+        waiting = deque(list(range(i, min(i + chunk, len(jobs)))) for i in range(0, len(jobs), chunk))
+        tasks: dict[Any, Task] = {}
+        try:
+            while waiting or tasks:
+                while waiting and len(tasks) < self.size:
+                    if not tasks and found and time.monotonic() > ends - self.limits.soft:
+                        return found
+                    task = self._begin(jobs, waiting.popleft(), ends)
+                    tasks[task.cell.connection] = task
+                patience = max(0.0, min(task.deadline for task in tasks.values()) - time.monotonic())
+                for connection in wait(list(tasks), patience):
+                    task = tasks[connection]
+                    end = self._listen(task, found)
+                    if end is not None:
+                        del tasks[connection]
+                        self._after(task, end, found, waiting, deaths)
+                for connection, task in list(tasks.items()):
+                    if time.monotonic() >= task.deadline:
+                        del tasks[connection]
+                        self._after(task, "timeout", found, waiting, deaths)
+            return found
+        finally:
+            for task in tasks.values():  # interrupted: what they still say must not be taken for a later answer
+                task.cell.end()
+
+    def _begin(self, jobs: Sequence[Job], places: list[int], ends: float) -> Task:
+        while True:
+            cell = self._idle.pop() if self._idle else Cell(self.smt, self.limits)
+            now = time.monotonic()
+            deadline = min(ends, now + self.limits.limit)
+            try:
+                cell.connection.send(([jobs[place] for place in places], deadline - now - self.limits.soft))
+                return Task(cell, places, deadline)
+            except (BrokenPipeError, ConnectionResetError):  # died while it had nothing to do
+                cell.end()
+
+    def _listen(self, task: Task, found: dict[int, Outcome]) -> End | None:
+        """Take one message; says how the task ended, if it has."""
+        try:
+            message = task.cell.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return "crashed"
+        if message is None:
+            return "whole"
+        if isinstance(message, SoftgroundError):
+            raise message
+        begun, outcomes = message
+        places = [task.places[i] for i in begun]
+        found.update(zip(places, outcomes, strict=False))
+        task.doing = [] if outcomes else places
+        return None
+
+    def _after(
+        self, task: Task, end: End, found: dict[int, Outcome], waiting: deque[list[int]], deaths: dict[int, int]
+    ) -> None:
+        """Keep the cell or end it; put what it was at on record, and what it had not begun back."""
+        if end == "whole" and not any(found[place].end == "memory" for place in task.places if place in found):
+            self._idle.append(task.cell)
+        else:
+            task.cell.end()  # after a query that took all memory, too: a new one has it back
+        left = [place for place in task.places if place not in found and place not in task.doing]
+        if end == "timeout":
+            alone = len(task.doing) == 1
+            found.update({place: Outcome([], end, forced=alone, alone=alone) for place in task.doing or left})
+            left = left if task.doing else []
+        elif end == "crashed" and len(task.doing) == 1:
+            found[task.doing[0]] = Outcome([], end, forced=True)
+        elif end == "crashed" and task.doing:
+            waiting.extendleft([place] for place in task.doing)
+        elif end == "crashed":
+            for place in left:
+                deaths[place] = deaths.get(place, 0) + 1
+            found.update({place: Outcome([], end, forced=True) for place in left if deaths[place] >= DEATHS})
+            left = [place for place in left if place not in found]
+        if left:
+            waiting.append(left)

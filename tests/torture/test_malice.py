@@ -1,0 +1,115 @@
+"""The trial of malicious run folders notices what is executed, written, loaded into memory, or shown as markup."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from softground.report.html import markup
+from softground.runs import checkpoint, files
+from torture.trials import malice
+from torture.trials._commands import small_task
+from torture.trials._fork import forked
+from torture.trials._payloads import PAYLOADS
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and /proc")
+Place = tuple[Path, Path, Path]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with small_task():
+        yield malice.prepare(tmp_path_factory.mktemp("malice"))
+
+
+def attack(prepared: Place, tmp_path: Path, payload: str, reader: str) -> None:
+    """One case, as the trial does it; raises where it did not survive."""
+    pristine, image, outside = prepared
+    victim = tmp_path / "run"
+    shutil.copytree(pristine, victim)
+    own = tmp_path / "outside"
+    shutil.copytree(outside, own)
+    before = malice.contents(own)
+    PAYLOADS[payload](victim, own)
+    ended = forked(partial(malice.read, reader, victim, image), malice.SECONDS, malice.ROOM)
+    malice.examine(reader, ended, victim, own, before)
+
+
+def test_there_are_enough_payloads_for_every_reader() -> None:
+    everything = malice.cases_of(malice.TRIAL.full, 0)
+    assert len(PAYLOADS) >= 20
+    assert len(set(everything)) == len(PAYLOADS) * len(malice.READERS) == len(everything)
+
+
+@pytest.mark.parametrize("payload", ["pickle", "a terabyte of nothing", "options that steer a terminal"])
+def test_what_is_refused_survives(prepared: Place, tmp_path: Path, payload: str) -> None:
+    attack(prepared, tmp_path, payload, "load_checkpoint")
+
+
+def test_a_pickle_that_is_executed_is_noticed(prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "_parse", lambda data: (pickle.loads(data), {}))
+    with pytest.raises(AssertionError, match=r"pickle\.find_class.*os\.mkdir"):
+        attack(prepared, tmp_path, "pickle", "load_checkpoint")
+
+
+def test_a_link_that_is_followed_is_noticed(prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_fresh", lambda path: open(path, "wb"))  # noqa: SIM115
+    with pytest.raises(AssertionError, match=r"a forged run did this: open .*tmp"):
+        attack(prepared, tmp_path, "links instead of new files", "report")
+    assert (tmp_path / "outside" / "precious").read_bytes() != b"precious"
+
+
+def test_memory_that_grows_with_what_a_file_says_is_noticed(
+    prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def believe(path: Path, limit: int) -> bytes:
+        return b"x" * min(limit, 2**28)
+
+    monkeypatch.setattr(malice, "BOUND", 2**27)
+    monkeypatch.setattr(checkpoint, "memory_size", lambda: 2**50)
+    monkeypatch.setattr(checkpoint, "read_bounded", believe)
+    with pytest.raises(AssertionError, match="MiB of memory"):
+        attack(prepared, tmp_path, "a terabyte of nothing", "load_checkpoint")
+
+
+def test_markup_that_is_not_escaped_is_noticed(
+    prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(markup, "escape", str)
+    with pytest.raises(AssertionError, match="the report has"):
+        attack(prepared, tmp_path, "markup in every text", "report")
+
+
+def test_an_error_of_another_family_is_noticed(
+    prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forget(*_: Any) -> None:
+        raise KeyError("stage")
+
+    monkeypatch.setattr(checkpoint, "_parse", forget)
+    with pytest.raises(AssertionError, match="not the library's own error: KeyError"):
+        attack(prepared, tmp_path, "pickle", "load_checkpoint")
+
+
+def test_a_process_that_hangs_or_dies_is_noticed() -> None:
+    assert "signal 14" in forked(lambda: time.sleep(60), seconds=1).trouble
+    ended = forked(lambda: print("out") or [1, "two"])  # type: ignore[func-returns-value]
+    assert (ended.value, ended.trouble, ended.output) == ([1, "two"], "", "out\n")
+    assert "ZeroDivisionError" in forked(lambda: 1 / 0).trouble
+
+
+@pytest.mark.parametrize(
+    "page", ["<script>x</script>", "<p onclick='x'>", "<img src='https://x/y'>", "<a href='javascript:x'>"]
+)
+def test_a_page_that_does_something_is_not_inert(page: str) -> None:
+    malice.assert_inert("<p class='a'><a href='#b'><img src='data:image/png;base64,x'>")
+    with pytest.raises(AssertionError, match="the report"):
+        malice.assert_inert(page)
