@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shlex
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import tyro
 from rich.console import Console
 
@@ -22,6 +20,7 @@ from ..runs import RunFolder, environment
 from ..tasks import Experiment, Options
 from ..tasks.experiment import Device
 from .config import as_json, experiment_of, read_options
+from .determinism import deterministic, switch_on
 
 Run = Annotated[Path, tyro.conf.Positional]
 
@@ -30,11 +29,11 @@ def train(options: Options) -> dict[str, Any]:
     """Start a run."""
     if options.tensorboard:
         tensorboard.require()
-    _determinism(options)
-    experiment = options.build()
-    learner = _learner(options, experiment)
-    folder = None
     with ExitStack() as stack:
+        stack.enter_context(deterministic(options.deterministic))
+        experiment = options.build()
+        learner = _learner(options, experiment)
+        folder = None
         if learner.fabric.is_global_zero:
             folder = RunFolder.create(options.out, options.name)
             stack.enter_context(folder.lock())
@@ -64,11 +63,11 @@ class Resume:
         board = options.tensorboard and tensorboard.available()  # a run must resume on a machine without it
         now = {"quiet": self.quiet, "json": self.json, "tensorboard": board}
         options = dataclasses.replace(options, **now)  # type: ignore[type-var]
-        _determinism(options)
-        experiment = experiment_of(options, folder)
-        learner = _learner(options, experiment)
-        with folder.lock() if learner.fabric.is_global_zero else nullcontext():
-            _run(options, experiment, learner, folder, resume=True, previous=self.previous)
+        with deterministic(options.deterministic):
+            experiment = experiment_of(options, folder)
+            learner = _learner(options, experiment)
+            with folder.lock() if learner.fabric.is_global_zero else nullcontext():
+                _run(options, experiment, learner, folder, resume=True, previous=self.previous)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,8 @@ class Evaluate:
 def load_run(folder: RunFolder, previous: bool = False, device: Device = "auto") -> tuple[Options, Experiment, Learner]:
     """A run as it was started, with the network of its checkpoint."""
     options = dataclasses.replace(read_options(folder), device=device)  # type: ignore[type-var]
-    _determinism(options)
+    if options.deterministic:
+        switch_on()
     tensors, _ = folder.load_checkpoint(previous)
     experiment = experiment_of(options, folder)
     weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
@@ -193,8 +193,3 @@ def _learner(options: Options, experiment: Experiment) -> Learner:
         augment=experiment.augment, device=options.device, evaluate_every=options.evaluate_every,
     )  # fmt: skip
 
-
-def _determinism(options: Options) -> None:
-    if options.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)

@@ -41,6 +41,7 @@ from .files import (
     read_bounded,
     read_lines,
     replace_file,
+    temporary,
 )
 from .lock import LOCK, locked
 from .migrations import CONFIGS, SUMMARIES, Newer, Steps, migrated, newest
@@ -49,6 +50,7 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 RESTORE = "It is written when a run starts: restore it from a backup, or start the run again"
+LEFT = (LOCK, temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
 SETTINGS = "config_sha256"  # where a checkpoint's meta has the digest of the settings it was made with
 
 
@@ -72,7 +74,7 @@ class RunFolder:
                 return cls(_fresh(task))
             chosen = Path(path)
             chosen.mkdir(parents=True, exist_ok=True)
-            taken = any(path.name != LOCK for path in chosen.iterdir())
+            taken = any(path.name not in LEFT for path in chosen.iterdir())
         except FileExistsError as error:
             raise failure(Path(path or "runs"), "a file has this name", "Choose another folder") from error
         except OSError as error:
