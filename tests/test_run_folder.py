@@ -49,6 +49,13 @@ def test_an_empty_folder_is_taken_and_a_used_one_refused(tmp_path: Path) -> None
         RunFolder.create(tmp_path / "config.json" / "below", "hwf")
 
 
+def test_what_a_killed_beginning_leaves_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".config.json.tmp").write_text('{"task": "hw')
+    (tmp_path / ".lock").write_text("process 1 on nowhere")
+    RunFolder.create(tmp_path, "hwf").write_config({"task": "hwf"})
+    assert RunFolder.open(tmp_path).read_config() == {"task": "hwf"}
+
+
 def test_open_wants_a_run_folder(run: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no such folder"):
         RunFolder.open(tmp_path / "absent")

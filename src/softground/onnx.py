@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import warnings
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from .errors import SoftgroundError
+from .runs.files import temporary
 from .spaces.base import Space
 from .spaces.categorical import Categorical
 
@@ -38,7 +40,7 @@ def export_onnx(network: nn.Module, x: Tensor, path: Path | str, space: Space | 
     x
         A few inputs, two at least: their shape is the file's input shape, with any number of rows.
     path
-        The file, ``.onnx`` by habit. Nothing is left there where the check fails.
+        The file, ``.onnx`` by habit. It is replaced as a whole, and only if the check succeeds.
     space
         Its symbols are written into the file's metadata under ``alphabets``: a JSON list of texts for each site.
     """
@@ -48,13 +50,16 @@ def export_onnx(network: nn.Module, x: Tensor, path: Path | str, space: Space | 
     path, device, training = Path(path), next(network.parameters()).device, network.training
     x = x.detach().cpu()
     network.cpu().eval()
+    new = temporary(path)
     try:
-        _write(network, x, path, space)
-        difference = _check(network, x, path)
-    except Exception:
-        path.unlink(missing_ok=True)
-        raise
+        _write(network, x, new, space)
+        difference = _check(network, x, new)
+        os.replace(new, path)
+    except OSError as error:
+        raise SoftgroundError(f"{path} cannot be written: {error}. Choose a file you may write to.") from error
     finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
         network.to(device).train(training)
     return difference
 
@@ -76,11 +81,8 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Space | None) -> No
         alphabets = [[str(symbol) for symbol in alphabet] for alphabet in space.alphabets]
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        program.save(str(path), external_data=False)
-    except OSError as error:
-        raise SoftgroundError(f"{path} cannot be written: {error}. Choose a file you may write to.") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    program.save(str(path), external_data=False)
 
 
 def _check(network: nn.Module, x: Tensor, path: Path) -> float:
@@ -102,7 +104,7 @@ def _check(network: nn.Module, x: Tensor, path: Path) -> float:
         if not difference <= TOLERANCE * max(1.0, float(np.abs(expected).max())):
             raise SoftgroundError(
                 f"The exported network's scores differ from torch's by up to {difference:.3g}; expected at most "
-                f"{TOLERANCE:g} of the largest. The file was removed: report this with the network and torch's version."
+                f"{TOLERANCE:g} of the largest. Nothing was written: report this with the network and torch's version."
             )
         worst = max(worst, difference)
     return worst
