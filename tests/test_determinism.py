@@ -25,11 +25,14 @@ def test_switches_hold_for_the_run_and_no_longer(capsys: pytest.CaptureFixture[s
 
 
 def test_what_has_no_such_algorithm_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.warns(UserWarning, match="something else"):  # noqa: SIM117
+    def run() -> None:
         with deterministic(True):
             for _ in range(3):
                 warnings.warn("odd_cuda does not have a deterministic implementation, but you set …", stacklevel=1)
             warnings.warn("something else", stacklevel=1)
+
+    with pytest.warns(UserWarning, match="something else"):
+        run()
     said = capsys.readouterr().err
     assert said.count("No deterministic algorithm for: odd_cuda; another run may give other bits.") == 1
 

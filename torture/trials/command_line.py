@@ -150,7 +150,7 @@ TRIAL = Trial(
     row=62,
     what="random and mistyped command lines of every command",
     must_hold="exit code 0, 2 or 130, a line or a usage for a person, no traceback, bounded time and memory",
-    full=1_800,
+    full=3_000,
     short=60,
     run=run,
 )

@@ -101,7 +101,7 @@ TRIAL = Trial(
     row=61,
     what="damaged, swapped and hostile files (data sets, pictures, run folders, records) through every loader",
     must_hold="a right load, or the library's own error with the path; no hang, no warning, bounded memory",
-    full=10_000,
+    full=20_000,
     short=400,
     run=run,
 )

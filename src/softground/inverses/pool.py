@@ -24,7 +24,7 @@ from .z3_query import Job, Limits, Outcome
 from .z3_worker import ENGINES, work
 
 PARTS = 4  # a worker gets its share of the queries in this many parts
-GRACE = 1.0  # seconds beyond the limit for an answer to arrive
+GRACE = 0.5  # seconds beyond the limit for an answer to arrive
 START = 120.0  # seconds for workers to start: they import torch
 STRIKES = 3  # losses after which a cluster is left alone
 CLUSTERS = ("dask", "ray")

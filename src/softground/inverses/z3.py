@@ -45,7 +45,7 @@ class Z3:
         Past either the answer is 'unknown', and so the fibre incomplete.
     limit
         Seconds. A query gives up after half of it; in a worker, one that does not is ended by force when a worker has
-        been at its queries for so long, and a worker that does not answer a second after it is given up.
+        been at its queries for so long, and a worker that has not answered soon after it is given up.
     memory
         MiB that a query may take; None sets no limit.
     workers
