@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 
 from ..errors import CheckpointError
+from ..inverses.base import solver_faults
 from ..learner import Learner
 from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
 from ..runs import RunFolder, environment
@@ -180,6 +181,7 @@ def _summary(
         "epochs": len(learner.history_),
         "wall_seconds": learner.seconds_,
         "seconds": seconds,
+        **solver_faults(experiment.task.inverse),
         "seed": options.seed,
         "parameters": parameters,
         "note": experiment.note,

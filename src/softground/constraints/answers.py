@@ -70,6 +70,12 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
             f"The answer {answer!r} is {len(row)} whole number(s), but the vectorised rule returns {width} per state. "
             "Return one tensor for ints, (numerator, denominator) for rationals, one tensor per entry for tuples."
         )
+    if any(not -(2**63) <= number < 2**63 for number in row):
+        shown = text if len(text := str(answer)) <= 60 else f"{text[:60]}…"
+        raise ConstraintError(
+            f"The answer {shown} does not fit into 64 bits, which a vectorised rule needs. Give the rule as a plain "
+            "Python function."
+        )
     return row
 
 

@@ -24,6 +24,7 @@ from .z3_query import FAULTS, Job, Limits, Outcome, Query, Search
 
 # S_y is listed by tables over the last sites, one per combination of the first ones, up to this many tables.
 MOST_TABLES = 4096
+MOST_WORKERS = 4096
 AGAIN = 3  # times that a start is tried anew, from another place, where the solver gave up or was lost
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
@@ -108,6 +109,8 @@ class Z3:
             least = 1 if name in positive else 0
             if given < least:
                 raise InverseError(f"{name}={given} was given to the Z3 inverse; expected {least} or more.")
+        if workers > MOST_WORKERS:
+            raise InverseError(f"workers={workers:,} was given to the Z3 inverse; expected at most {MOST_WORKERS:,}.")
         for name, seconds in (("timeout", timeout), ("limit", limit)):
             if not 0 < seconds < math.inf:
                 raise InverseError(f"{name}={seconds} was given to the Z3 inverse; expected seconds, more than 0.")

@@ -30,6 +30,9 @@ def snap(values: Tensor) -> Tensor:
     return (values.double() / GRID).round() * GRID
 
 
+LEAST = 1e-150  # a σ whose square is still a number, as its inverse's is
+
+
 class Gaussian:
     """Vectors of reals, z ~ N(f(x), σ²I).
 
@@ -47,8 +50,8 @@ class Gaussian:
     def __init__(self, sites: int, sigma: float = 1.0) -> None:
         if sites < 1:
             raise SpaceError(f"{sites} sites were given; a space needs at least one.")
-        if not (sigma > 0 and math.isfinite(sigma)):
-            raise SpaceError(f"σ = {sigma} was given; expected a positive finite number.")
+        if not LEAST < sigma < 1 / LEAST:
+            raise SpaceError(f"σ = {sigma} was given; expected a number between {LEAST:g} and {1 / LEAST:g}.")
         self.sites = sites
         self.sigma = sigma
 
