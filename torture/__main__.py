@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("keys", nargs="*", metavar="TRIAL", help=f"{', '.join(known)}; all of them by default")
     parser.add_argument("--short", action="store_true", help="fewer cases, as in the tests; writes nothing")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON that results are added to")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON that results are added to; by default docs/torture.md follows")
     given = parser.parse_args(arguments)
     unknown = [key for key in given.keys if key not in known]
     if unknown:
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not given.short and (record["tried"] or key not in page):  # what was run elsewhere is not undone
             page[key] = record
             given.out.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
-    if not given.short:
+    if not given.short and given.out == RESULTS:
         write(page)
     return int(not survived)
 
