@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("keys", nargs="*", metavar="TRIAL", help=f"{', '.join(known)}; all of them by default")
     parser.add_argument("--short", action="store_true", help="fewer cases, as in the tests; writes nothing")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON that results are added to; by default docs/torture.md follows")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON that results go to")
     given = parser.parse_args(arguments)
     unknown = [key for key in given.keys if key not in known]
     if unknown:

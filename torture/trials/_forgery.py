@@ -91,7 +91,7 @@ def safetensors_of(tensors: dict[str, Any], text: str) -> bytes:
     """A safetensors file with any meta."""
     import safetensors.torch
 
-    return bytes(safetensors.torch.save(tensors, metadata={"softground": text, "schema": "1"}))
+    return bytes(safetensors.torch.save(tensors, metadata={"softground": text}))
 
 
 def many(name: str, count: int) -> bytes:

@@ -138,8 +138,8 @@ def newer(victim: _Victim) -> Path:
         path.write_text(json.dumps(pointer | {"schema": schema, "of the future": [1, 2]}))
         return path
     current = victim.file("current")
-    data = current.read_bytes().replace(b'"schema":"1"', f'"schema":"{schema}"'.encode())
-    size = int.from_bytes(data[:8], "little") + len(str(schema)) - 1
+    data = current.read_bytes().replace(b'"softground"', f'"softground/{schema}"'.encode(), 1)
+    size = int.from_bytes(data[:8], "little") + len(str(schema)) + 1
     current.write_bytes(data := size.to_bytes(8, "little") + data[8:])
     pointer["current"] |= {"size": len(data), "sha256": checkpoint._digest(data)}
     path.write_text(json.dumps(pointer))

@@ -47,7 +47,6 @@ from .pointer import POINTER, Entry, exists
 
 HEADER_LIMIT = 16 * 2**20
 HEADER_KEY = "softground"
-SCHEMA_KEY = "schema"
 PREVIOUS_IS_INTACT = (
     "previous checkpoint is intact: use load(folder, previous=True), or resume with --previous on the command line"
 )
@@ -146,7 +145,10 @@ def _serialise(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, A
                 raise TypeError(f"{name!r} is not a dense tensor with values")
             plain = tensor.detach().resolve_conj().resolve_neg()
             copies[name] = plain.to("cpu", copy=True, memory_format=torch.contiguous_format)
-        data = safetensors.torch.save(copies, metadata={HEADER_KEY: text, SCHEMA_KEY: str(newest(CHECKPOINTS))})
+        # One entry, since several would be written in no fixed order: its name has the schema, from the second on.
+        schema = newest(CHECKPOINTS)
+        name = HEADER_KEY if schema == 1 else f"{HEADER_KEY}/{schema}"
+        data = safetensors.torch.save(copies, metadata={name: text})
     except Exception as error:
         reason = f"the tensors cannot be stored ({type(error).__name__}: {error})"
         raise failure(folder, reason, "Give dense tensors of a usual dtype, under string names") from error
@@ -160,11 +162,12 @@ def _serialise(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, A
 def _parse(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and meta from verified bytes. A digest proves integrity, not good faith, so all is still checked."""
     try:
-        notes = json.loads(_header(data))["__metadata__"]
-        meta = decode(parse_object(notes[HEADER_KEY]))
-        if not isinstance(meta, dict):
-            raise ValueError("its meta is not a dict")
-        return migrated((safetensors.torch.load(data), meta), int(notes.get(SCHEMA_KEY, "1")), CHECKPOINTS)
+        ((name, text),) = json.loads(_header(data))["__metadata__"].items()
+        title, _, schema = name.partition("/")
+        meta = decode(parse_object(text))
+        if title != HEADER_KEY or not isinstance(meta, dict):
+            raise ValueError("its meta is not a dict under the library's name")
+        return migrated((safetensors.torch.load(data), meta), int(schema or 1), CHECKPOINTS)
     except Newer:
         raise
     except Exception as error:
