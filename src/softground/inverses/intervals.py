@@ -76,12 +76,13 @@ class Intervals:
         self.spread = spread
         self.tolerance = tolerance
         self.limit = limit
+        self._last: tuple[Tensor, int, Rows, Tensor] | None = None
 
     def __repr__(self) -> str:
         return f"Intervals({self.space!r}, margin {self.rule.margin:g})"
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        rows = self.rule.rows(y)
+        rows, base = self._known(y)
         free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped, True)
         # The least completion above the hint will often do.
         state, settled = raised(rows, z, free)
@@ -89,17 +90,26 @@ class Intervals:
         rest = (~exists).nonzero().flatten()
         if len(rest):
             state[rest], exists[rest], settled[rest] = self._from_below(
-                rows.select(rest), z[rest], free[rest], dropped[rest]
+                rows.select(rest), base[rest], z[rest], free[rest], dropped[rest]
             )
         return Fibre(state.gather(1, dropped)[:, None], exists[:, None], settled & ~exists)
 
-    def _from_below(self, rows: Rows, z: Tensor, free: Tensor, dropped: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _known(self, y: Tensor) -> tuple[Rows, Tensor]:
+        """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
+        if self._last is None or self._last[0] is not y or self._last[1] != y._version:
+            rows = self.rule.rows(y)
+            base, _ = raised(rows, torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device))
+            self._last = y, y._version, rows, base
+        return self._last[2:]
+
+    def _from_below(
+        self, rows: Rows, base: Tensor, z: Tensor, free: Tensor, dropped: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The least completion of all, brought as near to the hint as the others allow: together, then one by one.
 
         Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
         leave alone; they leave together.
         """
-        base, _ = raised(rows, torch.zeros_like(z))
         floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - FAR
         state, settled = raised(rows, torch.where(free, base + floor, z), free)
         exists = rows.feasible(state) & settled
