@@ -46,6 +46,7 @@ SUDOKU = (
 SDSP = (
     "**Stage II for reals** goes to the nearest feasible points. The paper's Stage II teaches nothing here: a Gaussian "
     "has no gradient at its own mean.",
+    "**Warm-up.** There is no uniform law on unbounded reals: the first ten passes take every completion that exists.",
     "**What the paper does not say**: σ (1 here), how graphs are drawn (a spanning tree and up to 70 more edges), and "
     "the margin by which true next hops must lead (2⁻¹⁰).",
     f"**Epochs.** RL and MAPO 110, SUP {sdsp.SUP_EPOCHS}.",
