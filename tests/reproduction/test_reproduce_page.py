@@ -101,6 +101,16 @@ def test_what_could_not_be_matched_is_found(results: Results) -> None:
     assert "holds here: 50.00 ± 0.00 for the best schedule" in "\n".join(verdict.path_remarks(results))
 
 
+def test_a_lead_within_a_standard_deviation_is_no_lead(tmp_path: Path) -> None:
+    near = {"sdsp/exp": ("II", 0.50), "sdsp/rl": ("I", 0.49), "sdsp/sup": ("SUP", 0.6)}
+    store = Store(tmp_path)
+    for cell in plan("sdsp", 2):
+        if cell.family in near:
+            stage, share = near[cell.family]
+            store.write(cell, record(cell, stages(**{stage: {"path_accuracy": share + cell.seed / 10}})))
+    assert "cannot be told here: 55.00 ± 7.07" in "\n".join(verdict.path_remarks(read(store, "sdsp")))
+
+
 def test_everything_is_written_from_the_records_alone(store: Store, tmp_path: Path) -> None:
     target = tmp_path / "docs" / "page.md"
     assert main(["reproduce", "all", "--render", "--out", str(store.folder), "--page", str(target)]) == 0

@@ -106,7 +106,8 @@ def path_remarks(results: Results) -> list[str]:
     labels = results.test("sdsp/sup", "SUP", "path_accuracy")
     if ours is None or others is None or labels is None:
         return []
-    holds = "holds" if ours.mean > others.mean else "does not hold"
+    lead = ours.mean - others.mean
+    holds = "cannot be told" if abs(lead) <= max(ours.sd, others.sd) else "holds" if lead > 0 else "does not hold"
     return [
         "",
         f"'Our methods are better than competitors' {holds} here: {ours} for the best schedule after both stages, "
