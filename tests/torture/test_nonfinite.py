@@ -14,8 +14,8 @@ from softground.learner.finite import FiniteOutputs, broken, everything, gradien
 from softground.learner.loop import Loop
 from softground.learner.stage import Stage, make_optimizer
 from softground.objectives import ZeroDegree
-from torture.trial import Tally
-from torture.trials import nonfinite
+from torture.trial import Tally, Unavailable
+from torture.trials import nonfinite, nonfinite_gpu
 from torture.trials._hurt import Place
 
 
@@ -104,3 +104,9 @@ def test_everything_that_would_be_saved_is_looked_at() -> None:
     optimizer.state[network[0].bias]["exp_avg_sq"][0] = math.nan
     names = broken(everything(network, optimizer, Objective()))  # type: ignore[arg-type]
     assert names == ["network's 1.running_var", "optimiser's exp_avg_sq of parameter 1", "objective's chains"]
+
+
+def test_on_a_gpu_the_trial_needs_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(Unavailable, match="torch sees no GPU"):
+        nonfinite_gpu.run(Tally(), 1, 0, tmp_path)

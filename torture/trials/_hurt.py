@@ -118,7 +118,7 @@ def _one(value: float) -> Callable[[Tensor], Tensor]:
 
 def _first_only(output: Tensor) -> Tensor:
     """3e38 for the first symbol of every site, −3e38 for the others: next to no answer is explained by that."""
-    return torch.where(torch.arange(output.shape[-1]) == 0, 3e38, -3e38)
+    return torch.where(torch.arange(output.shape[-1], device=output.device) == 0, 3e38, -3e38)
 
 
 AT_ONCE = [  # the very batch must be named

@@ -95,6 +95,7 @@ class _Subjects:
     """Runs in a folder, and what the healthy ones leave."""
 
     folder: Path
+    device: str
     healthy: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
 
     def reference(self, subject: str, evaluated: bool) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class _Subjects:
             hurting = replace(hurting, test=_spoilt(hurting.test))
         run: Experiment = hurt(hurting, clock, case.fault, case.at)
         learner = Learner(
-            run.task, run.network, run.stages, batch_size=run.batch_size, augment=run.augment, device="cpu"
+            run.task, run.network, run.stages, batch_size=run.batch_size, augment=run.augment, device=self.device
         )
         learner.fit(run.train, run.test if case.evaluated else None, out=path, observer=clock, **how)
 
@@ -160,7 +161,7 @@ def _spoilt(data: Any) -> Examples:
     return Examples(x, data.y, data.symbols)
 
 
-def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
+def run(tally: Tally, cases: int, seed: int, folder: Path, device: str = "cpu") -> None:
     """Hurt so many runs, by all kinds of faults in turn; a third are interrupted and resumed first, where they can."""
     chance = random.Random(seed)
     kinds: dict[tuple[str, ...], list[Case]] = {}
@@ -169,7 +170,7 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
     for several in kinds.values():
         chance.shuffle(several)
     turns = [case for turn in itertools.zip_longest(*kinds.values()) for case in turn if case is not None]
-    runs, resumed = _Subjects(folder), 0
+    runs, resumed = _Subjects(folder, device), 0
     with mock.patch("os.fsync"):  # what a power cut would do is not the question here
         for case in turns[:cases]:
             interrupted = (case.at.stage, case.at.epoch) > (0, 0) and chance.random() < 1 / 3
