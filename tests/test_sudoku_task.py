@@ -101,10 +101,13 @@ def test_metrics() -> None:
 
 def test_presets_and_overrides() -> None:
     paper = SudokuOptions(preset="paper").settings()
-    assert (paper.kernel, paper.steps, paper.optimizer, paper.zero_epochs) == ("metropolis", 10, "sgd", 30)
+    assert (paper.kernel, paper.steps, paper.optimizer, paper.zero_epochs) == ("metropolis", 10, "sgd", 100)
+    assert (paper.gamma, paper.floor) == (16 * 0.1, 16 * 0.02)
     assert SudokuOptions(size=9).settings().kernel == "mixed"
     given = SudokuOptions(kernel="guided", schedule="exp", epochs=3).settings()
     assert (given.kernel, given.schedule, given.floor, given.passes(100)) == ("guided", "exp", 0.02, 3)
+    given = SudokuOptions(preset="paper", warmup=0, keep="last", gamma=2.0, floor=0.5, standardise=False).settings()
+    assert (given.warmup, given.keep, given.gamma, given.floor, given.standardise) == (0, "last", 2.0, 0.5, False)
     best = SudokuOptions().settings()
     assert best.passes(50) * -(-50 // best.batch_size) >= best.updates
     for name in ("metropolis", "mcmc", "uniform", "collapsed", "guided", "kempe", "mixed", "exact"):

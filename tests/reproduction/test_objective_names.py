@@ -66,6 +66,13 @@ def test_ssl_and_na_do_not_cool(task: str, name: str, gamma: float) -> None:
     assert last == first.objective.schedule.gamma(first.epochs // 2) == gamma
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_ssl_stays_at_the_temperature_that_is_given(task: str) -> None:
+    (first,) = stages(task, objective="ssl", gamma=7.0)
+    assert isinstance(first.objective, SoftenedGrounding)
+    assert first.objective.schedule.gamma(first.epochs - 1) == 7.0
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "rate"),
     [("reinforce", torch.optim.Adam, 5e-4), ("mapo", torch.optim.Adam, 5e-4), ("ngs", torch.optim.Adam, 5e-4),

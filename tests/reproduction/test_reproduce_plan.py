@@ -21,11 +21,11 @@ from softground.reproduction.work import options
 def test_names_are_stable() -> None:
     """Records are found by name: a change here orphans those that are committed."""
     names = sorted(cell.name for cell in plan("all", 1))
-    assert len(names) == len(set(names)) == 83
+    assert len(names) == len(set(names)) == 90
     for name in ("hwf/standard/exp/0", "hwf/writer/best/0", "hwf/standard/exp-ngs/0", "hwf/jump/0", "proposition/0",
                  "sudoku/50/mcmc/0", "sudoku/500/best/0", "sdsp/gibbs/0", "sdsp/z3/0"):  # fmt: skip
         assert name in names
-    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "324b54ed731026c9"
+    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "c34d9945e44ab10b"
 
 
 def test_seeds_come_one_after_the_other_and_the_papers_rows_first() -> None:
@@ -95,6 +95,17 @@ def test_a_record_counts_only_with_the_same_options(tmp_path: Path) -> None:
     assert store.shown(longer) is None
     assert not store.finished(elsewhere)
     assert store.shown(elsewhere) is not None  # a page says which data it shows
+
+
+def test_a_record_made_before_the_preset_changed_does_not_count(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cell = next(cell for cell in plan("sudoku", 1) if cell.name == "sudoku/50/exp/0")
+    store.write(cell, record(cell, {}) | {"settings": cell.settings})
+    assert store.finished(cell)
+    assert store.shown(cell) is not None
+    store.write(cell, record(cell, {}) | {"settings": cell.settings | {"steps": 11}})
+    assert not store.finished(cell)
+    assert store.shown(cell) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"options": 1, "result": {}}'])

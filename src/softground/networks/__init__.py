@@ -5,5 +5,6 @@ from .default import default_network
 from .lenet import lenet
 from .mlp import mlp
 from .per_site import PerSite
+from .standardise import Standardise
 
-__all__ = ["PerSite", "convnet", "default_network", "lenet", "mlp"]
+__all__ = ["PerSite", "Standardise", "convnet", "default_network", "lenet", "mlp"]

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..runs.folder import plain
+from ..tasks import TASKS
 from ..tasks.experiment import Device
 
 Kind = Literal["train", "jump", "z3", "law"]
@@ -25,7 +27,8 @@ class Cell:
     task
         The task, by its name on the command line.
     options
-        The task's options, beside the seed and where to run; a record made with others does not count.
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one made
+        before the preset changed.
     rank
         What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
     seconds
@@ -47,6 +50,13 @@ class Cell:
     def family(self) -> str:
         """The name without the seed: cells of one family take about as long, and are averaged."""
         return self.name.rsplit("/", 1)[0]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The preset's hyper-parameters with the options in their place; nothing where nothing is trained."""
+        if self.kind != "train":
+            return {}
+        return plain(asdict(TASKS[self.task](**self.options).settings()))  # type: ignore[attr-defined, no-any-return]
 
     def as_json(self) -> dict[str, Any]:
         """For a worker process."""

@@ -15,6 +15,13 @@ from .settings import PAPER, STAGE_II, Setting
 POLICY_EPOCHS = 200
 # SUP gets as many epochs as both stages together.
 SUP_EPOCHS = 140
+# As in the authors' code, where SSL and NA walk once a gradient step, from the first one on, and the last network
+# counts. Its energy is the mean over the seven sites, so that its γ is seven times as large for the paper's sum.
+CODE_EPOCHS, SITES = 500, 7
+CODE = PAPER | {
+    "objective": "ssl", "steps": 1, "warmup": 0, "keep": "last", "learning_rate": 1e-3, "epochs": CODE_EPOCHS,
+    "zero_epochs": STAGE_II,
+}  # fmt: skip
 
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 60),
@@ -22,6 +29,9 @@ SETTINGS = (
     Setting("linear", PAPER | {"schedule": "linear"}, 0, 60, curves=True),
     Setting("ssl", PAPER | {"objective": "ssl", "zero_epochs": STAGE_II}, 1, 60, curves=True),
     Setting("na", PAPER | {"objective": "na", "zero_epochs": STAGE_II}, 1, 60, curves=True),
+    Setting("ssl-code", CODE | {"gamma": SITES * 1.0}, 1, 300),
+    Setting("na-code", CODE | {"gamma": SITES * 0.001}, 1, 300),
+    Setting("exp-code", PAPER | {"schedule": "exp", "gamma": SITES * 1.0, "floor": SITES * 0.01}, 1, 60),
     Setting("ngs", PAPER | {"objective": "ngs"}, 1, 60, curves=True),
     Setting("mapo", PAPER | {"objective": "mapo", "epochs": POLICY_EPOCHS}, 1, 80, curves=True),
     Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 70),

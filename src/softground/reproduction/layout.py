@@ -21,6 +21,7 @@ class Row:
 
 
 STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
+CODE = "As in the authors' code"
 SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
 OURS = tuple(
     Row(group, label, method, stage) for group, stage in ((STAGE_ONE, "I"), (BOTH, "II")) for label, method in SCHEDULES
@@ -32,7 +33,11 @@ HWF = (
     Row("Baseline", "NGS", "ngs", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
     Row("Baseline", "NA", "na", "I"),
+    Row(CODE, "SSL", "ssl-code", "I"),
+    Row(CODE, "NA", "na-code", "I"),
     *OURS,
+    Row(CODE, "Exp, Stage I", "exp-code", "I"),
+    Row(CODE, "Exp, Stage I + II", "exp-code", "II"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
@@ -44,12 +49,15 @@ COMBINATIONS = (
     Row("", "SSL + Stage II", "ssl", "II"),
     Row("", "NA + Stage II", "na", "II"),
     Row("", "Stage I + NGS", "exp-ngs", "II"),
+    Row(CODE, "SSL + Stage II", "ssl-code", "II"),
+    Row(CODE, "NA + Stage II", "na-code", "II"),
 )
 SUDOKU = (
     Row("Baseline", "RL", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
     Row("Baseline", "MCMC", "mcmc", "I"),
+    Row(CODE, "SSL", "ssl-code", "I"),
     *OURS,
     Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
@@ -70,4 +78,4 @@ SDSP = (
     Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
 )
 
-__all__ = ["BOTH", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "Row"]
+__all__ = ["BOTH", "CODE", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "Row"]

@@ -40,9 +40,9 @@ class Store:
         return record
 
     def finished(self, cell: Cell) -> bool:
-        """Whether a cell was run with these very options."""
+        """Whether a cell was run with these very options, of the presets as they are now."""
         record = self.read(cell)
-        return record is not None and record["options"] == plain(dict(cell.options))
+        return record is not None and record["options"] == plain(dict(cell.options)) and _present(record, cell)
 
     def shown(self, cell: Cell) -> dict[str, Any] | None:
         """A cell's record for a table: made with these options, on whichever data."""
@@ -50,7 +50,7 @@ class Store:
         if record is None:
             return None
         same = _but_data(record["options"]) == _but_data(plain(dict(cell.options)))
-        return record if same else None
+        return record if same and _present(record, cell) else None
 
     def write(self, cell: Cell, record: Mapping[str, Any]) -> None:
         """Keep a cell's record, all or nothing."""
@@ -73,6 +73,11 @@ class Store:
         """One more than the highest seed on record; 0 where nothing is. A longer number is no seed."""
         found = [int(path.stem) for path in self.folder.rglob("*.json") if path.stem.isdecimal() and len(path.stem) < 5]
         return max(found, default=-1) + 1
+
+
+def _present(record: Mapping[str, Any], cell: Cell) -> bool:
+    """Whether the presets are still what they were; the oldest records do not say."""
+    return "settings" not in record or bool(record["settings"] == cell.settings)
 
 
 def _but_data(options: Mapping[str, Any]) -> dict[str, Any]:

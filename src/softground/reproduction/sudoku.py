@@ -8,12 +8,19 @@ from .cell import Cell
 from .settings import PAPER, Setting
 
 SIZES = (50, 100, 300, 500)
+# As in the authors' code: one walk a gradient step, from the first one on. Its energy is the mean over the sites, so
+# that its γ is sixteen times as large for the paper's sum.
+SITES = 16
+CODE = PAPER | {
+    "objective": "ssl", "gamma": SITES * 1.0, "steps": 1, "warmup": 0, "learning_rate": 1e-3, "epochs": 1000,
+}  # fmt: skip
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 30),
     Setting("log", PAPER | {"schedule": "log"}, 0, 30),
     Setting("linear", PAPER | {"schedule": "linear"}, 0, 30),
-    Setting("mcmc", PAPER | {"kernel": "mcmc", "schedule": "exp"}, 1, 25),
+    Setting("mcmc", PAPER | {"kernel": "mcmc", "schedule": "exp", "floor": SITES * 0.01}, 1, 25),
     Setting("ssl", PAPER | {"objective": "ssl"}, 1, 30),
+    Setting("ssl-code", CODE, 1, 60),
     Setting("mapo", PAPER | {"objective": "mapo"}, 1, 15),
     Setting("rl", PAPER | {"objective": "reinforce"}, 1, 10),
     Setting("sup", PAPER | {"objective": "sup"}, 2, 10),

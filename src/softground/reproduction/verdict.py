@@ -10,7 +10,7 @@ from .sudoku import SIZES
 from .summary import Figure, Results
 from .tables import decimal, formula_figures
 
-BASELINES = ("rl", "mapo", "ngs", "ssl", "na", "mcmc")
+BASELINES = ("rl", "mapo", "ngs", "ssl", "ssl-code", "na", "na-code", "mcmc")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ def comparisons(results: Results) -> Iterator[Comparison]:
 
 
 def _name(row: layout.Row) -> str:
+    if row.group == layout.CODE:
+        return f"{row.label} (as in the authors' code)"
     return f"{row.label} ({'Stage I + II' if row.stage == 'II' else 'Stage I'})" if row in layout.OURS else row.label
 
 

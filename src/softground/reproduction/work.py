@@ -34,6 +34,7 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
         "name": cell.name,
         "kind": cell.kind,
         "options": dict(cell.options),
+        "settings": cell.settings,
         "seed": cell.seed,
         "result": rounded(plain(result)),
         "seconds": round(time.perf_counter() - began, 1),

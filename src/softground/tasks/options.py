@@ -28,9 +28,13 @@ class RunOptions:
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
     objective: ObjectiveName = "grounding"
     """grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic
-    (the semantic loss), ssl (γ = 1) and na (γ = 0.001, no annealing): what the paper compares it with."""
+    (the semantic loss), ssl (γ stays at --gamma) and na (γ = 0.001, no annealing): what the paper compares it with."""
     schedule: ScheduleName | None = None
     """How γ falls."""
+    gamma: float | None = None
+    """γ₀, the first temperature."""
+    floor: float | None = None
+    """Where γ stops falling."""
     epochs: int | None = None
     """Epochs of Stage I."""
     zero_epochs: int | None = None

@@ -15,7 +15,7 @@ from ..spaces.categorical import Categorical
 from ..task import Task
 from .options import Descent, RunOptions, adam, make_optimizer
 
-# SSL and NA are Stage I at a temperature that does not fall.
+# SSL and NA are Stage I at a temperature that does not fall; SSL's may be given.
 FIXED = {"ssl": 1.0, "na": 0.001}
 # Appendix B.3: the comparison methods descend by Adam at this rate, as in the code published with NGS. NA, a special
 # case of the paper's method, keeps its optimiser; so does the semantic loss, which the paper did not run.
@@ -66,6 +66,8 @@ def _first(options: RunOptions, grounding: Grounding) -> Objective:
         case "semantic":
             return SemanticLoss()
     fixed = FIXED.get(options.objective)
+    if options.objective == "ssl" and options.gamma is not None:
+        fixed = options.gamma
     if fixed is not None and options.schedule not in (None, "constant"):
         raise LearnerError(
             f"--schedule {options.schedule} was given with --objective {options.objective}, which holds γ at "

@@ -52,8 +52,6 @@ class AdditionOptions(RunOptions):
     """exact: by the scan's recursion, or the program's table; metropolis is the paper's; the others project as well."""
     marginals: bool | None = None
     """Learn from the kernel's marginals, where it has them, instead of its draws."""
-    gamma: float = 1.0
-    """γ₀, the first temperature."""
     warmup: int | None = None
     """Epochs at γ = ∞ to begin with (best: 1 for long numbers, else 0)."""
     augment: bool | None = None
@@ -84,7 +82,7 @@ class AdditionOptions(RunOptions):
         epochs = settings.epochs
 
         def grounding(fixed: float | None) -> SoftenedGrounding:
-            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            name, start = (settings.schedule, settings.gamma) if fixed is None else ("constant", fixed)
             schedule = by_name(name, start, settings.floor, settings.warmup, epochs)
             return SoftenedGrounding(make_kernel(settings.kernel, task, settings.marginals), schedule, settings.steps)
 

@@ -21,6 +21,7 @@ class Preset:
     steps: int  # T, kernel steps per gradient step
     marginals: bool  # whether the loss uses the kernel's marginals instead of its draws
     schedule: ScheduleName
+    gamma: float  # γ₀
     floor: float
     warmup: int
     epochs: int
@@ -46,6 +47,7 @@ PAPER = Preset(
     steps=10,
     marginals=False,
     schedule="exp",
+    gamma=1.0,
     floor=0.02,
     warmup=2,
     epochs=30,
@@ -70,6 +72,7 @@ BEST = Preset(
     steps=1,
     marginals=True,
     schedule="constant",
+    gamma=1.0,
     floor=0.0,
     warmup=0,
     epochs=20,

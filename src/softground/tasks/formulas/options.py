@@ -55,8 +55,10 @@ class FormulaOptions(SolverOptions, RunOptions):
     """metropolis is the paper's; the others sample Q* exactly."""
     inverse: Literal["auto", "table", "enumeration", "z3"] = "auto"
     """How inverse projections are computed; auto takes a table where the space is small enough."""
-    gamma: float = 1.0
-    """γ₀, the first temperature."""
+    warmup: int | None = None
+    """Epochs at γ = ∞ to begin with."""
+    keep: Literal["last", "best"] | None = None
+    """Which network Stage I leaves: its last one, or the one with the most right training answers."""
     augment: bool | None = None
     """Random affine distortions of the training images."""
 
@@ -64,6 +66,8 @@ class FormulaOptions(SolverOptions, RunOptions):
         """The preset with this command's overrides."""
         preset = PRESETS[self.preset]
         settings = overridden(preset, self)
+        if self.warmup is not None:
+            return settings
         # A run shorter than the preset keeps the preset's share of warm-up, so that it is not all warm-up.
         return replace(settings, warmup=min(preset.warmup, settings.epochs * preset.warmup // preset.epochs))
 
@@ -89,7 +93,7 @@ class FormulaOptions(SolverOptions, RunOptions):
         epochs = settings.epochs
 
         def grounding(fixed: float | None) -> SoftenedGrounding:
-            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            name, start = (settings.schedule, settings.gamma) if fixed is None else ("constant", fixed)
             schedule = by_name(name, start, settings.floor, settings.warmup, epochs)
             return SoftenedGrounding(make_kernel(settings.kernel, task), schedule, settings.steps)
 

@@ -19,6 +19,7 @@ class Preset:
     kernel: KernelName
     steps: int  # T, kernel steps per gradient step
     schedule: ScheduleName
+    gamma: float  # γ₀
     floor: float
     warmup: int
     epochs: int
@@ -39,6 +40,7 @@ PAPER = Preset(
     kernel="metropolis",
     steps=10,
     schedule="exp",
+    gamma=1.0,
     floor=0.02,
     warmup=10,
     epochs=110,
@@ -58,6 +60,7 @@ BEST = Preset(
     kernel="exact",
     steps=1,
     schedule="constant",
+    gamma=1.0,
     floor=0.0,
     warmup=0,
     epochs=45,

@@ -45,8 +45,6 @@ class PathOptions(RunOptions):
     """metropolis is the paper's; gibbs and blocks sample Q* exactly; nearest is γ = 0."""
     inverse: Literal["intervals", "z3"] = "intervals"
     """How the paper's kernel solves for the dropped components: on the device, or by Z3."""
-    gamma: float | None = None
-    """γ₀, the first temperature."""
     sigma: float | None = None
     """σ, the spread the network is credited with at γ = 1."""
     margin: float | None = None

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import torch
+from torch import nn
 
 from ...data.augment import RandomAffine
 from ...learner.stage import Stage
 from ...learner.streams import stream
-from ...networks import PerSite, convnet, lenet
+from ...networks import PerSite, Standardise, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...schedules import by_name
 from ...task import Task
@@ -53,8 +54,12 @@ class SudokuOptions(SolverOptions, RunOptions):
     """Learn from the kernel's marginals, where it has them, instead of its draws."""
     inverse: InverseName = "auto"
     """How inverse projections are computed; auto lists the boards of 4×4 and searches for larger ones."""
-    gamma: float = 1.0
-    """γ₀, the first temperature."""
+    warmup: int | None = None
+    """Epochs at γ = ∞ to begin with."""
+    keep: Literal["last", "best"] | None = None
+    """Which network Stage I leaves: its last one, or the one with the most valid training boards."""
+    standardise: bool | None = None
+    """Give the network images of mean 0 and standard deviation 1 instead of 0 … 1."""
     augment: bool | None = None
     """Random affine distortions of the training images."""
     evaluate_every: int = 20
@@ -72,7 +77,10 @@ class SudokuOptions(SolverOptions, RunOptions):
         image = tuple(data.train.x.shape[2:])
         torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
-        network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
+        classifier: nn.Module = make(image, task.space.outputs)  # type: ignore[arg-type]
+        if settings.standardise:
+            classifier = nn.Sequential(Standardise.to_fit(data.train.x), classifier)
+        network = PerSite(classifier, image)  # type: ignore[arg-type]
         augment = DISTORTION if settings.augment else None
         return Experiment(
             task, network, self.stages(task, settings), data.train, data.test, settings.batch_size, augment, data.note
@@ -83,7 +91,7 @@ class SudokuOptions(SolverOptions, RunOptions):
         epochs = settings.passes(self.train_size)
 
         def grounding(fixed: float | None) -> SoftenedGrounding:
-            name, start = (settings.schedule, self.gamma) if fixed is None else ("constant", fixed)
+            name, start = (settings.schedule, settings.gamma) if fixed is None else ("constant", fixed)
             alpha = None
             if name == "exp":  # the floor is reached in the last pass
                 alpha = min(0.95, settings.floor / start) ** (1 / max(1, epochs - 1 - settings.warmup))
