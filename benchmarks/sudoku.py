@@ -35,12 +35,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "long convnet": {"network": "convnet", "epochs": 300},
     "plain": {"augment": False},
     "plain, labels": {"augment": False, "objective": "sup"},
-    "paper": {"preset": "paper"},
-    "paper, log": {"preset": "paper", "schedule": "log"},
-    "paper, linear": {"preset": "paper", "schedule": "linear"},
-    "paper, mcmc": {"preset": "paper", "kernel": "mcmc"},
-    "paper, collapsed": {"preset": "paper", "kernel": "collapsed"},
-    "paper, exact": {"preset": "paper", "kernel": "exact"},
 }
 LARGE: dict[str, dict[str, Any]] = {
     "9x9": {"size": 9},

@@ -97,7 +97,6 @@ def sudoku() -> str:
         "long": "`--epochs 300`",
         "convnet": "`--network convnet`", "convnet, labels": "the same with labels",
         "plain": "`--no-augment`", "plain, labels": "the same with labels",
-        "paper": "`--preset paper`", "paper, mcmc": "`--preset paper --kernel mcmc`",
     }  # fmt: skip
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "

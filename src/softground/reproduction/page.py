@@ -57,7 +57,8 @@ def _head(results: Results, what: What) -> str:
     places = [r["environment"] for r in results.records]
     machines = sorted({str(place["gpu"] or f"{place['cpus']} CPU cores") for place in places})
     hours = sum(float(r["wall_seconds"]) for r in results.records) / 3600
-    at_once = " or ".join(map(str, sorted({int(r["jobs"]) for r in results.records})))
+    jobs = [int(r["jobs"]) for r in results.records]
+    at_once = f"{min(jobs)} to {max(jobs)}" if len(set(jobs)) > 1 else f"{jobs[0]}"
     text.append(
         f"{done} of {total} cells are on record: {hours:.1f} hours of runs, {at_once} at a time, on "
         f"{', '.join(machines)}. Data: {', '.join(_data(results)) or 'graphs alone'}."

@@ -92,8 +92,8 @@ def semantic_wins(results: Results) -> list[str]:
         ours = [results.test(f"{table}/{row.method}", row.stage, metric) for row in layout.OURS]
         best = max((f for f in ours if f is not None), key=lambda f: f.mean, default=None)
         if loss is not None and best is not None:
-            verb = "wins" if loss.mean > best.mean else "does not win"
-            lines.append(f"- {what}: it {verb}, {loss} against {best} for the best schedule after both stages.")
+            verdict = _lead(loss, best, "it wins", "it does not win", "neither wins")
+            lines.append(f"- {what}: {verdict}, {loss} against {best} for the best schedule after both stages.")
     return lines
 
 
@@ -108,13 +108,18 @@ def path_remarks(results: Results) -> list[str]:
     labels = results.test("sdsp/sup", "SUP", "path_accuracy")
     if ours is None or others is None or labels is None:
         return []
-    lead = ours.mean - others.mean
-    holds = "cannot be told" if abs(lead) <= max(ours.sd, others.sd) else "holds" if lead > 0 else "does not hold"
+    holds = _lead(ours, others, "holds", "does not hold", "cannot be told")
     return [
         "",
         f"'Our methods are better than competitors' {holds} here: {ours} for the best schedule after both stages, "
         f"{others} for the best competitor. 'Close to the direct supervision case': SUP finds {labels}.",
     ]
+
+
+def _lead(one: Figure, other: Figure, ahead: str, behind: str, neither: str) -> str:
+    """Which of two figures leads; a lead within a standard deviation is none."""
+    lead = one.mean - other.mean
+    return neither if abs(lead) <= max(one.sd, other.sd) else ahead if lead > 0 else behind
 
 
 def _baseline(comparison: Comparison) -> bool:
