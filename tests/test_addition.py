@@ -78,7 +78,10 @@ def test_bad_options(given: dict[str, Any], error: type[Exception], message: str
         AdditionOptions(**given).build()
 
 
-@pytest.mark.parametrize("options", [{}, {"rule": "program"}, {"kernel": "guided", "steps": 4, "epochs": 5}])
+GUIDED = {"kernel": "guided", "steps": 2, "epochs": 5, "learning_rate": 3e-3}  # finds the digits whatever the seed
+
+
+@pytest.mark.parametrize("options", [{}, {"rule": "program"}, GUIDED])
 def test_digits_are_learnt_from_sums(options: dict[str, Any]) -> None:
     """Clearly above the 10 % of chance after a short run; nothing but sums was seen."""
     experiment = AdditionOptions(**{"network": "convnet", "epochs": 3, "augment": False} | options).build()

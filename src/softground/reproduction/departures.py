@@ -29,8 +29,7 @@ COMMON = (
     "tests.",
     "**Optimisers** are the paper's: RL, MAPO, NGS and SSL by Adam 5e-4; NA and Stage I by SGD 0.1; Stage II by Adam "
     "1e-3. SSL and NA walk as Stage I does, warm-up included. The semantic loss, which the paper did not run, takes "
-    "SGD 0.1 on formulas and AdamW 5e-4 on Sudoku: there, without a sampler's noise, SGD never leaves the point where "
-    "all digits are equally likely.",
+    "SGD 0.1 on formulas and, because it suits it better there, AdamW 5e-4 on Sudoku.",
     "**Which network is kept.** Formulas and Sudoku: that of the epoch with the most right training answers, as in the "
     "authors' code for Stage I, but here for every method. Shortest paths: the last one.",
 )
