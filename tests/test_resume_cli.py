@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ from softground.runs import RunFolder
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 # An epoch is three batches and its end: event 0 is 'begin', 4, 8 and 12 end epochs, 13 ends Stage I.
 PLACES = {"best": [1, 2, 4, 7, 12], "paper": [3, 8, 12, 14, 19]}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def interruptible() -> Iterator[None]:
+    """A process that a shell started in the background ignores Ctrl-C, and so do its children; these must not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module", params=list(PRESETS))
