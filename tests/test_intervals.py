@@ -15,6 +15,7 @@ from softground.constraints import Differences
 from softground.inverses import Intervals
 from softground.inverses.intervals import interval
 from softground.inverses.least import raised
+from softground.inverses.nearest import SLACK, Pairs, Search, advance, project
 from softground.inverses.z3_reals import Z3Reals
 from softground.learner.prediction import most_probable
 from softground.spaces import Gaussian
@@ -165,6 +166,23 @@ def test_nearest_points_against_a_quadratic_program() -> None:
     assert 5 < int(ties.sum()) < 55
     assert bool((ours > truth - 1e-4).all())
     assert float((ours[ties] < truth[ties] + 1e-3).double().mean()) > 0.7
+
+
+def test_entries_that_bind_nothing_change_nothing() -> None:
+    """As a GPU sees the list: padded, and with those that have ended still in it."""
+    task = sdsp_task(6, margin=0.25)
+    rows = task.constraint.rows(task.constraint.encode(random_graphs(20, 6, 0).examples().y))  # type: ignore[attr-defined]
+    assert bool(rows.marked[0, 0].isinf().all())  # where padding points to: a row without marks
+    centre = 3 * torch.randn(20, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    wanted = project(rows, centre, 1e-4, 2_000)
+    pairs = Pairs.of(rows).padded(64)
+    assert len(pairs.value) % 64 == 0 < int((pairs.value == SLACK).sum())
+    search, fixed = Search.at(rows, centre, pairs), (torch.tensor(0.25).double(), torch.tensor(1e-4).double())
+    while not bool(search.ended.all()):
+        search = Search(*advance(centre, rows.marked, *fixed, *pairs.parts(), *search.parts()))
+    assert torch.allclose(search.point, wanted, rtol=0, atol=1e-9)
+    alone = torch.cat([project(rows.select(torch.tensor([i])), centre[[i]], 1e-4, 2_000) for i in range(20)])
+    assert torch.allclose(alone, wanted, rtol=0, atol=1e-9)
 
 
 def test_constrained_prediction_is_the_nearest_point() -> None:

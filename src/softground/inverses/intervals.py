@@ -70,7 +70,7 @@ class Intervals:
 
     solver_seconds = 0.0
 
-    def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 500) -> None:
+    def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
         self.rule = rule
         self.space = rule.space
         self.spread = spread

@@ -17,6 +17,7 @@ from ..constraints.difference import Rows
 
 # Rounds after which a rise is given up. Gains are sums of weights, so that a few rounds per component are usual.
 ROUNDS = 2_000
+PAUSE = 4  # rounds of a rise between looks at whether it has ended, for which a GPU must be waited for
 
 
 def raised(rows: Rows, z: Tensor, free: Tensor | None = None, rounds: int = ROUNDS) -> tuple[Tensor, Tensor]:
@@ -25,16 +26,17 @@ def raised(rows: Rows, z: Tensor, free: Tensor | None = None, rounds: int = ROUN
     Components that are not free may leave rows violated; the caller checks.
     """
     settled = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+    pause = PAUSE if z.is_cuda else 1
     gap = rows.margin - rows.others
     silent = torch.isinf(rows.marked).all(-1)  # rows without marks
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
         least = (rows.marked + z[:, None]).amin(-1).masked_fill(silent, 0.0)
         need = (least[:, :, None] + gap).amax(1)
         higher = torch.maximum(z, need)
         if free is not None:
             higher = torch.where(free, higher, z)
         settled = (higher == z).all(-1)
-        if bool(settled.all()):
-            break
         z = higher
+        if number % pause == 0 and bool(settled.all()):
+            break
     return z, settled

@@ -4,11 +4,15 @@ r"""The nearest feasible point under difference constraints: Q* at γ = 0.
 
 For a choice h(j) of one marked entry a row, S_y is a polyhedron {z : Az ≤ c} whose rows are z_h − z_k ≤ w_jk − w_jh −
 m. Its projection is f − Aᵀλ with λ ≥ 0 the maximiser of the dual, found by accelerated proximal gradient steps with a
-step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. All constraints of all
-examples are one ragged list. Then rows choose again the entry that is now least; the point stays feasible for the new
-choice, so that the distance can only fall, and the rounds end when no row gains by it. Where no row has ties the
-result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of entries.
-A last rise (:func:`~softground.inverses.least.raised`) of the size of the solver's error makes it exactly feasible.
+step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has arrived,
+its rows choose again the entry that is now least, and it goes on from the weights it has; the point stays feasible for
+the new choice, so that the distance can only fall, and an example ends when no row gains by it. Where no row has ties
+the result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
+entries. A last rise (:func:`~softground.inverses.least.raised`) of the size of the solver's error makes it exactly
+feasible.
+
+All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
+a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
 
 References: A. Beck and M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2 (2009);
 B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
@@ -16,7 +20,7 @@ B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -27,90 +31,121 @@ from ..recording import Recorded
 from ..spaces.gaussian import snap
 from .least import raised
 
-CHECK = 10  # iterations between looks at how near the optimum is, for which a GPU must be waited for
+CHECK = 20  # iterations between looks at who has arrived, for which a GPU must be waited for
 ROOM = 2048  # constraints are padded to a multiple of this on a GPU
-SLACK = 1e12  # the bound of a constraint that binds nothing
+SLACK = 1e12  # the weight of an entry that binds nothing
+FULL = 0.7  # the share of constraints still in use below which the others are dropped
 
 
 @dataclass(frozen=True, eq=False)
-class Halfspaces:
-    """The ragged list z[upper] − z[lower] ≤ bound of all examples; positions are into the flattened ``[batch · n]``."""
+class Pairs:
+    """The ragged list of (row j, other entry k) of all examples; positions are into the flattened ``[batch · n]``."""
 
-    upper: Tensor
-    lower: Tensor
-    bound: Tensor
+    row: Tensor
+    other: Tensor
+    first: Tensor  # of the example
     example: Tensor
-    step: Tensor
+    value: Tensor  # w_jk
 
     @classmethod
-    def of(cls, rows: Rows, choice: Tensor) -> Halfspaces:
-        """Those of a choice ``[batch, n]`` of one marked entry a row."""
-        batch, n = choice.shape
-        example, row, low = torch.isfinite(rows.others).nonzero(as_tuple=True)
-        high = choice[example, row]
-        bound = rows.others[example, row, low] - rows.marked[example, row, high] - rows.margin
-        upper, lower = example * n + high, example * n + low
-        degree = torch.zeros(batch * n, dtype=bound.dtype, device=bound.device)
-        degree = degree.index_add(0, upper, torch.ones_like(bound)).index_add(0, lower, torch.ones_like(bound))
-        return cls(upper, lower, bound, example, 1 / (degree[upper] + degree[lower]))
+    def of(cls, rows: Rows) -> Pairs:
+        """Those of the rows' other entries."""
+        example, row, other = torch.isfinite(rows.others).nonzero(as_tuple=True)
+        first = example * rows.others.shape[-1]
+        return cls(first + row, first + other, first, example, rows.others[example, row, other])
 
-    def padded(self, size: int) -> Halfspaces:
-        """With constraints that bind nothing, up to a number that is a multiple of ``size``."""
-        extra = -len(self.bound) % size
-        upper, lower, example = (pad(part, (0, extra)) for part in (self.upper, self.lower, self.example))
-        bound, step = pad(self.bound, (0, extra), value=SLACK), pad(self.step, (0, extra), value=1.0)
-        return Halfspaces(upper, lower, bound, example, step)
+    def padded(self, size: int) -> Pairs:
+        """With entries that bind nothing, up to a number that is a multiple of ``size``."""
+        extra = -len(self.value) % size
+        row, other, first, example = (pad(part, (0, extra)) for part in self.parts()[:-1])
+        return Pairs(row, other, first, example, pad(self.value, (0, extra), value=SLACK))
 
-    def project(self, centre: Tensor, tolerance: float, limit: int) -> Tensor:
-        """The point nearest to ``centre[batch, n]`` that satisfies all, to within ``tolerance``."""
-        if not len(self.bound):
-            return centre
-        # On a GPU the lists come in few lengths, so that few recordings serve.
-        these = self.padded(ROOM) if centre.is_cuda else self
-        fixed = (centre.flatten(), torch.cat([these.upper, these.lower]), these.bound, these.step)
-        weight = ahead = torch.zeros_like(these.bound)
-        momentum = torch.zeros((), dtype=centre.dtype, device=centre.device)
-        z = fixed[0]
-        for _ in range(max(1, limit // CHECK)):
-            weight, ahead, momentum, z, gap = ADVANCE(*fixed, weight, ahead, momentum)
-            if float(gap) <= tolerance:
-                break
-        point: Tensor = z.view_as(centre).clone()
-        return point
+    def select(self, index: Tensor) -> Pairs:
+        """Some of them."""
+        return Pairs(*(part[index] for part in self.parts()))
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """As a recording takes them."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(eq=False)
+class Search:
+    """Where the search stands: dual weights of the pairs, and of each example its choice, its momentum, its end."""
+
+    weight: Tensor
+    ahead: Tensor  # the weights, carried on by their momentum
+    choice: Tensor  # [batch, n]
+    momentum: Tensor  # [batch] iterations since the last restart
+    point: Tensor  # [batch, n] of those that have ended, and the latest of the others
+    ended: Tensor  # [batch]
+
+    @classmethod
+    def at(cls, rows: Rows, centre: Tensor, pairs: Pairs) -> Search:
+        """At the outset: no constraint counts."""
+        weight = torch.zeros_like(pairs.value)
+        momentum = torch.zeros_like(centre[:, 0])
+        return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """As a recording takes them."""
+        return tuple(getattr(self, field.name) for field in fields(self))
 
 
 def advance(
-    centre: Tensor, ends: Tensor, bound: Tensor, step: Tensor, weight: Tensor, ahead: Tensor, momentum: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Some accelerated steps on the dual weights; then the point they stand for, and how far from optimal it is."""
+    centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor,
+    row: Tensor, other: Tensor, first: Tensor, example: Tensor, value: Tensor,
+    weight: Tensor, ahead: Tensor, choice: Tensor, momentum: Tensor, point: Tensor, ended: Tensor,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again."""
+    flat = centre.flatten()
+    chosen = marked.gather(2, choice[..., None]).squeeze(2)
+    upper = first + choice.flatten().index_select(0, row)
+    binds = value < SLACK
+    bound = torch.where(binds, value - chosen.flatten().index_select(0, row) - margin, SLACK)
+    ends = torch.cat([upper, other])
+    degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
+    degree = degree.index_select(0, ends).view(2, -1).sum(0)
+    step = 1 / degree.clamp(min=1)
+    since = momentum + torch.arange(CHECK, dtype=flat.dtype, device=flat.device)[:, None]
+    carry = since / (since + 3)
 
-    def point(weights: Tensor) -> Tensor:
-        return centre.index_add(0, ends, torch.cat([-weights, weights]))
+    def primal(weights: Tensor) -> Tensor:
+        return flat.clone().index_add_(0, other, weights).index_add_(0, upper, weights, alpha=-1)
 
     def excess(z: Tensor) -> Tensor:
-        upper_lower = z[ends].view(2, -1)
-        return upper_lower[0] - upper_lower[1] - bound
+        sides = z.index_select(0, ends).view(2, -1)  # quicker than z[ends]
+        return (sides[0] - sides[1]).sub_(bound)
 
     against = change = weight
-    for _ in range(CHECK):
-        better = torch.addcmul(ahead, step, excess(point(ahead))).clamp(min=0)
-        change, against, weight = better - weight, ahead - better, better
-        ahead = torch.addcmul(better, momentum / (momentum + 3), change)
-        momentum = momentum + 1
-    z = point(weight)
+    for iteration in range(CHECK):
+        better = torch.addcmul(ahead, step, excess(primal(ahead))).clamp_(min=0)
+        change, against, weight = better - weight, ahead, better
+        ahead = torch.addcmul(better, carry[iteration].index_select(0, example), change)
+    z = primal(weight)
     rest = excess(z)
     # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
-    gap = torch.where(weight > 0, rest.abs(), rest.clamp(min=0)).amax()
-    # Where the steps go against the momentum, the momentum starts anew.
-    anew = (against * change / step).sum() > 0
-    return weight, torch.where(anew, weight, ahead), torch.where(anew, 0.0, momentum), z, gap
+    gap = torch.where(weight > 0, rest.abs(), rest.clamp(min=0))
+    there = torch.zeros_like(momentum).scatter_reduce_(0, example, gap, "amax") <= tolerance
+    z = z.view_as(centre)
+    least, again = (marked + z[:, None]).min(-1)
+    # Entries level with the one chosen, to within the error, are no reason to go on.
+    gains = there[:, None] & (least < chosen + z.gather(1, choice) - 10 * tolerance)
+    # Where the steps go against the momentum, or the constraints are new, the momentum starts anew.
+    against = torch.zeros_like(momentum).index_add_(0, example, (against - weight) * change / step)
+    anew = (against > 0) | gains.any(-1)
+    return (
+        weight, torch.where(anew.index_select(0, example), weight, ahead), torch.where(gains, again, choice),
+        torch.where(anew, 0.0, momentum + CHECK), torch.where(ended[:, None], point, z),
+        ended | (there & ~gains.any(-1)),
+    )  # fmt: skip
 
 
 ADVANCE = Recorded(advance)
 
 
-def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 500, rounds: int = 10) -> Tensor:
-    """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible."""
+def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000) -> Tensor:
+    """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps."""
     result = snap(centre)
     rest = (~rows.feasible(result)).nonzero().flatten()
     if not len(rest):
@@ -118,20 +153,25 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
     if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
         rest = torch.arange(len(centre), device=rest.device)
     rows, start = rows.select(rest), centre.double()[rest]
-    z, choice = start.clone(), rows.choice(start)
-    everyone = turn = torch.arange(len(rest), device=rest.device)  # examples whose choice is new
-    for _ in range(rounds):
-        some, held = rows.select(turn), choice[turn]
-        z[turn] = Halfspaces.of(some, held).project(start[turn], tolerance, limit)
-        values = some.marked + z[turn][:, None]
-        best, again = values.min(-1)
-        # Entries level with the one chosen, to within the error, are no reason to go on.
-        better = best < values.gather(2, held[..., None]).squeeze(2) - 10 * tolerance
-        choice[turn] = torch.where(better, again, held)
-        turn = turn[better.any(-1)]
-        if not len(turn):
-            break
-        turn = everyone if centre.is_cuda else turn
-    z, _ = raised(rows, snap(z))
+    z, _ = raised(rows, snap(project(rows, start, tolerance, limit)))
     result[rest] = z
     return result
+
+
+def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
+    """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
+    # On a GPU the lists come in few lengths, so that few recordings serve.
+    pairs = Pairs.of(rows).padded(ROOM) if centre.is_cuda else Pairs.of(rows)
+    fixed = (centre, rows.marked, *(torch.full((), v, dtype=centre.dtype, device=centre.device)
+                                    for v in (rows.margin, tolerance)))  # fmt: skip
+    search = Search.at(rows, centre, pairs)
+    for _ in range(max(1, limit // CHECK)):
+        search = Search(*ADVANCE(*fixed, *pairs.parts(), *search.parts()))
+        if bool(search.ended.all()):
+            break
+        going = ~search.ended[pairs.example]
+        if not centre.is_cuda and int(going.sum()) < FULL * len(going):
+            kept = going.nonzero().flatten()
+            pairs = pairs.select(kept)
+            search.weight, search.ahead = search.weight[kept], search.ahead[kept]
+    return search.point.clone()
