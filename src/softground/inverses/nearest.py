@@ -34,6 +34,7 @@ from .least import raised
 CHECK = 20  # iterations between looks at who has arrived, for which a GPU must be waited for
 ROOM = 2048  # constraints are padded to a multiple of this on a GPU
 SLACK = 1e12  # the weight of an entry that binds nothing
+COARSE = 1e-3  # a tolerance for which single precision will do
 FULL = 0.7  # the share of constraints still in use below which the others are dropped
 
 
@@ -160,6 +161,8 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
 
 def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
+    if tolerance >= COARSE:
+        rows, centre = Rows(rows.marked.float(), rows.others.float(), rows.margin), centre.float()
     # On a GPU the lists come in few lengths, so that few recordings serve.
     pairs = Pairs.of(rows).padded(ROOM) if centre.is_cuda else Pairs.of(rows)
     fixed = (centre, rows.marked, *(torch.full((), v, dtype=centre.dtype, device=centre.device)
@@ -174,4 +177,4 @@ def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
             kept = going.nonzero().flatten()
             pairs = pairs.select(kept)
             search.weight, search.ahead = search.weight[kept], search.ahead[kept]
-    return search.point.clone()
+    return search.point.to(torch.float64, copy=True)  # a recording would overwrite it
