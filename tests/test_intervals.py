@@ -179,7 +179,7 @@ def test_entries_that_bind_nothing_change_nothing() -> None:
     assert len(pairs.value) % 64 == 0 < int((pairs.value == SLACK).sum())
     search, fixed = Search.at(rows, centre, pairs), (torch.tensor(0.25).double(), torch.tensor(1e-4).double())
     while not bool(search.ended.all()):
-        search = Search(*advance(centre, rows.marked, *fixed, *pairs.parts(), *search.parts()))
+        search = advance(centre, rows.marked, *fixed, *pairs, *search)
     assert torch.allclose(search.point, wanted, rtol=0, atol=1e-9)
     alone = torch.cat([project(rows.select(torch.tensor([i])), centre[[i]], 1e-4, 2_000) for i in range(20)])
     assert torch.allclose(alone, wanted, rtol=0, atol=1e-9)

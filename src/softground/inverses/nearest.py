@@ -20,7 +20,7 @@ B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,8 +38,7 @@ COARSE = 1e-3  # a tolerance for which single precision will do
 FULL = 0.7  # the share of constraints still in use below which the others are dropped
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(NamedTuple):
     """The ragged list of (row j, other entry k) of all examples; positions are into the flattened ``[batch · n]``."""
 
     row: Tensor
@@ -58,20 +57,10 @@ class Pairs:
     def padded(self, size: int) -> Pairs:
         """With entries that bind nothing, up to a number that is a multiple of ``size``."""
         extra = -len(self.value) % size
-        row, other, first, example = (pad(part, (0, extra)) for part in self.parts()[:-1])
-        return Pairs(row, other, first, example, pad(self.value, (0, extra), value=SLACK))
-
-    def select(self, index: Tensor) -> Pairs:
-        """Some of them."""
-        return Pairs(*(part[index] for part in self.parts()))
-
-    def parts(self) -> tuple[Tensor, ...]:
-        """As a recording takes them."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return Pairs(*(pad(part, (0, extra)) for part in self))._replace(value=pad(self.value, (0, extra), value=SLACK))
 
 
-@dataclass(eq=False)
-class Search:
+class Search(NamedTuple):
     """Where the search stands: dual weights of the pairs, and of each example its choice, its momentum, its end."""
 
     weight: Tensor
@@ -84,62 +73,60 @@ class Search:
     @classmethod
     def at(cls, rows: Rows, centre: Tensor, pairs: Pairs) -> Search:
         """At the outset: no constraint counts."""
-        weight = torch.zeros_like(pairs.value)
-        momentum = torch.zeros_like(centre[:, 0])
+        weight, momentum = torch.zeros_like(pairs.value), torch.zeros_like(centre[:, 0])
         return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
 
-    def parts(self) -> tuple[Tensor, ...]:
-        """As a recording takes them."""
-        return tuple(getattr(self, field.name) for field in fields(self))
 
+def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
+    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again.
 
-def advance(
-    centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor,
-    row: Tensor, other: Tensor, first: Tensor, example: Tensor, value: Tensor,
-    weight: Tensor, ahead: Tensor, choice: Tensor, momentum: Tensor, point: Tensor, ended: Tensor,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again."""
-    flat = centre.flatten()
-    chosen = marked.gather(2, choice[..., None]).squeeze(2)
-    upper = first + choice.flatten().index_select(0, row)
-    binds = value < SLACK
-    bound = torch.where(binds, value - chosen.flatten().index_select(0, row) - margin, SLACK)
-    ends = torch.cat([upper, other])
+    ``parts`` are those of :class:`Pairs`, then those of :class:`Search`.
+    """
+    pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
+    flat, example = centre.flatten(), pairs.example
+    chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
+    upper = pairs.first + search.choice.flatten().index_select(0, pairs.row)
+    binds = pairs.value < SLACK
+    bound = torch.where(binds, pairs.value - chosen.flatten().index_select(0, pairs.row) - margin, SLACK)
+    ends = torch.cat([upper, pairs.other])
     degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
-    degree = degree.index_select(0, ends).view(2, -1).sum(0)
-    step = 1 / degree.clamp(min=1)
-    since = momentum + torch.arange(CHECK, dtype=flat.dtype, device=flat.device)[:, None]
+    step = 1 / degree.index_select(0, ends).view(2, -1).sum(0).clamp(min=1)
+    since = search.momentum + torch.arange(CHECK, dtype=flat.dtype, device=flat.device)[:, None]
     carry = since / (since + 3)
 
     def primal(weights: Tensor) -> Tensor:
-        return flat.clone().index_add_(0, other, weights).index_add_(0, upper, weights, alpha=-1)
+        return flat.clone().index_add_(0, pairs.other, weights).index_add_(0, upper, weights, alpha=-1)
 
     def excess(z: Tensor) -> Tensor:
         sides = z.index_select(0, ends).view(2, -1)  # quicker than z[ends]
         return (sides[0] - sides[1]).sub_(bound)
 
-    against = change = weight
+    weight, ahead = search.weight, search.ahead
+    before = change = weight
     for iteration in range(CHECK):
         better = torch.addcmul(ahead, step, excess(primal(ahead))).clamp_(min=0)
-        change, against, weight = better - weight, ahead, better
+        change, before, weight = better - weight, ahead, better
         ahead = torch.addcmul(better, carry[iteration].index_select(0, example), change)
     z = primal(weight)
     rest = excess(z)
     # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
     gap = torch.where(weight > 0, rest.abs(), rest.clamp(min=0))
-    there = torch.zeros_like(momentum).scatter_reduce_(0, example, gap, "amax") <= tolerance
+    there = torch.zeros_like(search.momentum).scatter_reduce_(0, example, gap, "amax") <= tolerance
     z = z.view_as(centre)
     least, again = (marked + z[:, None]).min(-1)
     # Entries level with the one chosen, to within the error, are no reason to go on.
-    gains = there[:, None] & (least < chosen + z.gather(1, choice) - 10 * tolerance)
+    gains = there[:, None] & (least < chosen + z.gather(1, search.choice) - 10 * tolerance)
     # Where the steps go against the momentum, or the constraints are new, the momentum starts anew.
-    against = torch.zeros_like(momentum).index_add_(0, example, (against - weight) * change / step)
+    against = torch.zeros_like(search.momentum).index_add_(0, example, (before - weight) * change / step)
     anew = (against > 0) | gains.any(-1)
-    return (
-        weight, torch.where(anew.index_select(0, example), weight, ahead), torch.where(gains, again, choice),
-        torch.where(anew, 0.0, momentum + CHECK), torch.where(ended[:, None], point, z),
-        ended | (there & ~gains.any(-1)),
-    )  # fmt: skip
+    return Search(
+        weight=weight,
+        ahead=torch.where(anew.index_select(0, example), weight, ahead),
+        choice=torch.where(gains, again, search.choice),
+        momentum=torch.where(anew, 0.0, search.momentum + CHECK),
+        point=torch.where(search.ended[:, None], search.point, z),
+        ended=search.ended | (there & ~gains.any(-1)),
+    )
 
 
 ADVANCE = Recorded(advance)
@@ -169,12 +156,12 @@ def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
                                     for v in (rows.margin, tolerance)))  # fmt: skip
     search = Search.at(rows, centre, pairs)
     for _ in range(max(1, limit // CHECK)):
-        search = Search(*ADVANCE(*fixed, *pairs.parts(), *search.parts()))
+        search = ADVANCE(*fixed, *pairs, *search)
         if bool(search.ended.all()):
             break
         going = ~search.ended[pairs.example]
         if not centre.is_cuda and int(going.sum()) < FULL * len(going):
             kept = going.nonzero().flatten()
-            pairs = pairs.select(kept)
-            search.weight, search.ahead = search.weight[kept], search.ahead[kept]
+            pairs = Pairs(*(part[kept] for part in pairs))
+            search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
     return search.point.to(torch.float64, copy=True)  # a recording would overwrite it
