@@ -181,7 +181,8 @@ def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(monkeypatch: pytes
         asked(Z3(faulty(hang), workers=2))
 
 
-def test_a_worker_hands_back_what_it_had_no_time_to_begin() -> None:
+def test_a_worker_hands_back_what_it_had_no_time_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "FLUSH", 0.0)  # what a cell holds back when it is killed is asked again
     smt = faulty(hang)
     smt_limits = Limits(0, 10**6, 1.0, limit=LIMIT)
     jobs = [Query(y, (5, 5), (1,), 8) for y in (11, BAD, 12)]
@@ -242,3 +243,11 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPat
         cluster.connect("dask", "tcp://127.0.0.1:9")
     with pytest.raises(InverseError, match="--scheduler"):
         cluster.connect("dask", None)
+
+
+def test_outcomes_that_a_killed_cell_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "FLUSH", 1e9)
+    crew = cells.Crew(faulty(die), Limits(0, 10**6, 1.0, limit=LIMIT))
+    outcomes = crew.solve([Query(y, (5, 5), (1,), 8) for y in (11, 12, BAD, 14)], 4)
+    whole = [Outcome([(y - 5,)], "whole") for y in (11, 12, 14)]
+    assert outcomes == [*whole[:2], Outcome([], "crashed", forced=True), whole[2]]

@@ -2,8 +2,9 @@
 
 Z3 looks at its limits now and then, a formula not at all; a process may also be stopped, or killed by the system for
 its memory. So a query that goes out to a worker is solved in a *cell*, a process that the worker forks, as torch's
-DataLoader forks its own. A cell says which queries it begins and sends each outcome at once. If it dies, the query
-that it was at is known; if it is late it is killed, and a new one goes on with the others a few milliseconds later.
+DataLoader forks its own. A cell notes which queries it begins in memory that it shares with the worker, and sends
+outcomes now and then. If it dies, the query that it was at is known; if it is late it is killed, and a new one goes on
+with the others a few milliseconds later.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import mmap
 import os
 import signal
+import struct
 import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
@@ -27,8 +30,9 @@ from ..constraints.smt import SMT
 from ..errors import InverseError, SoftgroundError
 from .z3_memory import confine
 from .z3_query import End, Job, Limits, Outcome
-from .z3_worker import Engine
+from .z3_worker import GROUP, Engine, Step
 
+FLUSH = 0.05  # seconds for which a cell may hold outcomes back: each message wakes the worker, which takes its time
 DEATHS = 3  # of cells at the same queries, before any was begun: then it is the queries
 PDEATHSIG = 1  # Linux's prctl: a signal for the time when the parent is gone
 
@@ -38,10 +42,34 @@ def can_fork() -> bool:
     return hasattr(os, "fork")
 
 
+class Slate:
+    """The places that a cell is at, in memory shared with the process that forked it; it stays when the cell is gone.
+
+    >>> slate = Slate()
+    >>> slate.write([3, 5])
+    >>> slate.read()
+    [3, 5]
+    """
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 8 * (1 + GROUP))
+
+    def write(self, places: Sequence[int]) -> None:
+        """The number comes last: whoever is killed meanwhile is at nothing, rather than at half of something."""
+        struct.pack_into("q", self._memory, 0, 0)
+        struct.pack_into(f"{len(places)}q", self._memory, 8, *places)
+        struct.pack_into("q", self._memory, 0, len(places))
+
+    def read(self) -> list[int]:
+        (count,) = struct.unpack_from("q", self._memory)
+        return list(struct.unpack_from(f"{count}q", self._memory, 8))
+
+
 class Cell:
     """A forked process with an engine for one rule."""
 
     def __init__(self, smt: SMT, limits: Limits) -> None:
+        self.slate = Slate()
         self.connection, there = Pipe()
         self.owner = os.getpid()
         with warnings.catch_warnings():
@@ -49,7 +77,7 @@ class Cell:
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
-            _live(there, smt, limits)
+            _live(there, self.slate, smt, limits)
         there.close()
 
     def end(self) -> None:
@@ -63,7 +91,7 @@ class Cell:
             os.waitpid(self.pid, 0)
 
 
-def _live(connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
+def _live(connection: Connection, slate: Slate, smt: SMT, limits: Limits) -> NoReturn:
     """What a cell does until its parent is gone."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's business
@@ -79,8 +107,8 @@ def _live(connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
             jobs, seconds = connection.recv()
             try:
                 engine = engine or Engine(smt, limits)
-                for step in engine.steps(jobs, seconds):
-                    connection.send(step)
+                for places, outcomes in _held(engine.steps(jobs, seconds), slate):
+                    connection.send((places, outcomes))
                 connection.send(None)
             except SoftgroundError as error:
                 connection.send(error)
@@ -92,14 +120,33 @@ def _live(connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
         os._exit(0)
 
 
+def _held(steps: Iterator[Step], slate: Slate) -> Iterator[Step]:
+    """Note what is begun; hold outcomes back for a while and hand on several together."""
+    places, outcomes, last = list[int](), list[Outcome](), time.monotonic()
+    for group, found in steps:
+        slate.write([] if found else group)
+        if found:
+            places += group
+            outcomes += found
+            if time.monotonic() - last > FLUSH:
+                yield places, outcomes
+                places, outcomes, last = [], [], time.monotonic()
+    if places:
+        yield places, outcomes
+
+
 @dataclass(eq=False)
 class Task:
-    """A chunk that a cell is at: the places of its jobs, those begun, and when it must be over."""
+    """A chunk that a cell is at: the places of its jobs, and when it must be over."""
 
     cell: Cell
     places: list[int]
     deadline: float
-    doing: list[int] = field(default_factory=list)
+
+    @property
+    def doing(self) -> list[int]:
+        """Those that the cell is at, or was at when it ended."""
+        return [self.places[i] for i in self.cell.slate.read()]
 
 
 class Crew:
@@ -184,10 +231,8 @@ class Crew:
             return "whole"
         if isinstance(message, SoftgroundError):
             raise message
-        begun, outcomes = message
-        places = [task.places[i] for i in begun]
-        found.update(zip(places, outcomes, strict=False))
-        task.doing = [] if outcomes else places
+        places, outcomes = message
+        found.update(zip([task.places[i] for i in places], outcomes, strict=True))
         return None
 
     def _after(
@@ -198,15 +243,16 @@ class Crew:
             self._idle.append(task.cell)
         else:
             task.cell.end()  # after a query that took all memory, too: a new one has it back
-        left = [place for place in task.places if place not in found and place not in task.doing]
+        doing = task.doing
+        left = [place for place in task.places if place not in found and place not in doing]
         if end == "timeout":
-            alone = len(task.doing) == 1
-            found.update({place: Outcome([], end, forced=alone, alone=alone) for place in task.doing or left})
-            left = left if task.doing else []
-        elif end == "crashed" and len(task.doing) == 1:
-            found[task.doing[0]] = Outcome([], end, forced=True)
-        elif end == "crashed" and task.doing:
-            waiting.extendleft([place] for place in task.doing)
+            alone = len(doing) == 1
+            found.update({place: Outcome([], end, forced=alone, alone=alone) for place in doing or left})
+            left = left if doing else []
+        elif end == "crashed" and len(doing) == 1:
+            found[doing[0]] = Outcome([], end, forced=True)
+        elif end == "crashed" and doing:
+            waiting.extendleft([place] for place in doing)
         elif end == "crashed":
             for place in left:
                 deaths[place] = deaths.get(place, 0) + 1
