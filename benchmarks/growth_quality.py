@@ -6,9 +6,9 @@ r"""Chain quality on formulas of any length: the share of rightly grounded train
 - **from scratch**: a new network at each length, learning from values alone for 200 gradient steps on 64 formulas, each
   after one guided and three collapsed steps.
 
-Random pairs of sites are dropped and completed by enumeration, at every length. Chains begin as ``long_formulas.py``
-says, which looks at no label; formulas for which that finds no state are left out, and ``started`` is the share of the
-others.
+Random pairs of sites are dropped and completed by enumeration, at every length. Chains begin where the
+task's own inverse puts them, which looks at no label; formulas for which that finds no state are left out, and
+``started`` is the share of the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from growth_formulas import IMAGE, LENGTHS, walks
-from long_formulas import LongFormulas
 from torch import Tensor
 
 from softground.data import Examples
@@ -34,6 +33,7 @@ from softground.target import Target
 from softground.task import Task
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.data import load
+from softground.tasks.formulas.long import LongFormulas
 
 UPDATES = 32  # gradient steps of the half-trained network
 

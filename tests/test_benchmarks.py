@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import torch
 
 from softground.tasks.formulas import formula_program
 
@@ -140,20 +139,6 @@ def test_the_inverse_benchmark_asks_what_the_walk_asks(benchmark: Callable[[str]
 def inverse_of(answer: Fraction) -> Any:
     """An answer as the program's own rows of whole numbers."""
     return (answer.numerator, answer.denominator)
-
-
-@pytest.mark.parametrize("length", [3, 11, 19])
-def test_first_states_of_long_formulas(benchmark: Callable[[str], ModuleType], length: int) -> None:
-    long_formulas, program = benchmark("long_formulas"), formula_program(length)
-    generator = torch.Generator().manual_seed(length)
-    sizes = torch.tensor(program.space.sizes)
-    truth = (torch.rand(30, length, generator=generator) * sizes).long()
-    tops, bottoms = program.function(*program.space.arguments(truth))
-    y = program.encode([Fraction(n, d) for n, d in zip(tops.tolist(), bottoms.tolist(), strict=True)])
-    start = long_formulas.LongFormulas(program).start(y, seed=0)
-    assert start.found.double().mean() > 0.8
-    assert torch.equal(program.feasible(start.z, y)[start.found], torch.ones(int(start.found.sum()), dtype=torch.bool))
-    assert (start.z != truth)[start.found].double().mean() > 0.3  # not the truth
 
 
 def test_the_watch_tells_training_from_evaluation_and_stops_at_the_goal(

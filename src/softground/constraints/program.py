@@ -78,7 +78,11 @@ class Program:
         if not self.vectorised:
             return self.answer_ids(z) == y
         rows, defined = self._values(z)
-        return (rows == self._row_table(z.device)[y]).all(-1) & defined
+        return (rows == self.numbers(y)).all(-1) & defined
+
+    def numbers(self, y: Tensor) -> Tensor:
+        """The whole numbers ``[…, width]`` that a vectorised program's answers are made of."""
+        return self._row_table(y.device)[y]
 
     def admissible(self, z: Tensor) -> Tensor:
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
-from ...inverses import Enumeration, Inverse, Table, default_inverse
+from ...inverses import Inverse, Table, default_inverse
 from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
 from ...learner.stage import Stage
 from ...learner.streams import stream
@@ -25,6 +25,7 @@ from ..options import RunOptions, overridden
 from ..solver import SolverOptions
 from ..stages import make_stages
 from .data import Source, SplitName, load
+from .long import enumeration
 from .presets import PRESETS, KernelName, NetworkName, Preset
 from .rule import formula_program
 
@@ -112,14 +113,15 @@ def make_inverse(name: str, program: Any, **solver: Any) -> Inverse:
         case "table":
             return Table(program)
         case "enumeration":
-            return Enumeration(program.space, program)
+            return enumeration(program)
         case "z3":
             from ...constraints.smt import SMT
             from ...inverses.z3 import Z3
             from .smt import formula_rule
 
             return Z3(SMT(formula_rule, program.space, answers=program), **solver)
-    return default_inverse(program, program.space)
+    inverse = default_inverse(program, program.space)
+    return inverse if isinstance(inverse, Table) else enumeration(program)
 
 
 def make_kernel(name: KernelName, task: Task) -> Kernel:

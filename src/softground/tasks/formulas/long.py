@@ -1,0 +1,131 @@
+"""Formulas too long to tabulate: fibres by enumeration, first states from the values alone.
+
+A chain needs a feasible z to begin with, and random symbols hardly ever give a value such as 5133/40. So: draw the
+first L − 8 symbols at random, let an operator follow, and look up among all length-7 formulas one that makes up for
+what is missing.
+
+- After + or − that is y − P, P being the prefix's value.
+- After × or ÷ it is (y − N) / t, where t is the prefix's last term and N what comes before it. Then the suffix is a
+  single term.
+
+No label is looked at. Where no draw succeeds the formula gets no state.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from ...constraints.program import Program
+from ...inverses.base import Start
+from ...inverses.enumeration import Enumeration
+from .rule import formula_space, value
+
+SUFFIX = 7
+WIDE = 8192  # above any denominator of a length-7 formula, or of what it divides by: 9⁴
+NARROW = 2**31  # numbers below this can be multiplied in 64 bits
+NEVER = -(2**62)
+DRAWS = 64  # prefixes tried at a time for each formula
+AT_ONCE = 2**18  # prefixes of all formulas at a time
+TIMES, DIVIDE = 2, 3  # the operators' codes are 0 … 3 for + − × ÷
+# Turns: the operator before the suffix, and whether the prefix may divide. Without, P is a whole number, and y − P has
+# y's own denominator.
+TURNS = [(operator, divides) for operator in range(4) for divides in (False, True)]
+
+
+class Suffixes:
+    """All formulas of a length by what they do after an operator."""
+
+    def __init__(self, length: int, operator: int) -> None:
+        space = formula_space(length)
+        states = space.states(torch.arange(space.size))
+        if operator >= TIMES:
+            states = states[(states[:, 1::2] >= TIMES).all(1)]
+        before = torch.full((len(states),), int(operator >= TIMES))  # 0 to add to, 1 to multiply
+        top, bottom = value(before, torch.full_like(before, operator), *space.arguments(states))
+        self.keys, order = torch.sort(top * WIDE + bottom, stable=True)
+        self.states = states[order]
+
+    def find(self, top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
+        """Where those that do ``top / bottom`` (lowest terms) begin and end in ``states``."""
+        key = torch.where((bottom < WIDE) & (top.abs() < NARROW), top * WIDE + bottom, NEVER)
+        return torch.searchsorted(self.keys, key), torch.searchsorted(self.keys, key, right=True)
+
+
+suffixes = cache(Suffixes)
+
+
+class LongFormulas(Enumeration):
+    """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula."""
+
+    def __init__(self, program: Program, *, draws: int = 65_536) -> None:
+        super().__init__(program.space, program)
+        self.program, self.draws = program, draws
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        generator = torch.Generator().manual_seed(seed)
+        top, bottom = self.program.numbers(y).cpu().unbind(1)
+        z = torch.zeros(len(y), self.space.sites, dtype=torch.long)
+        found = torch.zeros(len(y), dtype=torch.bool)
+        fits = (top.abs() < NARROW) & (bottom < NARROW)
+        for turn in range(max(1, self.draws // DRAWS)):
+            rest = (fits & ~found).nonzero().flatten()
+            for rows in torch.split(rest, AT_ONCE // DRAWS) if len(rest) else ():
+                z[rows], found[rows] = self._tried(top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
+        return Start(z.to(y.device), found.to(y.device), torch.zeros_like(found).to(y.device))
+
+    def _tried(
+        self, top: Tensor, bottom: Tensor, operator: int, divides: bool, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Some draws for each of these values: a state, and whether there is one."""
+        prefix, known = self.space.sites - SUFFIX - 1, suffixes(SUFFIX, operator)
+        sizes = torch.tensor(self.space.sizes[:prefix])
+        sizes[1::2] = DIVIDE + 1 if divides else DIVIDE
+        drawn = (torch.rand(len(top), DRAWS, prefix, generator=generator) * sizes).long()
+        first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
+        hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
+        first, last = first.gather(1, hit).squeeze(1), last.gather(1, hit).squeeze(1)
+        place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
+        head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
+        tail = known.states[place.clamp(max=len(known.states) - 1)]
+        return torch.cat([head, torch.full((len(top), 1), operator), tail], 1), last > first
+
+
+def missing(top: Tensor, bottom: Tensor, drawn: Tensor, operator: int) -> tuple[Tensor, Tensor]:
+    """What a suffix must do after prefixes ``drawn[rows, draws, sites]``, as a fraction in lowest terms; what would not
+    fit into 64 bits on the way has the denominator :data:`WIDE`, which no suffix has."""
+    symbols = formula_space(drawn.shape[-1]).arguments(drawn)
+    p, q = value(*symbols)
+    n, m = value(*symbols, torch.full_like(p, TIMES), torch.zeros_like(p))  # last term times 0: what comes before it
+    fits = _narrow(p, q) & _narrow(n, m)
+    p, q, n, m = (torch.where(fits, part, other) for part, other in ((p, 1), (q, 1), (n, 0), (m, 1)))
+    if operator < TIMES:
+        above, below = top * q - p * bottom, bottom * q
+    else:  # (y − N) / t, each part in lowest terms before it is multiplied
+        rest, under = _lowest(top * m - n * bottom, bottom * m)
+        term, over = _lowest(p * m - n * q, q * m)
+        (rest, term), (over, under) = _lowest(rest, term), _lowest(over, under)
+        fits = fits & _narrow(rest, term) & _narrow(over, under)
+        above, below = torch.where(fits, rest * over, 1), torch.where(fits, term * under, 1)
+    above, below = _lowest(above, below)
+    return above, torch.where(fits, below, WIDE)
+
+
+def _narrow(top: Tensor, bottom: Tensor) -> Tensor:
+    return (top.abs() < NARROW) & (bottom < NARROW)
+
+
+def _lowest(top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
+    """Lowest terms, the denominator positive."""
+    shared = torch.gcd(top, bottom) * bottom.sign()
+    return top // shared, bottom // shared
+
+
+def enumeration(program: Program) -> Enumeration:
+    """Enumeration, with first states for long formulas."""
+    return LongFormulas(program) if program.space.sites > SUFFIX else Enumeration(program.space, program)
+
+
+__all__ = ["LongFormulas", "enumeration"]

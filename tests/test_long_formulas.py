@@ -1,0 +1,92 @@
+"""First states of formulas that are too long to tabulate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import torch
+from torch import Tensor
+
+from softground.constraints import Program
+from softground.inverses import Enumeration, Table
+from softground.tasks.formulas import formula_program, formula_task
+from softground.tasks.formulas.long import WIDE, LongFormulas, missing
+
+
+def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:
+    """Random formulas and their values."""
+    program, generator = formula_program(length), torch.Generator().manual_seed(seed)
+    truth = (torch.rand(count, length, generator=generator) * torch.tensor(program.space.sizes)).long()
+    tops, bottoms = program.function(*program.space.arguments(truth))
+    values = [Fraction(n, d) for n, d in zip(tops.tolist(), bottoms.tolist(), strict=True)]
+    return program, truth, program.encode(values)
+
+
+@pytest.mark.parametrize("length", [9, 11, 19, 35])
+def test_first_states_are_feasible_and_not_the_truth(length: int) -> None:
+    program, truth, y = drawn(length, 60, seed=length)
+    start = LongFormulas(program).start(y, seed=0)
+    assert start.found.double().mean() > 0.8
+    assert bool(program.feasible(start.z, y)[start.found].all())
+    assert (start.z != truth)[start.found].double().mean() > 0.3
+    again, other = (LongFormulas(program).start(y, seed=seed) for seed in (0, 1))
+    assert torch.equal(again.z, start.z)
+    assert not torch.equal(other.z, start.z)
+
+
+def test_values_that_no_formula_has_get_no_state() -> None:
+    program = formula_program(11)
+    y = program.encode([Fraction(1, 101), Fraction(2**40, 7), Fraction(9)])
+    start = LongFormulas(program, draws=512).start(y, seed=0)
+    assert start.found.tolist() == [False, False, True]
+    assert not bool(start.proved.any())
+
+
+def test_fibres_are_those_of_enumeration() -> None:
+    program, truth, y = drawn(11, 5, seed=0)
+    dropped = torch.tensor([2, 7]).expand(5, -1)
+    ours, theirs = LongFormulas(program).fibre(truth, y, dropped), Enumeration(program.space, program).fibre(
+        truth, y, dropped
+    )
+    assert torch.equal(ours.mask, theirs.mask)
+    assert bool((ours.count >= 1).all())
+
+
+def test_the_task_takes_them_where_a_table_would_be_too_large() -> None:
+    assert isinstance(formula_task(7).inverse, Table)
+    assert isinstance(formula_task(11).inverse, LongFormulas)
+    assert type(formula_task(5, "enumeration").inverse) is Enumeration
+
+
+@pytest.mark.parametrize("operator", range(4))
+def test_a_prefix_and_what_it_lacks_make_the_value(operator: int) -> None:
+    """Whatever the value and the prefix, a fraction that is looked up does what it should."""
+    generator = torch.Generator().manual_seed(operator)
+    program, _, y = drawn(13, 200, seed=operator)
+    prefix = (torch.rand(200, 1, 5, generator=generator) * torch.tensor(program.space.sizes[:5])).long()
+    top, bottom = program.numbers(y)[:, :1], program.numbers(y)[:, 1:]
+    above, below = missing(top, bottom, prefix, operator)
+    symbols = [part.flatten().tolist() for part in formula_program(5).space.arguments(prefix)]
+    for a, b, answer, *parts in zip(above.tolist(), below.tolist(), map(program.answer, y), *symbols, strict=True):
+        if b[0] == WIDE:
+            continue
+        text = "".join(str(part) if site % 2 == 0 else "+-*/"[part] for site, part in enumerate(parts))
+        before, last = split_last_term(text)
+        done = before + last * Fraction(a[0], b[0]) if operator > 1 else before + last + Fraction(a[0], b[0])
+        assert done == answer
+
+
+def split_last_term(text: str) -> tuple[Fraction, Fraction]:
+    """The value of all terms but the last, and the last term's, by hand."""
+    terms = [Fraction(0)]
+    sign, factor, times = 1, Fraction(1), True
+    for symbol in text + "+":
+        if symbol.isdigit():
+            factor = factor * int(symbol) if times else factor / int(symbol)
+        elif symbol in "*/":
+            times = symbol == "*"
+        else:
+            terms.append(sign * factor)
+            sign, factor, times = 1 if symbol == "+" else -1, Fraction(1), True
+    return sum(terms[:-1], Fraction(0)), terms[-1]
