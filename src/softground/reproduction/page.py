@@ -145,6 +145,10 @@ def _again(results: Results, what: What) -> str:
         "DIR holds `hwf.npz` and MNIST's IDX files. Finished cells are skipped; `--list` shows what is left. Cells "
         "that use Z3 need z3-solver and no GPU.",
     ]
+    on_gpu = [float(r["wall_seconds"]) / int(r["jobs"]) for r in results.records if r["device"] == "cuda"]
+    if on_gpu:
+        minutes = sum(on_gpu) / 60
+        lines[-1] += f" The {len(on_gpu)} that ran on a GPU, several at a time, took it about {minutes:.0f} minutes."
     if missing and results.records:
         lines += ["", f"{missing} cell(s) are not on record yet."]
     return _part("## Once more", lines)
