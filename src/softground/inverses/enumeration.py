@@ -35,6 +35,9 @@ class Enumeration:
         self.cap = cap
         self.tries = tries
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.space!r})"
+
     def options(self, dropped: int) -> int:
         """The most combinations that ``dropped`` sites of this space can have."""
         options = self.space.combinations(dropped)

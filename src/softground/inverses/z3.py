@@ -125,6 +125,9 @@ class Z3:
         self._cache: OrderedDict[Key, Outcome] = OrderedDict()
         self._cache_size = cache
 
+    def __repr__(self) -> str:
+        return f"Z3({self.space!r})"
+
     def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
         kept = z.scatter(-1, dropped, 0).tolist()
         keys = [(i, tuple(d), tuple(u)) for i, d, u in zip(y.tolist(), dropped.tolist(), kept, strict=True)]
