@@ -33,7 +33,7 @@ from softground.target import Target
 from softground.task import Task
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.data import load
-from softground.tasks.formulas.long import LongFormulas
+from softground.tasks.formulas.long import enumeration
 
 UPDATES = 32  # gradient steps of the half-trained network
 
@@ -57,7 +57,7 @@ class Started:
         self.device = device
         self.program = formula_program(sites)
         every = load("digits", length=sites, train_size=count, test_size=1, image_size=8, seed=seed).train
-        start = LongFormulas(self.program).start(self.program.encode(every.y), seed)
+        start = enumeration(self.program).start(self.program.encode(every.y), seed)
         kept = start.found.nonzero().flatten()
         self.found = len(kept) / count
         self.z = start.z[kept].to(device)

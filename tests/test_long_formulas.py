@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from softground.constraints import Program
+from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
-from softground.tasks.formulas import formula_program, formula_task
+from softground.tasks.formulas import FormulaOptions, formula_program, formula_task
 from softground.tasks.formulas.long import WIDE, LongFormulas, missing
 
 
@@ -57,6 +58,8 @@ def test_the_task_takes_them_where_a_table_would_be_too_large() -> None:
     assert isinstance(formula_task(7).inverse, Table)
     assert isinstance(formula_task(11).inverse, LongFormulas)
     assert type(formula_task(5, "enumeration").inverse) is Enumeration
+    with pytest.raises(InverseError, match="5 symbols are not long"):
+        LongFormulas(formula_program(5))
 
 
 @pytest.mark.parametrize("operator", range(4))
@@ -90,3 +93,12 @@ def split_last_term(text: str) -> tuple[Fraction, Fraction]:
             terms.append(sign * factor)
             sign, factor, times = 1 if symbol == "+" else -1, Fraction(1), True
     return sum(terms[:-1], Fraction(0)), terms[-1]
+
+
+def test_they_are_learnt_by_chains_unless_another_kernel_is_asked_for() -> None:
+    assert (FormulaOptions().settings().kernel, FormulaOptions(length=9).settings().kernel) == ("exact", "exact")
+    long = FormulaOptions(length=11).settings()
+    assert (long.kernel, long.steps) == ("guided", 4)
+    assert FormulaOptions(length=11, steps=2).settings().steps == 2
+    assert FormulaOptions(length=11, kernel="collapsed").settings().kernel == "collapsed"
+    assert FormulaOptions(length=11, preset="paper").settings().kernel == "metropolis"

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ...constraints.program import Program
+from ...errors import InverseError
 from ...inverses.base import Start
 from ...inverses.enumeration import Enumeration
 from .rule import formula_space, value
@@ -61,6 +62,8 @@ class LongFormulas(Enumeration):
     """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula."""
 
     def __init__(self, program: Program, *, draws: int = 65_536) -> None:
+        if program.space.sites <= SUFFIX:
+            raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
         super().__init__(program.space, program)
         self.program, self.draws = program, draws
 

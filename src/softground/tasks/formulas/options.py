@@ -29,6 +29,9 @@ from .long import enumeration
 from .presets import PRESETS, KernelName, NetworkName, Preset
 from .rule import formula_program
 
+TABULATED = 9  # the longest formulas of which all can be listed
+CHAINED = 4  # steps of a chain per gradient step, for longer ones
+
 
 @dataclass(frozen=True, kw_only=True)
 class FormulaOptions(SolverOptions, RunOptions):
@@ -67,6 +70,8 @@ class FormulaOptions(SolverOptions, RunOptions):
         """The preset with this command's overrides."""
         preset = PRESETS[self.preset]
         settings = overridden(preset, self)
+        if self.kernel is None and settings.kernel == "exact" and self.length > TABULATED:
+            settings = replace(settings, kernel="guided", steps=self.steps or CHAINED)
         if self.warmup is not None:
             return settings
         # A run shorter than the preset keeps the preset's share of warm-up, so that it is not all warm-up.
