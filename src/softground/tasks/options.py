@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -13,8 +13,8 @@ from torch import nn
 from ..errors import LearnerError
 from ..learner.stage import MakeOptimizer
 from .experiment import Device
+from .preset import Common, ScheduleName
 
-ScheduleName = Literal["exp", "log", "linear", "constant"]
 ObjectiveName = Literal["grounding", "sup", "reinforce", "mapo", "ngs", "semantic", "ssl", "na"]
 WHOLE = 2**63
 COLD = 0.02  # where γ stops falling, unless a preset says otherwise
@@ -87,20 +87,7 @@ def overridden(preset: P, options: RunOptions) -> P:
     return settings
 
 
-class Descent(Protocol):
-    """What every task's preset says of its descent."""
-
-    @property
-    def optimizer(self) -> Literal["sgd", "adamw"]: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def one_cycle(self) -> bool: ...
-    @property
-    def zero_epochs(self) -> int: ...
-
-
-def make_optimizer(settings: Descent) -> MakeOptimizer:
+def make_optimizer(settings: Common) -> MakeOptimizer:
     """Stage I's optimiser."""
 
     def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:

@@ -13,7 +13,8 @@ from ..learner.stage import MakeOptimizer, Stage, one_cycle
 from ..objectives import MAPO, BackSearch, Objective, Reinforce, SemanticLoss, Supervised, ZeroDegree
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .options import Descent, RunOptions, adam, make_optimizer
+from .options import RunOptions, adam, make_optimizer
+from .preset import Common
 
 # SSL and NA are Stage I at a temperature that does not fall; SSL's may be given.
 FIXED = {"ssl": 1.0, "na": 0.001}
@@ -28,7 +29,7 @@ Grounding = Callable[[float | None], Objective]
 
 def make_stages(
     options: RunOptions,
-    settings: Descent,
+    settings: Common,
     task: Task,
     epochs: int,
     grounding: Grounding,
