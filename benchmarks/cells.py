@@ -72,7 +72,8 @@ def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: S
         summary = train(name, task, f"{options} {data}", given.device, left) if left > 5 else None
         if summary is None:
             return
-        print(f"{name}: {[round(100 * summary[f], 2) for f in figures]} in {summary['wall_seconds']:.0f} s", flush=True)
+        found = [round(100 * value, 2) for f in figures if (value := figure(summary, f)) is not None]
+        print(f"{name}: {found} in {summary['wall_seconds']:.0f} s", flush=True)
         with lock:
             results[name] = summary | {"options": options, "jobs": given.jobs}
             page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
@@ -89,9 +90,21 @@ def table(results: dict[str, Any], figures: Sequence[str]) -> dict[str, Any]:
         groups.setdefault(name.rsplit("/", 1)[0], []).append(summary)
     rows: dict[str, Any] = {}
     for group, members in sorted(groups.items()):
-        rows[group] = {"seeds": len(members), "epoch_seconds": min(m["epoch_seconds"] for m in members)}
-        for figure in figures:
-            values = [100 * member[figure] for member in members]
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            rows[group][figure] = {"mean": round(statistics.mean(values), 2), "sd": round(spread, 2)}
+        rows[group] = {"seeds": len(members)}
+        if all("epoch_seconds" in member for member in members):
+            rows[group]["epoch_seconds"] = min(member["epoch_seconds"] for member in members)
+        for name in figures:
+            values = [100 * value for member in members if (value := figure(member, name)) is not None]
+            if values:
+                spread = statistics.stdev(values) if len(values) > 1 else 0.0
+                mean = round(statistics.mean(values), 2)
+                rows[group][name.replace("/", "_")] = {"mean": mean, "sd": round(spread, 2)}
     return rows
+
+
+def figure(summary: dict[str, Any], name: str) -> float | None:
+    """A figure of a summary, such as ``symbol_accuracy`` or ``after_stage_I/symbol_accuracy``, where it has it."""
+    *places, last = name.split("/")
+    for place in places:
+        summary = summary.get(place, {})
+    return summary.get(last)
