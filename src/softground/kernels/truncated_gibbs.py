@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..constraints.difference import Differences
+from ..constraints.difference import Differences, Rows
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.intervals import Intervals, bounds, interval
@@ -34,6 +34,9 @@ from ..spaces.gaussian import GaussianBelief, snap
 from ..target import Target
 from .base import ChainState, Info, Kernel, info, start_at
 from .default import default_kernel
+from .neighbours import Neighbours
+
+SMALL = 128  # vertices up to which all rows are looked at sooner than lists of them are made
 
 
 @dataclass(frozen=True)
@@ -60,30 +63,40 @@ class SiteGibbs:
     def step(self, dice: Dice, state: ChainState, target: Target[GaussianBelief]) -> tuple[ChainState, Info]:
         rows, centre, z = self.rule.rows(target.answers), target.weights.mean, state.z.clone()
         scale = _scale(target, 1)
-        marked, others = rows.marked + z[:, None], rows.others + z[:, None]
+        look = Everything(rows) if self.static(target) else Neighbours.of(rows)
         means = torch.zeros_like(z)
         for _ in range(self.sweeps):
             ends = []
             for site in range(z.shape[1]):
-                # The rows' least values with and without this component.
-                a, c = marked[:, :, site].clone(), others[:, :, site].clone()
-                marked[:, :, site], others[:, :, site] = math.inf, math.inf
-                low, high = bounds(a, marked.amin(-1), c, others.amin(-1), rows.margin)
+                low, high = bounds(*look.least(z, site), rows.margin)
                 at, here = centre[:, site], z[:, site].clone()
                 low, high = here + low, here + high
-                value = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
+                z[:, site] = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
                 ends.append((low, high))
-                z[:, site] = value
-                marked[:, :, site] = a + (value - here)[:, None]
-                others[:, :, site] = c + (value - here)[:, None]
             if self.marginals:
                 low, high = (torch.stack(side, 1) for side in zip(*ends, strict=True))
                 means += truncated.mean(centre, scale, low, high)
         return _done(state.z, z, means / self.sweeps if self.marginals else None)
 
     def static(self, target: Target[GaussianBelief]) -> bool:
-        """Steps never ask for a value in the midst of their work."""
-        return True
+        """Small graphs are looked at as a whole, and then a step never asks for a value in the midst of its work."""
+        return target.answers.shape[-1] <= SMALL
+
+
+class Everything:
+    """All rows of all examples: the least values with and without a component."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def least(self, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """As :meth:`~softground.kernels.neighbours.Neighbours.least`, of every row."""
+        here, beside = z[:, site, None], z.clone()
+        beside[:, site] = math.inf
+        return (
+            self.rows.marked[:, :, site] + here, (self.rows.marked + beside[:, None]).amin(-1),
+            self.rows.others[:, :, site] + here, (self.rows.others + beside[:, None]).amin(-1),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
