@@ -178,11 +178,24 @@ def test_entries_that_bind_nothing_change_nothing() -> None:
     pairs = Pairs.of(rows).padded(64)
     assert len(pairs.value) % 64 == 0 < int((pairs.value == SLACK).sum())
     search, fixed = Search.at(rows, centre, pairs), (torch.tensor(0.25).double(), torch.tensor(1e-4).double())
-    while not bool(search.ended.all()):
+    for _ in range(100):
         search = advance(centre, rows.marked, *fixed, *pairs, *search)
+    assert bool(search.ended.all())
     assert torch.allclose(search.point, wanted, rtol=0, atol=1e-9)
     alone = torch.cat([project(rows.select(torch.tensor([i])), centre[[i]], 1e-4, 2_000) for i in range(20)])
     assert torch.allclose(alone, wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("margin", [2.0**-10, 1.0])
+def test_what_the_task_trains_on_is_near_the_nearest_point(margin: float) -> None:
+    task, graphs = sdsp_task(30, margin=margin), random_graphs(48, 30, 0)
+    y = task.constraint.encode(graphs.examples().y)
+    noise = torch.randn(48, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for scale, spread in ((0.5, 3.0), (0.9, 1.0), (0.0, 2.0)):
+        centre = scale * graphs.distances.double() + spread * noise
+        exact = Intervals(task.constraint, tolerance=1e-6, limit=20_000)  # type: ignore[arg-type]
+        ours, least = ((inverse.nearest(centre, y) - centre).norm(dim=1) for inverse in (task.inverse, exact))  # type: ignore[attr-defined]
+        assert float((ours / least).mean()) < 1.01
 
 
 def test_constrained_prediction_is_the_nearest_point() -> None:

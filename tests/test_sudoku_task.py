@@ -14,7 +14,7 @@ import torch
 from softground.cli import main
 from softground.data import Digits
 from softground.data.embedded import embedded_digits
-from softground.errors import DataError
+from softground.errors import DataError, ScheduleError
 from softground.learner import Learner
 from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import SudokuOptions, sudoku_task
@@ -114,6 +114,12 @@ def test_presets_and_overrides() -> None:
         options = SudokuOptions(kernel=name, epochs=1, train_size=8, test_size=2)  # type: ignore[arg-type]
         experiment = options.build()
         Learner(experiment.task, experiment.network, experiment.stages, device="cpu").fit(experiment.train)
+
+
+@pytest.mark.parametrize(("given", "message"), [({"gamma": 0.0}, "start = 0"), ({"floor": 0.0}, "floor = 0, but")])
+def test_temperatures_that_cannot_fall_are_refused(given: dict[str, float], message: str) -> None:
+    with pytest.raises(ScheduleError, match=message):
+        SudokuOptions(preset="paper", train_size=8, test_size=2, **given).build()  # type: ignore[arg-type]
 
 
 def test_a_run_from_the_command_line_learns(tmp_path: Path) -> None:

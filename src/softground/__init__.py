@@ -15,7 +15,7 @@ from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
 from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, one_cycle, two_stages
-from .networks import PerSite, convnet, default_network, lenet, mlp
+from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .projections import ChangeOne, Drop, RandomDrop
 from .schedules import Constant, Exponential, Linear, Logarithmic
@@ -57,6 +57,7 @@ __all__ = [
     "SoftenedGrounding",
     "SoftgroundError",
     "Stage",
+    "Standardise",
     "Supervised",
     "Table",
     "Task",

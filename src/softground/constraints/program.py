@@ -81,7 +81,12 @@ class Program:
         return (rows == self.numbers(y)).all(-1) & defined
 
     def numbers(self, y: Tensor) -> Tensor:
-        """The whole numbers ``[…, width]`` that a vectorised program's answers are made of."""
+        """The whole numbers ``[…, width]`` that a vectorised program's answers are made of.
+
+        >>> rule = Program(lambda a, b: (a + b, a * b), Categorical([range(5)] * 2), vectorised=True)
+        >>> rule.numbers(rule.encode([(5, 6), (4, 4)])).tolist()
+        [[5, 6], [4, 4]]
+        """
         return self._row_table(y.device)[y]
 
     def admissible(self, z: Tensor) -> Tensor:

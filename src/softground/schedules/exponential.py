@@ -26,6 +26,19 @@ class Exponential:
         if not 0 < self.alpha < 1:
             raise ScheduleError(f"alpha = {self.alpha}, but a cooling factor lies between 0 and 1. Try 0.95.")
 
+    @classmethod
+    def reaching(cls, start: float, floor: float, warmup: int, epochs: int) -> Exponential:
+        """The one that reaches its floor in the last of so many passes, the warm-up among them.
+
+        >>> schedule = Exponential.reaching(1.6, 0.32, warmup=10, epochs=110)
+        >>> [round(schedule.gamma(t), 3) for t in (10, 60, 109)]
+        [1.6, 0.71, 0.32]
+        """
+        check(start, floor, warmup)
+        if floor == 0:
+            raise ScheduleError(f"floor = 0, but a factor never brings γ there. Try {0.02 * start:g}.")
+        return cls(start, min(0.95, floor / start) ** (1 / max(1, epochs - 1 - warmup)), floor, warmup)
+
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start * self.alpha**k, self.floor, self.warmup)

@@ -28,7 +28,7 @@ class RunOptions:
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
     objective: ObjectiveName = "grounding"
     """grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic
-    (the semantic loss), ssl (γ stays at --gamma) and na (γ = 0.001, no annealing): what the paper compares it with."""
+    (the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with."""
     schedule: ScheduleName | None = None
     """How γ falls."""
     gamma: float | None = None

@@ -59,7 +59,15 @@ suffixes = cache(Suffixes)
 
 
 class LongFormulas(Enumeration):
-    """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula."""
+    """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula.
+
+    >>> from softground.tasks.formulas import formula_program
+    >>> program = formula_program(15)
+    >>> y = program.encode([5133, -7])
+    >>> start = LongFormulas(program).start(y, seed=0)
+    >>> start.found.tolist(), program.feasible(start.z, y).tolist()
+    ([True, True], [True, True])
+    """
 
     def __init__(self, program: Program, *, draws: int = 65_536) -> None:
         if program.space.sites <= SUFFIX:
@@ -75,7 +83,9 @@ class LongFormulas(Enumeration):
         fits = (top.abs() < NARROW) & (bottom < NARROW)
         for turn in range(max(1, self.draws // DRAWS)):
             rest = (fits & ~found).nonzero().flatten()
-            for rows in torch.split(rest, AT_ONCE // DRAWS) if len(rest) else ():
+            if not len(rest):
+                break
+            for rows in torch.split(rest, AT_ONCE // DRAWS):
                 z[rows], found[rows] = self._tried(top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
         return Start(z.to(y.device), found.to(y.device), torch.zeros_like(found).to(y.device))
 

@@ -52,7 +52,7 @@ def make_inverse(name: str, rule: Differences) -> Inverse:
     match name:
         case "intervals":
             # To train on, a twentieth of the margin is near enough to the nearest point, and so is what eighty steps
-            # find: half a per cent farther on average than the nearest, which the last few examples take long to reach.
+            # find: on average less than a per cent farther away. The last few examples would take many more.
             return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
         case "z3":
             from ...inverses.z3_reals import Z3Reals

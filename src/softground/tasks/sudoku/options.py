@@ -14,7 +14,7 @@ from ...learner.stage import Stage
 from ...learner.streams import stream
 from ...networks import PerSite, Standardise, convnet, lenet
 from ...objectives import SoftenedGrounding
-from ...schedules import by_name
+from ...schedules import Exponential, by_name
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
@@ -92,10 +92,8 @@ class SudokuOptions(SolverOptions, RunOptions):
 
         def grounding(fixed: float | None) -> SoftenedGrounding:
             name, start = (settings.schedule, settings.gamma) if fixed is None else ("constant", fixed)
-            alpha = None
-            if name == "exp":  # the floor is reached in the last pass
-                alpha = min(0.95, settings.floor / start) ** (1 / max(1, epochs - 1 - settings.warmup))
-            schedule = by_name(name, start, settings.floor, settings.warmup, epochs, alpha)
+            cooling = (start, settings.floor, settings.warmup, epochs)
+            schedule = Exponential.reaching(*cooling) if name == "exp" else by_name(name, *cooling)
             kernel = make_kernel(settings.kernel, self.size, task, settings.marginals)
             return SoftenedGrounding(kernel, schedule, settings.steps)
 
