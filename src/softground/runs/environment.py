@@ -9,18 +9,19 @@ from typing import Any
 
 import torch
 
-PACKAGES = {"torch": "torch", "numpy": "numpy", "z3": "z3-solver", "softground": "softground"}
+PACKAGES = {"numpy": "numpy", "z3": "z3-solver", "softground": "softground"}
 
 
 def environment() -> dict[str, Any]:
     """Versions (None where a package is not installed), platform, CPU count and GPU name (None without one).
 
-    Versions come from the installed packages' metadata, so nothing is imported merely to be asked.
+    Versions come from the installed packages' metadata, so nothing is imported merely to be asked; torch, which is
+    imported anyway, names its build too (``2.13.0+cpu``), which the metadata of the index's package leave out.
 
     >>> sorted(environment())
     ['cpus', 'gpu', 'numpy', 'platform', 'python', 'softground', 'torch', 'z3']
     """
-    found: dict[str, Any] = {"python": platform.python_version()}
+    found: dict[str, Any] = {"python": platform.python_version(), "torch": str(torch.__version__)}
     for key, package in PACKAGES.items():
         try:
             found[key] = metadata.version(package)
