@@ -11,8 +11,10 @@ from torch import Tensor
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
+from softground.inverses.table import TABULATE_VECTORISED
 from softground.tasks.formulas import FormulaOptions, formula_program, formula_task
 from softground.tasks.formulas.long import WIDE, LongFormulas, missing
+from softground.tasks.formulas.options import TABULATED
 
 
 def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:
@@ -93,6 +95,11 @@ def split_last_term(text: str) -> tuple[Fraction, Fraction]:
             terms.append(sign * factor)
             sign, factor, times = 1 if symbol == "+" else -1, Fraction(1), True
     return sum(terms[:-1], Fraction(0)), terms[-1]
+
+
+def test_chains_begin_where_the_default_table_ends() -> None:
+    sizes = [formula_program(length).space.size for length in (TABULATED, TABULATED + 2)]
+    assert sizes[0] <= TABULATE_VECTORISED < sizes[1]
 
 
 def test_they_are_learnt_by_chains_unless_another_kernel_is_asked_for() -> None:

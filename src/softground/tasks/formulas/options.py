@@ -12,7 +12,6 @@ from torch import Tensor
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
 from ...inverses import Inverse, Table, default_inverse
-from ...inverses.table import TABULATE_VECTORISED
 from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
 from ...learner.stage import Stage
 from ...learner.streams import stream
@@ -28,9 +27,10 @@ from ..stages import make_stages
 from .data import Source, SplitName, load
 from .long import enumeration
 from .presets import PRESETS, KernelName, NetworkName, Preset
-from .rule import formula_program, formula_space
+from .rule import formula_program
 
-CHAINED = 4  # steps of a chain per gradient step, for formulas too long to list all of S_y
+TABULATED = 9  # the longest formulas that the default inverse tabulates
+CHAINED = 4  # steps of a chain per gradient step, for longer ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,7 @@ class FormulaOptions(SolverOptions, RunOptions):
         """The preset with this command's overrides."""
         preset = PRESETS[self.preset]
         settings = overridden(preset, self)
-        listed = formula_space(self.length).size <= TABULATE_VECTORISED
-        if self.kernel is None and settings.kernel == "exact" and not listed:
+        if self.kernel is None and settings.kernel == "exact" and self.length > TABULATED:
             settings = replace(settings, kernel="guided", steps=self.steps or CHAINED)
         if self.warmup is not None:
             return settings
