@@ -230,3 +230,11 @@ def test_a_name_that_is_no_text_is_printed_all_the_same(tmp_path: Path) -> None:
     assert (run.returncode, err) == (0, "")
     assert "raw" in out
     assert (folder / "mine.py").exists()
+
+
+def test_options_before_the_task_are_told_where_to_go(capsys: pytest.CaptureFixture[str]) -> None:
+    text = refusal(["train", "--epochs", "5", "hwf"], capsys)
+    assert text == (
+        "softground: SoftgroundError: --epochs was given to softground train; the task comes first: hwf, sudoku, sdsp, "
+        "addition. As in softground train hwf --epochs 5.\n"
+    )

@@ -63,6 +63,11 @@ def _run(args: list[str]) -> None:
         )
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     if args[:1] == ["train"]:
+        if args[1].startswith("-") and args[1] not in ("-h", "--help"):
+            raise SoftgroundError(
+                f"{args[1]} was given to softground train; the task comes first: {', '.join(TASKS)}. "
+                "As in softground train hwf --epochs 5."
+            )
         options = tyro.extras.subcommand_cli_from_dict(
             dict(TASKS), prog="softground train", args=args[1:], description="Train a network on a task.", config=config
         )
