@@ -34,7 +34,8 @@ test: export OMP_NUM_THREADS = 1
 test: lint ## Lint, check types and run every test.
 	.venv/bin/python -m pytest -n 2
 
-lint: .venv/.installed ## Run ruff and mypy.
+lint: .venv/.installed ## Check format, style and types.
+	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 

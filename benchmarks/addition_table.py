@@ -36,8 +36,11 @@ def addition(page: dict[str, Any]) -> str:
             note = "" if not row or row["seeds"] == 3 else f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})"
             cells.append(f"{figure['mean']:.1f} ± {figure['sd']:.1f}{note}" if figure else "–")
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lost = [f"{key} with {digits} digits: {count} of {len(runs)}" for (key, digits), runs in _groups(page).items()
-            if (count := sum(run["symbol_accuracy"] < 0.2 for run in runs))]  # fmt: skip
+    lost = [
+        f"{key} with {digits} digits: {count} of {len(runs)}"
+        for (key, digits), runs in _groups(page).items()
+        if (count := sum(run["symbol_accuracy"] < 0.2 for run in runs))
+    ]
     epochs = {n: table[f"timing/{n}"]["epoch_seconds"] for n in FASTEST if f"timing/{n}" in table}
     alone = ", ".join(f"{s:.2f} s for {n} digits (fastest published: {FASTEST[n]} s)" for n, s in epochs.items())
     versions = [run["versions"] for run in page["runs"].values()]

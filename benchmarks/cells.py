@@ -38,8 +38,21 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
     """One run's summary, with its options and its epochs' seconds; None where it did not finish in time."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        command = [sys.executable, "-m", "softground", "train", task, "--device", device, "--quiet",
-                   "--evaluate-every", "1000", "--out", str(out), *shlex.split(options)]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "softground",
+            "train",
+            task,
+            "--device",
+            device,
+            "--quiet",
+            "--evaluate-every",
+            "1000",
+            "--out",
+            str(out),
+            *shlex.split(options),
+        ]
         environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
         try:
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(1.0, limit))

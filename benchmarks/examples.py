@@ -40,9 +40,12 @@ def measure(name: str, threads: int) -> dict[str, Any]:
     """One example in a process of its own; a time of one run, which the machine's other work lengthens."""
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / f"{name}.py")], capture_output=True, text=True, check=True,
+        [sys.executable, str(ROOT / "examples" / f"{name}.py")],
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
+    )
     lines = done.stdout.strip().splitlines()
     return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines, "versions": environment()}
 
@@ -57,8 +60,11 @@ def table(record: dict[str, Any]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     threads = sorted({run["threads"] for run in record["runs"].values()})
     words = {1: "one thread", 2: "two threads"}
-    lines += ["", f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
-              f"other work to do, by `{record['command']}`. Every script has a fixed seed."]  # fmt: skip
+    lines += [
+        "",
+        f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
+        f"other work to do, by `{record['command']}`. Every script has a fixed seed.",
+    ]
     return "\n".join(lines)
 
 
@@ -70,8 +76,12 @@ def shown(line: str) -> str:
 
 def page(record: dict[str, Any]) -> str:
     """The page with the table in its place."""
-    return re.sub(r"(<!-- table examples -->\n).*?(\n<!-- end -->)", lambda m: m[1] + table(record) + m[2],
-                  PAGE.read_text(), flags=re.S)  # fmt: skip
+    return re.sub(
+        r"(<!-- table examples -->\n).*?(\n<!-- end -->)",
+        lambda m: m[1] + table(record) + m[2],
+        PAGE.read_text(),
+        flags=re.S,
+    )
 
 
 def main() -> int:

@@ -43,10 +43,16 @@ def _times(part: dict[str, Any], name: str, folder: Path) -> Path:
             high = [p["seconds"].get("high", p["seconds"]["median"]) - p["seconds"]["median"] for p in points]
             exponent = f" ∝ size^{figures['exponent']:.2f}" if "exponent" in figures else ""
             axes.errorbar(
-                sizes, middle, yerr=[low, high], label=f"{device}, {label}{exponent}", capsize=2, markersize=5,
-                marker=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)],
+                sizes,
+                middle,
+                yerr=[low, high],
+                label=f"{device}, {label}{exponent}",
+                capsize=2,
+                markersize=5,
+                marker=MARKS[number % len(MARKS)],
+                color=COLOURS[number % len(COLOURS)],
                 linestyle="-" if device == "cpu" else "--",
-            )  # fmt: skip
+            )
             number += 1
     across, up = LABELS[name]
     axes.set(xscale="log", yscale="log", xlabel=across, ylabel=up)

@@ -132,9 +132,13 @@ def from_scratch(started: Started, updates: int, seed: int) -> dict[str, Any]:
     epochs = max(1, round(updates / per_epoch))
     objective = SoftenedGrounding(Composed([guided] + [collapsed] * 3), Constant(1.0))
     learner = Learner(
-        task, network, [Stage("I", objective, epochs, adam, one_cycle())], batch_size=64, seed=seed,
+        task,
+        network,
+        [Stage("I", objective, epochs, adam, one_cycle())],
+        batch_size=64,
+        seed=seed,
         device=started.device,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     began = time.perf_counter()
     learner.fit(started.train)
     last = learner.history_[-1]

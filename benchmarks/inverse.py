@@ -111,9 +111,7 @@ def tensor_inverses(program: Any, everything: Queries, device: str, repeats: int
             seconds = timed(partial(inverse.fibre, some.z, some.y, some.sites()), repeats, 3, device)
             speeds[batch] = batch / seconds["median"]
         best = max(speeds, key=lambda batch: speeds[batch])
-        figures[name] = {
-            "throughput": speeds[best], "batch": best, "by_batch": {str(b): s for b, s in speeds.items()},
-        }  # fmt: skip
+        figures[name] = {"throughput": speeds[best], "batch": best, "by_batch": {str(b): s for b, s in speeds.items()}}
     return figures
 
 
@@ -150,16 +148,16 @@ def against_paper(
     remembering.fibre(some.z, y, some.sites())
     cached = timed(lambda: remembering.fibre(some.z, y, some.sites()), repeats)
     solver: dict[str, Any] = {
-        **gain(turns["ratio"]["all cores"], 1.0), "workers": cores, **rate(turns["seconds"]["all cores"], count),
+        **gain(turns["ratio"]["all cores"], 1.0),
+        "workers": cores,
+        **rate(turns["seconds"]["all cores"], count),
         "one_process": gain(turns["ratio"]["one process"], 1.0) | rate(turns["seconds"]["one process"], count),
         "cached": rate(cached, count),
-    }  # fmt: skip
+    }
     return paper | {"queries": count, "workers": cores}, solver
 
 
-def check(
-    program: Any, some: Queries, models: list[list[int] | None], whole: Fibre, tensors: dict[str, Any]
-) -> None:
+def check(program: Any, some: Queries, models: list[list[int] | None], whole: Fibre, tensors: dict[str, Any]) -> None:
     """All ways give the same completions; the paper's is one of them."""
     for name, inverse in tensors.items():
         fibre = inverse.fibre(some.z, some.y, some.sites())

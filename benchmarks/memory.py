@@ -34,14 +34,27 @@ def child(given: argparse.Namespace) -> dict[str, float]:
     source: dict[str, Any] = {"data": "hwf", "data_dir": given.data_dir} if given.data_dir else {"data": "digits"}
     count = 300 if given.quick else 6000
     options = FormulaOptions(
-        objective=given.objective, device=given.devices[0], seed=given.seed, quiet=True, epochs=1,
-        train_size=count, test_size=100, evaluate_every=1000, **source,
-    )  # fmt: skip
+        objective=given.objective,
+        device=given.devices[0],
+        seed=given.seed,
+        quiet=True,
+        epochs=1,
+        train_size=count,
+        test_size=100,
+        evaluate_every=1000,
+        **source,
+    )
     experiment = options.build()
     learner = Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=options.seed,
-        augment=experiment.augment, device=options.device, evaluate_every=options.evaluate_every,
-    )  # fmt: skip
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=options.seed,
+        augment=experiment.augment,
+        device=options.device,
+        evaluate_every=options.evaluate_every,
+    )
     learner.fit(experiment.train, experiment.test)
     on_gpu = torch.cuda.max_memory_allocated() if given.devices[0] == "cuda" else 0
     return {"peak": on_gpu or resident_peak(), "before": before}

@@ -22,8 +22,21 @@ from typing import Any
 
 from measure import ROOT, destination, options, record, spread
 
-RUN = ["train", "hwf", "--data", "digits", "--preset", "best", "--image-size", "16", "--evaluate-every", "1000",
-       "--device", "cpu", "--quiet"]  # fmt: skip
+RUN = [
+    "train",
+    "hwf",
+    "--data",
+    "digits",
+    "--preset",
+    "best",
+    "--image-size",
+    "16",
+    "--evaluate-every",
+    "1000",
+    "--device",
+    "cpu",
+    "--quiet",
+]
 SIZE = ["--train-size", "2000", "--test-size", "500", "--epochs", "6"]
 QUICK = ["--train-size", "64", "--test-size", "16", "--epochs", "2", "--length", "3"]
 BATCH = 64
@@ -49,8 +62,11 @@ def run(way: str, seed: int, size: list[str], folder: Path) -> dict[str, Any]:
     # Up to the end of the last batch: the evaluation after the last epoch is no part of it.
     seconds = [sum(e["seconds"][part] for part in ("network", "sampling", "solver")) for e in epochs[1:]]
     figures = json.loads((out / "summary.json").read_text())
-    return {"seconds": statistics.median(seconds), "symbol_accuracy": figures["symbol_accuracy"],
-            "calculation_accuracy": figures["calculation_accuracy"]}  # fmt: skip
+    return {
+        "seconds": statistics.median(seconds),
+        "symbol_accuracy": figures["symbol_accuracy"],
+        "calculation_accuracy": figures["calculation_accuracy"],
+    }
 
 
 def main() -> int:
@@ -70,7 +86,9 @@ def main() -> int:
     figures: dict[str, Any] = {
         "ways": {
             way: {
-                "processes": WAYS[way][0], "threads": WAYS[way][1], "batch_size": WAYS[way][2],
+                "processes": WAYS[way][0],
+                "threads": WAYS[way][1],
+                "batch_size": WAYS[way][2],
                 "epoch_seconds": spread([r["seconds"] for r in runs]),
                 "faster": spread([a / r["seconds"] for a, r in zip(one, runs, strict=True)]),
                 "symbol_accuracy": [r["symbol_accuracy"] for r in runs],
@@ -81,7 +99,7 @@ def main() -> int:
         "overhead": spread([2 * b / a for a, b in zip(one, two, strict=True)]),
         "overhead_of_exchange": spread([2 * b / h for h, b in zip(half, two, strict=True)]),
         "options": " ".join([*RUN, *(QUICK if given.quick else SIZE)]),
-    }  # fmt: skip
+    }
     page = record("processes", figures, seed=given.seed, folder=destination(given))
     print(json.dumps({key: page[key] for key in ("overhead", "overhead_of_exchange")}))
     return 0

@@ -22,8 +22,10 @@ def processes(results: Path) -> str:
     page = read(results, "processes")
     if not page:
         return "Not measured yet."
-    lines = ["| way | global batch | seconds an epoch | times as fast | symbol / calculation accuracy, % |",
-             "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    lines = [
+        "| way | global batch | seconds an epoch | times as fast | symbol / calculation accuracy, % |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for way, found in page["ways"].items():
         seconds, faster = found["epoch_seconds"], found["faster"]
         accuracy = " / ".join(mean(found[f"{kind}_accuracy"]) for kind in ("symbol", "calculation"))
@@ -31,10 +33,14 @@ def processes(results: Path) -> str:
             f"| {way} | {found['batch_size']} | {seconds['median']:.2f} ({seconds['low']:.2f}–{seconds['high']:.2f}) "
             f"| {faster['median']:.2f} | {accuracy} |"
         )
-    lines += ["", f"The overhead of two processes is {page['overhead']['median']:.2f}: their time over half of one "
-              "process's. Measured against one process that takes the same small batches, "
-              f"{page['overhead_of_exchange']['median']:.2f}: that much is due to the exchange of gradients.",
-              "", *provenance([page])]  # fmt: skip
+    lines += [
+        "",
+        f"The overhead of two processes is {page['overhead']['median']:.2f}: their time over half of one "
+        "process's. Measured against one process that takes the same small batches, "
+        f"{page['overhead_of_exchange']['median']:.2f}: that much is due to the exchange of gradients.",
+        "",
+        *provenance([page]),
+    ]
     return "\n".join(lines)
 
 
@@ -52,8 +58,11 @@ def scaling(results: Path) -> str:
         return "Not measured yet."
     rate, overhead = gpu["batch_size"] / gpu["milliseconds"]["weak"]["median"] * 1000, two["overhead"]["median"]
     last, reading = million["points"][-1], million["reading"]
-    lines = ["| examples | on | an epoch | before the first step | a checkpoint | images | answers and chains, each "
-             "process | first bottleneck |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    lines = [
+        "| examples | on | an epoch | before the first step | a checkpoint | images | answers and chains, each "
+        "process | first bottleneck |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for count in EXAMPLES:
         factor = count / last["size"]
         images = count * reading["bytes_per_example"]
@@ -63,8 +72,16 @@ def scaling(results: Path) -> str:
         for gpus, name in GPUS.items():
             epoch = count / (rate * gpus) * (overhead if gpus > 1 else 1.0)
             stored = f"{size(count * last['bytes_per_example']['checkpoint'])}, {duration(save)}"
-            cells = [f"{count:,}", name, duration(epoch), duration(before), stored, size(images), size(kept),
-                     bottleneck(epoch, before, save, images)]  # fmt: skip
+            cells = [
+                f"{count:,}",
+                name,
+                duration(epoch),
+                duration(before),
+                stored,
+                size(images),
+                size(kept),
+                bottleneck(epoch, before, save, images),
+            ]
             lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *beside(rate, reading, read(results, "inverse"))]
     lines += ["", *provenance([step, million, two])]

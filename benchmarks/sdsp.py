@@ -16,8 +16,13 @@ from studies import Study, parser, perform
 STUDY = Study("sdsp", ("path_accuracy", "graph_accuracy", "spearman"), {})
 # The paper's network (an MLP with 128 hidden units), with our kernel and optimiser.
 MLP: dict[str, Any] = {
-    "network": "mlp", "relabel": True, "kernel": "gibbs", "sigma": 2.0, "margin": 2.0**-10, "epochs": 100,
-}  # fmt: skip
+    "network": "mlp",
+    "relabel": True,
+    "kernel": "gibbs",
+    "sigma": 2.0,
+    "margin": 2.0**-10,
+    "epochs": 100,
+}
 # What the options of each setting are, beside the seed.
 SETTINGS: dict[str, dict[str, Any]] = {
     "best": {},

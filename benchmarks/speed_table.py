@@ -59,8 +59,10 @@ def growth(results: Path, images: Path | None = None) -> str:
     """Fitted exponents, quality against size, and the pictures that exist."""
     page = read(results, "growth")
     parts = {"length": "formula length", "data": "training formulas", "batch": "batch", "vertices": "vertices"}
-    lines = ["| time of | against | device | exponent | last three points | steepest step over linear |",
-             "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    lines = [
+        "| time of | against | device | exponent | last three points | steepest step over linear |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for part, title in parts.items():
         for device, name, figures in series(page, part):
             if "exponent" in figures:
@@ -85,8 +87,10 @@ def switches(page: Page) -> Iterator[str]:
             by_size = {p["size"]: p["seconds"]["median"] for p in other}
             if table and table[-1]["size"] in by_size:
                 size, seconds = table[-1]["size"], table[-1]["seconds"]["median"]
-                yield (f"Switching from a table to enumeration at length {size} makes a {kernel} step on the {device} "
-                       f"{by_size[size] / seconds:.1f} times as long. ")  # fmt: skip
+                yield (
+                    f"Switching from a table to enumeration at length {size} makes a {kernel} step on the {device} "
+                    f"{by_size[size] / seconds:.1f} times as long. "
+                )
 
 
 def qualities(page: Page) -> list[str]:
@@ -94,10 +98,17 @@ def qualities(page: Page) -> list[str]:
     lines: list[str] = []
     for found in first(page, "quality"):
         half, scratch = found["half-trained"]["points"], found["from scratch"]["points"]
-        lines += ["", "| formula length | " + " | ".join(str(p["size"]) for p in half) + " |",
-                  "| --- |" + " --- |" * len(half)]  # fmt: skip
-        kinds = {"at_start": "chains at the start", "grounded": "chains after 50 rounds, half-trained network",
-                 "exact": "exact Q\\* of that network", "network": "that network's own reading"}  # fmt: skip
+        lines += [
+            "",
+            "| formula length | " + " | ".join(str(p["size"]) for p in half) + " |",
+            "| --- |" + " --- |" * len(half),
+        ]
+        kinds = {
+            "at_start": "chains at the start",
+            "grounded": "chains after 50 rounds, half-trained network",
+            "exact": "exact Q\\* of that network",
+            "network": "that network's own reading",
+        }
         rows = [(title, half, key) for key, title in kinds.items()]
         rows += [("chains after 200 gradient steps from scratch", scratch, "grounded")]
         rows += [("formulas for which a first state was found", half, "started")]
@@ -145,8 +156,11 @@ def ratio(figure: dict[str, Any] | None) -> str:
     if not figure or "ratio" not in figure:
         return "–"
     spread = figure.get("spread")
-    return (number(figure["ratio"]) + (f" ({number(spread['low'])}–{number(spread['high'])})" if spread else "")
-            + " \\*" * ("baseline" in figure))  # fmt: skip
+    return (
+        number(figure["ratio"])
+        + (f" ({number(spread['low'])}–{number(spread['high'])})" if spread else "")
+        + " \\*" * ("baseline" in figure)
+    )
 
 
 def number(value: float) -> str:

@@ -42,12 +42,17 @@ def prepared(task: str, given: dict[str, Any], objective: str, device: str, step
     count = min(len(experiment.train), steps * experiment.batch_size)  # type: ignore[arg-type]
     data = Subset(experiment.train, range(count))
     learner = Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=seed,
-        augment=experiment.augment, device=device,
-    )  # fmt: skip
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=seed,
+        augment=experiment.augment,
+        device=device,
+    )
     loop = Loop(
         learner.task, learner.network, learner.stages, learner.fabric, learner.batch_size, seed, learner.augment
-    )  # fmt: skip
+    )
     loop.prepare(Batches(data, learner.fabric.device))
     # A long stage, so that the learning rate stays where it begins and no epoch is the last.
     stage = replace(copy.copy(learner.stages[0]), epochs=10**6)
@@ -91,10 +96,13 @@ def main() -> None:
         for name in given.only:
             figures = measure(name, device, given)
             record("step", {name: {device: figures}}, seed=given.seed, device=device, folder=destination(given))
-            print(f"{name} on {device}: {figures['ratio']:.3f} "
-                  f"({figures['milliseconds']['weak']['median']:.1f} ms against "
-                  f"{figures['milliseconds']['labels']['median']:.1f} ms with labels, "
-                  f"sampling {figures['sampling_share']:.0%})", flush=True)  # fmt: skip
+            print(
+                f"{name} on {device}: {figures['ratio']:.3f} "
+                f"({figures['milliseconds']['weak']['median']:.1f} ms against "
+                f"{figures['milliseconds']['labels']['median']:.1f} ms with labels, "
+                f"sampling {figures['sampling_share']:.0%})",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

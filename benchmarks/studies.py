@@ -52,8 +52,11 @@ def parser(description: str, name: str, settings: Iterable[str]) -> argparse.Arg
 def perform(study: Study, given: argparse.Namespace, wanted: Mapping[str, Mapping[str, Any]]) -> None:
     """Run what is missing of ``wanted`` (key → settings; a key ends in `` | seed N``), then print the table."""
     record = _read(given.out)
-    jobs = [(study, key, dict(settings) | {"device": given.device}) for key, settings in wanted.items()
-            if given.again or key not in record["runs"]]  # fmt: skip
+    jobs = [
+        (study, key, dict(settings) | {"device": given.device})
+        for key, settings in wanted.items()
+        if given.again or key not in record["runs"]
+    ]
     with multiprocessing.get_context("spawn").Pool(given.workers, maxtasksperchild=1) as pool:
         for key, result in pool.imap_unordered(run, jobs):
             record = _read(given.out)  # another process may have added runs meanwhile
@@ -78,9 +81,15 @@ def run(job: tuple[Study, str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     options = TASKS[study.task](quiet=True, evaluate_every=LAST, **study.shared, **settings)  # type: ignore[call-arg]
     experiment = options.build()
     learner = Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=options.seed,
-        augment=experiment.augment, device=options.device, evaluate_every=options.evaluate_every,
-    )  # fmt: skip
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=options.seed,
+        augment=experiment.augment,
+        device=options.device,
+        evaluate_every=options.evaluate_every,
+    )
     began = time.perf_counter()
     learner.fit(experiment.train, experiment.test)
     seconds = time.perf_counter() - began

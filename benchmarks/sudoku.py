@@ -27,10 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"augment": False},
     "plain, labels": {"augment": False, "objective": "sup"},
 }
-LARGE: dict[str, dict[str, Any]] = {
-    "9x9": {"size": 9},
-    "9x9, labels": {"size": 9, "objective": "sup"},
-}
+LARGE: dict[str, dict[str, Any]] = {"9x9": {"size": 9}, "9x9, labels": {"size": 9, "objective": "sup"}}
 
 
 def main() -> None:

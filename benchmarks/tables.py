@@ -93,11 +93,14 @@ def sudoku() -> str:
     page = json.loads((RESULTS / "sudoku.json").read_text())
     table, sizes = page["table"], (50, 100, 300, 500)
     rows = {
-        "best": "`--preset best` (LeNet-5)", "best, labels": "the same with labels",
+        "best": "`--preset best` (LeNet-5)",
+        "best, labels": "the same with labels",
         "long": "`--epochs 300`",
-        "convnet": "`--network convnet`", "convnet, labels": "the same with labels",
-        "plain": "`--no-augment`", "plain, labels": "the same with labels",
-    }  # fmt: skip
+        "convnet": "`--network convnet`",
+        "convnet, labels": "the same with labels",
+        "plain": "`--no-augment`",
+        "plain, labels": "the same with labels",
+    }
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
         "MNIST; in brackets the training boards whose prediction is valid, per seed.",
@@ -168,9 +171,15 @@ def scaling() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "hwf": hwf, "sudoku": sudoku, "sdsp": sdsp, "addition": sums, "speed": speed, "growth": growth,
-    "processes": processes, "scaling": scaling,
-}  # fmt: skip
+    "hwf": hwf,
+    "sudoku": sudoku,
+    "sdsp": sdsp,
+    "addition": sums,
+    "speed": speed,
+    "growth": growth,
+    "processes": processes,
+    "scaling": scaling,
+}
 
 
 def filled(text: str) -> str:

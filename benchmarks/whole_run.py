@@ -81,9 +81,15 @@ def run(device: str, settings: dict[str, Any], source: dict[str, Any], seed: int
     options = FormulaOptions(device=device, seed=seed, quiet=True, **source, **settings)  # type: ignore[arg-type]
     experiment = options.build()
     learner = Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=seed,
-        augment=experiment.augment, device=options.device, evaluate_every=1,
-    )  # fmt: skip
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=seed,
+        augment=experiment.augment,
+        device=options.device,
+        evaluate_every=1,
+    )
     watch = Watch(device)
     try:
         learner.fit(experiment.train, experiment.test, observer=watch)

@@ -26,10 +26,13 @@ def column(state: tuple[int, Any], digit: int, site: int, due: int) -> Any:
 
 
 scan = sg.Scan(
-    column, space, start=(0, None), order=[1, 3, 0, 2],  # ones of both numbers first, then tens
+    column,
+    space,
+    start=(0, None),
+    order=[1, 3, 0, 2],  # ones of both numbers first, then tens
     cue=lambda total, site: total // 10 ** (1 - site % 2) % 10,  # what the total shows in this column
     accept=lambda state, total: state[0] == total // 100,
-)  # fmt: skip
+)
 
 
 def examples(count: int, part: Any) -> sg.Examples:

@@ -25,11 +25,12 @@ def add_up(total: int, digit: int, site: int, due: int) -> Any:
 
 
 rule = sg.Scan(
-    add_up, space,
+    add_up,
+    space,
     order=[item * PLACES + place for place in reversed(range(PLACES)) for item in range(ITEMS)],
     cue=lambda cents, site: cents // 10 ** (PLACES - 1 - site % PLACES) % 10,
     accept=lambda carry, cents: carry == cents // 10**PLACES,
-)  # fmt: skip
+)
 
 
 def examples(count: int, part: Any) -> sg.Examples:

@@ -72,11 +72,14 @@ def random_automaton(
         return table[site][torch.zeros_like(state) if cue is None else cue, state, symbol]
 
     with_cue = tensors if vectorised else plain
-    without = (lambda s, k, i: with_cue(s, k, i))  # noqa: E731
+    without = lambda s, k, i: with_cue(s, k, i)  # noqa: E731
     scan = Scan(
-        with_cue if cued else without, Categorical([range(size) for size in sizes], head="site"), order=order,
-        accept=lambda state, answer: accepts[answer][state], vectorised=vectorised,
+        with_cue if cued else without,
+        Categorical([range(size) for size in sizes], head="site"),
+        order=order,
+        accept=lambda state, answer: accepts[answer][state],
+        vectorised=vectorised,
         cue=(lambda answer, site: cues[answer][site]) if cued else None,
-    )  # fmt: skip
+    )
     scan.encode([0, 1, 2])
     return Automaton(scan, [t.tolist() for t in table], accepts, cues)

@@ -48,6 +48,10 @@ def read(path: Path) -> dict[str, Any]:
 def process(*arguments: str, module: str = "softground", cwd: Path | None = None) -> subprocess.Popen[str]:
     """``python -m softground …`` as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        [sys.executable, "-m", module, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
         env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )

@@ -54,25 +54,34 @@ def test_training_and_test_images_are_disjoint_and_decided_by_the_seed() -> None
     assert sum(row in seen for row in held_out) <= len(held_out) // 50  # a few of the small images are equal by chance
 
 
-@pytest.mark.parametrize(("name", "kind"), [
-    ("exact", ExactScan), ("guided", Guided), ("collapsed", Collapsed), ("uniform", Uniform),
-    ("metropolis", Metropolis),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("exact", ExactScan),
+        ("guided", Guided),
+        ("collapsed", Collapsed),
+        ("uniform", Uniform),
+        ("metropolis", Metropolis),
+    ],
+)
 def test_kernels_by_name(name: Any, kind: type) -> None:
     assert isinstance(make_kernel(name, addition_task(2)), kind)
     assert isinstance(make_kernel("exact", addition_task(2, "program")), Exact)
 
 
-@pytest.mark.parametrize(("given", "error", "message"), [
-    ({"digits": 0}, SpaceError, "at least one digit"),
-    ({"digits": 10**15}, SpaceError, "at most 4,000"),
-    ({"digits": 10**20}, LearnerError, "--digits 1.* was given; whole numbers stay below"),
-    ({"digits": 400}, DataError, "fewer digits"),
-    ({"digits": 19, "rule": "program", "train_size": 1}, SpaceError, "Use the scan"),
-    ({"digits": 9, "rule": "program", "train_size": 1}, LearnerError, "--rule scan"),
-    ({"train_size": 10**6}, DataError, "make 1 to"),
-    ({"data": "mnist"}, DataError, "--data-dir"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"digits": 0}, SpaceError, "at least one digit"),
+        ({"digits": 10**15}, SpaceError, "at most 4,000"),
+        ({"digits": 10**20}, LearnerError, "--digits 1.* was given; whole numbers stay below"),
+        ({"digits": 400}, DataError, "fewer digits"),
+        ({"digits": 19, "rule": "program", "train_size": 1}, SpaceError, "Use the scan"),
+        ({"digits": 9, "rule": "program", "train_size": 1}, LearnerError, "--rule scan"),
+        ({"train_size": 10**6}, DataError, "make 1 to"),
+        ({"data": "mnist"}, DataError, "--data-dir"),
+    ],
+)
 def test_bad_options(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         AdditionOptions(**given).build()

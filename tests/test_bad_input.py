@@ -75,8 +75,14 @@ def test_a_space_too_large_to_list_says_that_a_state_was_not_found_rather_than_t
 
 @pytest.mark.parametrize("outputs", [3, 5])
 def test_a_head_that_does_not_match_the_alphabet(outputs: int) -> None:
-    complaint(SpaceError, f"3, {outputs})", "3 sites, 4 outputs", "last layer", given=examples(addition(), 20),
-              net=nn.Linear(4, outputs))  # fmt: skip
+    complaint(
+        SpaceError,
+        f"3, {outputs})",
+        "3 sites, 4 outputs",
+        "last layer",
+        given=examples(addition(), 20),
+        net=nn.Linear(4, outputs),
+    )
 
 
 def test_a_network_with_the_wrong_number_of_sites_axes_or_rows() -> None:
@@ -101,14 +107,27 @@ class Cut(nn.Module):
 def test_nan_inputs_name_stage_epoch_batch_and_examples() -> None:
     data = examples(addition(), 20)
     data.x[13] = torch.nan
-    complaint(NonFiniteOutput, "Stage I, epoch 1 of 3, batch", "of 3", "for 1 of the", ": 13.", "NaN in the inputs",
-              given=data, batch_size=8)  # fmt: skip
+    complaint(
+        NonFiniteOutput,
+        "Stage I, epoch 1 of 3, batch",
+        "of 3",
+        "for 1 of the",
+        ": 13.",
+        "NaN in the inputs",
+        given=data,
+        batch_size=8,
+    )
 
 
 def test_a_network_that_its_last_step_broke_does_not_become_the_checkpoint(tmp_path: Path) -> None:
     task = addition()
-    stage = Stage("I", two_stages(task)[0].objective, 4, lambda p: torch.optim.SGD(p, 0.1),
-                  lambda progress: 1.0 if progress < 0.5 else math.nan)  # fmt: skip
+    stage = Stage(
+        "I",
+        two_stages(task)[0].objective,
+        4,
+        lambda p: torch.optim.SGD(p, 0.1),
+        lambda progress: 1.0 if progress < 0.5 else math.nan,
+    )
     learner = make_learner(task, [stage], batch_size=64)
     with pytest.raises(NonFiniteOutput, match=rf"Stage I, epoch 3 of 4.*learning rate.*{tmp_path}"):
         learner.fit(examples(task, 64), out=tmp_path / "run")

@@ -173,18 +173,44 @@ def test_tables_from_a_page(benchmark: Callable[[str], ModuleType], tmp_path: Pa
     about = {"environment": machine, "commit": "abc", "seed": 0, "command": "python x"}
     spread = {"low": 1.0, "high": 1.1}
     pages: dict[str, Any] = {
-        "step": {"formulas": {"cpu": {"ratio": 1.04, "spread": spread}, "cuda": {"ratio": 1.07}},
-                 "addition": {"cpu": {"ratio": 1.5}}, "measured": {"cpu": about}},
-        "inverse": {"formulas": {"cuda": {"table": {"ratio": 123456.0, "baseline": "elsewhere"}}},
-                    "z3": {"ratio": 11.26, "workers": 2, "one_process": {"ratio": 6.2}}, "measured": {"cpu": about}},
-        "whole_run": {"hwf": {"cpu": {"reached": False, "accuracy": 0.9, "epochs": 3, "command_line": "softground",
-                                      "seconds": {"training": {"median": 200.04}, "total": {"median": 210.0}},
-                                      "runs": [{}, {}]}}, "measured": {"cpu": about}},
-        "growth": {"length": {"cpu": {
-            "guided, table": {"points": [{"size": 7, "seconds": {"median": 1.0}}]},
-            "guided, enumeration": {"points": [{"size": 7, "seconds": {"median": 4.0}}], "exponent": 1.5, "tail": 2.0,
-                                    "worst_step": {"between": "3 to 7", "over_linear": 1.25}}}}, "measured": {}},
-    }  # fmt: skip
+        "step": {
+            "formulas": {"cpu": {"ratio": 1.04, "spread": spread}, "cuda": {"ratio": 1.07}},
+            "addition": {"cpu": {"ratio": 1.5}},
+            "measured": {"cpu": about},
+        },
+        "inverse": {
+            "formulas": {"cuda": {"table": {"ratio": 123456.0, "baseline": "elsewhere"}}},
+            "z3": {"ratio": 11.26, "workers": 2, "one_process": {"ratio": 6.2}},
+            "measured": {"cpu": about},
+        },
+        "whole_run": {
+            "hwf": {
+                "cpu": {
+                    "reached": False,
+                    "accuracy": 0.9,
+                    "epochs": 3,
+                    "command_line": "softground",
+                    "seconds": {"training": {"median": 200.04}, "total": {"median": 210.0}},
+                    "runs": [{}, {}],
+                }
+            },
+            "measured": {"cpu": about},
+        },
+        "growth": {
+            "length": {
+                "cpu": {
+                    "guided, table": {"points": [{"size": 7, "seconds": {"median": 1.0}}]},
+                    "guided, enumeration": {
+                        "points": [{"size": 7, "seconds": {"median": 4.0}}],
+                        "exponent": 1.5,
+                        "tail": 2.0,
+                        "worst_step": {"between": "3 to 7", "over_linear": 1.25},
+                    },
+                }
+            },
+            "measured": {},
+        },
+    }
     for name, page in pages.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(page))
     lines = tables.speed(tmp_path).splitlines()
@@ -230,7 +256,8 @@ def test_runs_on_record_are_not_repeated_and_the_table_averages_seeds(
     assert capsys.readouterr().out == "best: {'seeds': 3, 'path_accuracy': {'mean': 60.0, 'sd': 10.0}}\n"
     key, result = studies.run((study, "odd | seed 0", {"seed": 0, "train_size": 16, "test_size": 8, "epochs": 1}))
     assert (key, result["command"]) == (
-        "odd | seed 0", "softground train sdsp --seed 0 --train-size 16 --test-size 8 --epochs 1"
-    )  # fmt: skip
+        "odd | seed 0",
+        "softground train sdsp --seed 0 --train-size 16 --test-size 8 --epochs 1",
+    )
     assert 0 <= result["figures"]["path_accuracy"] <= 1
     assert studies.flag("relabel", False) == "--no-relabel"

@@ -39,8 +39,17 @@ def test_help_is_everywhere_and_names_every_option(capsys: pytest.CaptureFixture
         assert "usage" in help_of([command], capsys)
     assert "hwf" in help_of(["train"], capsys)
     text = help_of(["train", "hwf"], capsys)
-    for option in ("--data {digits,hwf,folder}", "--data-dir", "--preset {paper,best}", "--schedule", "--epochs",
-                   "--seed", "--device {auto,cpu,cuda}", "--out", "--quiet"):  # fmt: skip
+    for option in (
+        "--data {digits,hwf,folder}",
+        "--data-dir",
+        "--preset {paper,best}",
+        "--schedule",
+        "--epochs",
+        "--seed",
+        "--device {auto,cpu,cuda}",
+        "--out",
+        "--quiet",
+    ):
         assert option in text
     for schedule in ("exp", "log", "linear"):
         assert schedule in text
@@ -71,8 +80,17 @@ def test_a_run_folder_holds_config_metrics_summary_and_checkpoint(run: Path) -> 
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [(r["stage"], r["epoch"]) for r in lines] == [("I", 0), ("I", 1), ("I", 2), ("II", 0), ("II", 1)]
     for record in lines[:3]:
-        for name in ("loss", "gamma", "acceptance", "moved", "unknown", "feasible", "train_symbol_accuracy",
-                     "test_symbol_accuracy", "test_calculation_accuracy"):  # fmt: skip
+        for name in (
+            "loss",
+            "gamma",
+            "acceptance",
+            "moved",
+            "unknown",
+            "feasible",
+            "train_symbol_accuracy",
+            "test_symbol_accuracy",
+            "test_calculation_accuracy",
+        ):
             assert name in record
         assert set(record["seconds"]) == {"network", "sampling", "solver", "total"}
     names = {path.name for path in run.iterdir()}
@@ -153,12 +171,14 @@ def test_quiet_shows_no_progress_but_the_result(tmp_path: Path, capsys: pytest.C
 
 def test_supervision_and_every_kernel_and_inverse_can_be_asked_for(tmp_path: Path) -> None:
     short = ["--quiet", "--epochs", "1", "--train-size", "16", "--test-size", "8", "--network", "lenet"]
-    for number, more in enumerate((
-        ["--objective", "sup"],
-        ["--kernel", "uniform", "--inverse", "enumeration", "--schedule", "log"],
-        ["--kernel", "collapsed", "--schedule", "linear"],
-        ["--kernel", "guided", "--schedule", "exp", "--steps", "2", "--no-augment"],
-    )):  # fmt: skip
+    for number, more in enumerate(
+        (
+            ["--objective", "sup"],
+            ["--kernel", "uniform", "--inverse", "enumeration", "--schedule", "log"],
+            ["--kernel", "collapsed", "--schedule", "linear"],
+            ["--kernel", "guided", "--schedule", "exp", "--steps", "2", "--no-augment"],
+        )
+    ):
         assert main([*TINY, *short, *more, "--out", str(tmp_path / str(number))]) == 0
         assert math.isfinite(RunFolder.open(tmp_path / str(number)).read_metrics()[0]["loss"])
         assert main(["evaluate", str(tmp_path / str(number)), "--json"]) == 0

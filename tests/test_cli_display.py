@@ -15,8 +15,15 @@ from softground.report import Display, result_table
 from softground.report.progress import summary_line
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-RECORD = {"stage": "I", "epoch": 1, "loss": 12.345, "gamma": 0.0123, "feasible": 0.987,
-          "test_calculation_accuracy": 0.9123, "test_symbol_accuracy": 0.99876}  # fmt: skip
+RECORD = {
+    "stage": "I",
+    "epoch": 1,
+    "loss": 12.345,
+    "gamma": 0.0123,
+    "feasible": 0.987,
+    "test_calculation_accuracy": 0.9123,
+    "test_symbol_accuracy": 0.99876,
+}
 
 
 def shown(width: int, terminal: bool = True, **run: Any) -> str:
@@ -43,8 +50,10 @@ def test_bars_and_facts_fit_the_terminal(width: int) -> None:
 def test_elsewhere_a_stage_is_about_ten_lines_whole_whatever_the_width() -> None:
     lines = shown(40, terminal=False).splitlines()
     assert [line.split(":")[0] for line in lines] == [
-        *(f"Stage I, epoch {n}/12" for n in range(1, 13)), "Stage II, epoch 1/2", "Stage II, epoch 2/2",
-    ]  # fmt: skip
+        *(f"Stage I, epoch {n}/12" for n in range(1, 13)),
+        "Stage II, epoch 1/2",
+        "Stage II, epoch 2/2",
+    ]
     assert "γ ∞" in lines[0]
     assert "γ 1" in lines[1]
 

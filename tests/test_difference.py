@@ -67,8 +67,12 @@ def test_answers_are_checked() -> None:
     good = ([[0, 1], [1, 0]], [[0, 1], [0, 0]])
     assert rule.answer(rule.encode([good])[0]) == {0: [1]}
     assert rule.encode([]).shape == (0, 2, 2, 2)
-    for weights, marks in (([[0, -1], [1, 0]], good[1]), ([[0, math.nan], [1, 0]], good[1]),
-                           (good[0], [[1, 0], [0, 0]]), (good[0], [[0, 0.5], [0, 0]])):  # fmt: skip
+    for weights, marks in (
+        ([[0, -1], [1, 0]], good[1]),
+        ([[0, math.nan], [1, 0]], good[1]),
+        (good[0], [[1, 0], [0, 0]]),
+        (good[0], [[0, 0.5], [0, 0]]),
+    ):
         with pytest.raises(ConstraintError, match="Answer 1"):
             rule.encode([good, (weights, marks)])
     with pytest.raises(ConstraintError, match="shape"):

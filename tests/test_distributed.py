@@ -21,18 +21,45 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    arguments = ["--length", "3", "--train-size", "601", "--test-size", "100", "--image-size", "8", "--device", "cpu",
-                 "--network", "lenet", "--no-augment", "--epochs", "8", "--batch-size", "32",
-                 "--learning-rate", "0.003", "--out", str(run)]  # fmt: skip
+    arguments = [
+        "--length",
+        "3",
+        "--train-size",
+        "601",
+        "--test-size",
+        "100",
+        "--image-size",
+        "8",
+        "--device",
+        "cpu",
+        "--network",
+        "lenet",
+        "--no-augment",
+        "--epochs",
+        "8",
+        "--batch-size",
+        "32",
+        "--learning-rate",
+        "0.003",
+        "--out",
+        str(run),
+    ]
     both = process(*TORCHRUN, "-m", "softground", "train", "hwf", *arguments, module="torch.distributed.run")
     output, errors = both.communicate(timeout=240)
     assert both.returncode == 0, errors
     assert output.count("Stage I, epoch 8/8") == 1  # process 0 alone speaks
     assert os.listdir(tmp_path) == ["run"]
     assert sorted(p.name for p in run.iterdir() if p.suffix != ".safetensors") == [
-        "checkpoint-previous.json", "checkpoint.json", "config.json", "gallery.jsonl", "metrics.jsonl", "report.html",
-        "report.json", "result.png", "summary.json",
-    ]  # fmt: skip
+        "checkpoint-previous.json",
+        "checkpoint.json",
+        "config.json",
+        "gallery.jsonl",
+        "metrics.jsonl",
+        "report.html",
+        "report.json",
+        "result.png",
+        "summary.json",
+    ]
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == list(range(8))
     summary = read(run / "summary.json")

@@ -43,9 +43,7 @@ def load(name: str) -> ModuleType:
         ("tabular", {"epochs": 5, "count": 500}, 0.85),
     ],
 )
-def test_it_learns(
-    name: str, budget: dict[str, int], least: float, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_learns(name: str, budget: dict[str, int], least: float, capsys: pytest.CaptureFixture[str]) -> None:
     reached: Any = load(name).main(**budget)
     for accuracy in reached.values() if isinstance(reached, dict) else [reached]:
         assert accuracy > least

@@ -72,8 +72,18 @@ def test_states_and_numbers() -> None:
         Gaussian(0)
 
 
-INTERVALS = [(-math.inf, math.inf), (-1.0, 2.0), (3.0, math.inf), (-math.inf, -3.0), (0.5, 0.5001), (6.0, 9.0),
-             (-30.0, -20.0), (10.0, 50.0), (-0.1, 40.0), (-40.0, 0.1)]  # fmt: skip
+INTERVALS = [
+    (-math.inf, math.inf),
+    (-1.0, 2.0),
+    (3.0, math.inf),
+    (-math.inf, -3.0),
+    (0.5, 0.5001),
+    (6.0, 9.0),
+    (-30.0, -20.0),
+    (10.0, 50.0),
+    (-0.1, 40.0),
+    (-40.0, 0.1),
+]
 
 
 @pytest.mark.parametrize(("low", "high"), INTERVALS)

@@ -20,16 +20,7 @@ from reals import PROBLEMS, Reals
 from softground.dice import Sampler
 from softground.errors import LearnerError
 from softground.inverses import Intervals
-from softground.kernels import (
-    BlockGibbs,
-    ChainState,
-    Composed,
-    Kernel,
-    Metropolis,
-    Nearest,
-    SiteGibbs,
-    truncated_gibbs,
-)
+from softground.kernels import BlockGibbs, ChainState, Composed, Kernel, Metropolis, Nearest, SiteGibbs, truncated_gibbs
 from softground.projections import AddNoise, Drop, RandomDrop
 from softground.target import Target
 from softground.tasks.sdsp import random_graphs, sdsp_task

@@ -144,10 +144,13 @@ def quadratic_program(rule: Differences, y: Tensor, centre: Tensor) -> float:
             return 0.0
         f, matrix, bound = centre.numpy(), np.array(a), np.array(c)
         found = minimize(
-            lambda z, f=f: ((z - f) ** 2).sum(), f, jac=lambda z, f=f: 2 * (z - f), method="SLSQP",
+            lambda z, f=f: ((z - f) ** 2).sum(),
+            f,
+            jac=lambda z, f=f: 2 * (z - f),
+            method="SLSQP",
             constraints={"type": "ineq", "fun": lambda z, m=matrix, b=bound: m @ z + b, "jac": lambda z, m=matrix: m},
             options={"ftol": 1e-12, "maxiter": 500},
-        )  # fmt: skip
+        )
         if found.success:
             best = min(best, float(found.fun))
     return best

@@ -106,8 +106,16 @@ def test_a_record_holds_what_an_epoch_was() -> None:
     task = addition()
     stages = two_stages(task, kernel("collapsed", task), Exponential(2.0, 0.5), epochs=3, optimizer=adam, zero_epochs=1)
     history = make_learner(task, stages).fit(examples(task), examples(task, 50, seed=1)).history_
-    shares = ("acceptance", "moved", "feasible", "unknown", "train_symbol_accuracy", "grounded_symbols",
-              "test_answer_accuracy", "test_symbol_accuracy")  # fmt: skip
+    shares = (
+        "acceptance",
+        "moved",
+        "feasible",
+        "unknown",
+        "train_symbol_accuracy",
+        "grounded_symbols",
+        "test_answer_accuracy",
+        "test_symbol_accuracy",
+    )
     for epoch, record in enumerate(history[:3]):
         assert record["stage"] == "I"
         assert record["epoch"] == epoch

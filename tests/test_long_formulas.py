@@ -49,8 +49,9 @@ def test_values_that_no_formula_has_get_no_state() -> None:
 def test_fibres_are_those_of_enumeration() -> None:
     program, truth, y = drawn(11, 5, seed=0)
     dropped = torch.tensor([2, 7]).expand(5, -1)
-    ours, theirs = LongFormulas(program).fibre(truth, y, dropped), Enumeration(program.space, program).fibre(
-        truth, y, dropped
+    ours, theirs = (
+        LongFormulas(program).fibre(truth, y, dropped),
+        Enumeration(program.space, program).fibre(truth, y, dropped),
     )
     assert torch.equal(ours.mask, theirs.mask)
     assert bool((ours.count >= 1).all())

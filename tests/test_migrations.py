@@ -107,9 +107,9 @@ def test_documents_have_a_schema_that_readers_do_not_see(
 
 def test_a_checkpoint_as_it_was_before_files_had_a_schema_still_loads(tmp_path: Path) -> None:
     """Byte for byte what the first version wrote: no schema in the header, no digest of config or metrics."""
-    header = json.dumps({
-        "__metadata__": {"softground": '{"epoch":7}'}, "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
-    }).encode()  # fmt: skip
+    header = json.dumps(
+        {"__metadata__": {"softground": '{"epoch":7}'}, "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+    ).encode()
     data = len(header).to_bytes(8, "little") + header + b"\0\0\x80\x3f"
     (tmp_path / "checkpoint-00000001.safetensors").write_bytes(data)
     entry = {"file": "checkpoint-00000001.safetensors", "sha256": checkpoint._digest(data), "size": len(data)}

@@ -24,9 +24,12 @@ def test_what_it_writes_passes_its_own_tests(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == ["my_rule.py", "test_my_rule.py"]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=written, env=environment,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=written,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
 

@@ -42,10 +42,16 @@ def run(folder: Path, stop: int | None = None, resume: bool = False, init: int =
     """Two stages with all that has a memory: dropout, augmentation, chains, momentum, rates, the best network."""
     task = addition(tabulated=False)
     stages = [
-        Stage("I", SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.7, warmup=1), steps=2), 3, adam,
-              one_cycle(), keep="best"),
+        Stage(
+            "I",
+            SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.7, warmup=1), steps=2),
+            3,
+            adam,
+            one_cycle(),
+            keep="best",
+        ),
         Stage("II", ZeroDegree(), 2, adam),
-    ]  # fmt: skip
+    ]
     previous = settings.pop("previous", False)
     learner = make_learner(task, stages, classifier(init, dropout=0.3), augment=jitter, evaluate_every=2, **settings)
     train, test = examples(task, 80), examples(task, 30, seed=1)

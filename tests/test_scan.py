@@ -63,11 +63,14 @@ def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) 
     case = automaton(seed)
     belief, y = case.belief(3, seed), case.scan.encode([0, 1, 2])
     scores = belief.scores.detach().requires_grad_()
-    expected = torch.stack([
-        CategoricalBelief(case.space, scores).rows(torch.full((len(s),), row)).log_prob(s).logsumexp(0)
-        if len(s := case.solutions(row)) else torch.tensor(-math.inf, dtype=torch.float64)
-        for row in range(3)
-    ])  # fmt: skip
+    expected = torch.stack(
+        [
+            CategoricalBelief(case.space, scores).rows(torch.full((len(s),), row)).log_prob(s).logsumexp(0)
+            if len(s := case.solutions(row))
+            else torch.tensor(-math.inf, dtype=torch.float64)
+            for row in range(3)
+        ]
+    )
     found = case.scan.log_partition(CategoricalBelief(case.space, scores), y)
     assert torch.allclose(found, expected, atol=1e-12)
     finite = torch.isfinite(expected)
@@ -126,8 +129,9 @@ def test_fibres_are_those_of_enumeration(seed: int) -> None:
 def test_a_fibre_beyond_the_cap_is_cut_and_says_so() -> None:
     space = Categorical([range(10)] * 4)
     total = Scan(lambda s, d: s + d, space)
-    fibre = Scanned(total, cap=5).fibre(torch.zeros(2, 4, dtype=torch.long), total.encode([18, 0]),
-                                        torch.arange(4).expand(2, -1))  # fmt: skip
+    fibre = Scanned(total, cap=5).fibre(
+        torch.zeros(2, 4, dtype=torch.long), total.encode([18, 0]), torch.arange(4).expand(2, -1)
+    )
     assert fibre.complete.tolist() == [False, True]
     assert fibre.count.tolist() == [5, 1]
     assert bool((fibre.values[0].sum(-1) == 18).all())
@@ -169,10 +173,13 @@ def addition(digits: int) -> Scan:
 
     order = [site for k in reversed(range(digits)) for site in (k, digits + k)]
     return Scan(
-        step, Categorical([range(10)] * (2 * digits)), start=(0, None), order=order,
+        step,
+        Categorical([range(10)] * (2 * digits)),
+        start=(0, None),
+        order=order,
         cue=lambda total, site: total // 10 ** (digits - 1 - site % digits) % 10,
         accept=lambda state, total: state[0] == total // 10**digits,
-    )  # fmt: skip
+    )
 
 
 def test_sums_of_hundred_digits_are_exact() -> None:
@@ -204,8 +211,10 @@ def test_addition_agrees_with_the_same_rule_as_a_program(digits: int) -> None:
     program = Program(total, scan.space, vectorised=True)
     z = scan.space.states(torch.arange(scan.space.size))
     for answer in (0, 5, 10**digits, 2 * (10**digits - 1)):
-        assert torch.equal(scan.feasible(z, scan.encode([answer]).expand(len(z))),
-                           program.feasible(z, program.encode([answer]).expand(len(z))))  # fmt: skip
+        assert torch.equal(
+            scan.feasible(z, scan.encode([answer]).expand(len(z))),
+            program.feasible(z, program.encode([answer]).expand(len(z))),
+        )
 
 
 def test_far_apart_weights_do_not_vanish() -> None:
@@ -262,20 +271,22 @@ def test_a_rule_with_one_answer_says_which_states_are_admissible() -> None:
     assert even.admissible(torch.tensor([[1, 1], [1, 2]])).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"step": lambda a: a}, "takes 1 arguments"),
-    ({"step": lambda a, b, c, d: a}, "takes 4 arguments"),
-    ({"step": lambda a, b: a, "cue": lambda y, i: 0}, "expected four"),
-    ({"step": lambda a, b: a, "order": [0, 0]}, "each of the sites"),
-    ({"step": lambda a, b: a // 0}, "ZeroDivisionError"),
-    ({"step": lambda a, b: [a]}, "hashing"),
-    ({"step": lambda a, b: 0.5 * b, "vectorised": True}, "float32"),
-    ({"step": lambda a, b: 0, "vectorised": True}, "vectorised=False"),
-    ({"step": lambda a, b: 100 * a + b, "space": Categorical([range(100)] * 5), "vectorised": True}, "small state"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step": lambda a: a}, "takes 1 arguments"),
+        ({"step": lambda a, b, c, d: a}, "takes 4 arguments"),
+        ({"step": lambda a, b: a, "cue": lambda y, i: 0}, "expected four"),
+        ({"step": lambda a, b: a, "order": [0, 0]}, "each of the sites"),
+        ({"step": lambda a, b: a // 0}, "ZeroDivisionError"),
+        ({"step": lambda a, b: [a]}, "hashing"),
+        ({"step": lambda a, b: 0.5 * b, "vectorised": True}, "float32"),
+        ({"step": lambda a, b: 0, "vectorised": True}, "vectorised=False"),
+        ({"step": lambda a, b: 100 * a + b, "space": Categorical([range(100)] * 5), "vectorised": True}, "small state"),
+    ],
+)
 def test_bad_rules_are_refused(arguments: dict[str, Any], message: str) -> None:
     arguments = {"space": Categorical([range(2)] * 2)} | arguments
-
 
     def use() -> None:
         scan = Scan(arguments.pop("step"), arguments.pop("space"), **arguments)

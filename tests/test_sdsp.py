@@ -172,8 +172,23 @@ def test_impossible_options_are_refused() -> None:
     assert PathOptions(preset="paper", kernel="gibbs").settings().warmup == 0
 
 
-TINY = ["--nodes", "8", "--train-size", "160", "--test-size", "100", "--quiet", "--device", "cpu", "--network", "mlp",
-        "--batch-size", "16", "--evaluate-every", "10"]  # fmt: skip
+TINY = [
+    "--nodes",
+    "8",
+    "--train-size",
+    "160",
+    "--test-size",
+    "100",
+    "--quiet",
+    "--device",
+    "cpu",
+    "--network",
+    "mlp",
+    "--batch-size",
+    "16",
+    "--evaluate-every",
+    "10",
+]
 
 
 @pytest.mark.parametrize(

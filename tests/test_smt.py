@@ -84,8 +84,10 @@ def test_formula_rule_with_unknown_entries_has_the_models_of_the_textbook(data: 
     """Symbolic entries, substituted afterwards: the case split and the cleared denominators change nothing."""
     codes = [data.draw(st.integers(0, 3 if site % 2 else 4)) for site in range(5)]
     free = data.draw(st.sets(st.integers(0, 4), min_size=1, max_size=3))
-    states = [[data.draw(st.integers(0, 3 if s % 2 else 4)) if s in free else c for s, c in enumerate(codes)]
-              for _ in range(5)]  # fmt: skip
+    states = [
+        [data.draw(st.integers(0, 3 if s % 2 else 4)) if s in free else c for s, c in enumerate(codes)]
+        for _ in range(5)
+    ]
     symbols = [tuple("+-*/"[c] if s % 2 else c for s, c in enumerate(state)) for state in states]
     y = value(symbols[0])
     y = Fraction(2) if y is None else y

@@ -85,8 +85,7 @@ def test_blocks_look_up_the_same_log_prob(sizes: list[int], seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("alphabets", "message"),
-    [([], "at least one site"), ([[]], "at least one symbol"), ([(1, 1)], "each once")],
+    ("alphabets", "message"), [([], "at least one site"), ([[]], "at least one symbol"), ([(1, 1)], "each once")]
 )
 def test_impossible_alphabets(alphabets: list[list[int]], message: str) -> None:
     with pytest.raises(SpaceError, match=message):

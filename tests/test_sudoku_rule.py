@@ -40,8 +40,10 @@ def test_predicate_equals_the_z3_formula(size: int) -> None:
     fine = program.feasible(z, y)
     assert torch.equal(fine, smt.feasible(z, y))
     assert torch.equal(fine, program.admissible(z))
-    by_hand = [all(sorted(board[g]) == list(range(size)) for g in rows(size) + columns(size) + boxes(size))
-               for board in z.numpy()]  # fmt: skip
+    by_hand = [
+        all(sorted(board[g]) == list(range(size)) for g in rows(size) + columns(size) + boxes(size))
+        for board in z.numpy()
+    ]
     assert fine.tolist() == by_hand
     assert 0 < int(fine.sum()) < len(z)
 

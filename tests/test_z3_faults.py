@@ -217,9 +217,12 @@ def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
 def test_impossible_settings_are_refused() -> None:
     smt = faulty(hang)
     for settings, word in [
-        ({"limit": 0.0}, "limit=0.0"), ({"limit": float("inf")}, "limit=inf"), ({"memory": 0}, "memory=0"),
-        ({"backend": "threading"}, "threads"), ({"scheduler": "a:1"}, "only dask and ray"),
-    ]:  # fmt: skip
+        ({"limit": 0.0}, "limit=0.0"),
+        ({"limit": float("inf")}, "limit=inf"),
+        ({"memory": 0}, "memory=0"),
+        ({"backend": "threading"}, "threads"),
+        ({"scheduler": "a:1"}, "only dask and ray"),
+    ]:
         with pytest.raises(InverseError, match=word):
             Z3(smt, **settings)
     with pytest.raises(InverseError, match="--inverse z3"):

@@ -58,9 +58,14 @@ def attempt(trial: Trial, cases: int, seed: int) -> dict[str, Any]:
     for failure in tally.failures:
         print(f"  {failure}", flush=True)
     return record | {
-        "tried": tally.tried, "survived": tally.survived, "failures": tally.failures, "notes": tally.notes,
-        "seconds": seconds, "seed": seed, "environment": environment(),
-    }  # fmt: skip
+        "tried": tally.tried,
+        "survived": tally.survived,
+        "failures": tally.failures,
+        "notes": tally.notes,
+        "seconds": seconds,
+        "seed": seed,
+        "environment": environment(),
+    }
 
 
 def _show(trial: Trial, tally: Tally, cases: int) -> None:

@@ -63,9 +63,15 @@ def main() -> None:
 def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     """One run, or the reason why there is none."""
     about = {
-        "task": row.task, "title": row.title, "source": row.source, "seed": seed, "limit_seconds": given.seconds,
-        "command": " ".join([row.script, *row.options]), "machine": machine(), "busy_before": busy(),
-    }  # fmt: skip
+        "task": row.task,
+        "title": row.title,
+        "source": row.source,
+        "seed": seed,
+        "limit_seconds": given.seconds,
+        "command": " ".join([row.script, *row.options]),
+        "machine": machine(),
+        "busy_before": busy(),
+    }
     try:
         examples = prepared(row, given)
         python = interpreter(row.environment, row.packages, given.envs) if row.environment else Path(sys.executable)
@@ -75,9 +81,23 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
         return about | {"status": "no data", "reason": f"{type(error).__name__}: {error}"}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "lines.jsonl"
-        command = [str(python), "-W", "ignore", str(HERE / row.script), "--data", str(examples), "--out", str(out),
-                   "--seconds", str(given.seconds), "--threads", str(given.threads), "--seed", str(seed),
-                   *row.options]  # fmt: skip
+        command = [
+            str(python),
+            "-W",
+            "ignore",
+            str(HERE / row.script),
+            "--data",
+            str(examples),
+            "--out",
+            str(out),
+            "--seconds",
+            str(given.seconds),
+            "--threads",
+            str(given.threads),
+            "--seed",
+            str(seed),
+            *row.options,
+        ]
         verdict = supervised(command, folder, given, own=not row.environment)
         lines = parsed(out.read_text()) if out.exists() else []
     return about | summary(lines) | verdict
@@ -130,8 +150,11 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
     found["end"] = next((line["end"] for line in lines if "end" in line), None)
     if blocks:
         quarters = statistics.quantiles(blocks, method="inclusive") if len(blocks) > 1 else blocks * 3
-        found["per_second"] = {"median": round(quarters[1], 1), "quartiles": [round(q, 1) for q in quarters[::2]],
-                               "blocks": len(blocks)}  # fmt: skip
+        found["per_second"] = {
+            "median": round(quarters[1], 1),
+            "quartiles": [round(q, 1) for q in quarters[::2]],
+            "blocks": len(blocks),
+        }
     if points:
         reached = next((p for p in points if p["accuracy"] >= GOAL), None)
         found["final"] = points[-1]
@@ -143,8 +166,11 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """What this ran on, and from which commit."""
     try:
-        names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                 if line.startswith("model name")]  # fmt: skip
+        names = [
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ]
     except OSError:
         names = []
     commit = subprocess.run(

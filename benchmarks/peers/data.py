@@ -37,8 +37,16 @@ def pairs(data_dir: Path, out: Path) -> Path:
 
 def formulas(data_dir: Path, out: Path) -> Path:
     """Write ``formulas.npz``: images [formulas, 7, 45, 45], symbols 0 … 12 (1 … 9 + − × ÷), values as n/d."""
-    found = load("hwf", data_dir=data_dir, length=7, train_size=None, test_size=None, split="standard",
-                 image_size=None, seed=SEED)  # fmt: skip
+    found = load(
+        "hwf",
+        data_dir=data_dir,
+        length=7,
+        train_size=None,
+        test_size=None,
+        split="standard",
+        image_size=None,
+        seed=SEED,
+    )
     arrays = {}
     for part, examples in (("train", found.train), ("test", found.test)):
         symbols = np.array(examples.symbols)

@@ -25,8 +25,19 @@ def interpreter(name: str, packages: tuple[str, ...], folder: Path) -> Path:
         return python
     print(f"{name}: installing into {place}", flush=True)
     call([sys.executable, "-m", "venv", "--clear", str(place)])
-    call([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraints),
-          *packages])  # fmt: skip
+    call(
+        [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-c",
+            str(constraints),
+            *packages,
+        ]
+    )
     stamp.write_text(digest)
     return python
 

@@ -102,8 +102,15 @@ class Run:
         setup = time.perf_counter() - self._began
         versions = {package: version or metadata.version(package), "python": platform.python_version()}
         versions |= {"torch": torch.__version__, "numpy": np.__version__}
-        self._write(heading={"version": versions[package], "versions": versions, "settings": settings,
-                             "setup_seconds": round(setup, 2), "threads": torch.get_num_threads()})  # fmt: skip
+        self._write(
+            heading={
+                "version": versions[package],
+                "versions": versions,
+                "settings": settings,
+                "setup_seconds": round(setup, 2),
+                "threads": torch.get_num_threads(),
+            }
+        )
         self._since = time.perf_counter()
 
     def step(self, count: int) -> None:

@@ -72,8 +72,15 @@ def main() -> None:
     base = Addition()
     bridge = ClockedBridge(ABLModel(model), Reasoner(base), [])
     bridge.run = run
-    settings = {"optimizer": "RMSprop", "rate": RATE, "schedule": "one cycle", "label_smoothing": SMOOTHING,
-                "batch": BATCH, "segment": SEGMENT, "loops": given.loops}  # fmt: skip
+    settings = {
+        "optimizer": "RMSprop",
+        "rate": RATE,
+        "schedule": "one cycle",
+        "label_smoothing": SMOOTHING,
+        "batch": BATCH,
+        "segment": SEGMENT,
+        "loops": given.loops,
+    }
     run.start("ablkit", settings)
     with contextlib.suppress(TimeUp):
         bridge.train((images, None, train.answers.tolist()), loops=given.loops, segment_size=SEGMENT)

@@ -86,8 +86,18 @@ def main() -> None:
     model = ABLModel(BasicNN(network, loss, optimizer, batch_size=BATCH, num_epochs=PASSES))
     bridge = ClockedBridge(model, Reasoner(Ground() if given.base == "ground" else Searched()), [])
     bridge.run = run
-    run.start("ablkit", {"base": given.base, "optimizer": "Adam", "rate": RATE, "label_smoothing": SMOOTHING,
-                         "batch": BATCH, "passes": PASSES, "segment": SEGMENT})  # fmt: skip
+    run.start(
+        "ablkit",
+        {
+            "base": given.base,
+            "optimizer": "Adam",
+            "rate": RATE,
+            "label_smoothing": SMOOTHING,
+            "batch": BATCH,
+            "passes": PASSES,
+            "segment": SEGMENT,
+        },
+    )
     with contextlib.suppress(TimeUp):
         bridge.train((images, None, answers), loops=10**6, segment_size=SEGMENT)
 

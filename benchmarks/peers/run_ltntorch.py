@@ -69,8 +69,18 @@ def main() -> None:
 
     satisfaction(train.images[: given.batch], train.answers[: given.batch], 1).backward()  # warms up
     optimizer.zero_grad()
-    run.start("LTNtorch", {"grounding": given.grounding, "optimizer": "Adam", "rate": RATE, "batch": given.batch,
-                           "normalised": bool(given.normalise), "epochs": EPOCHS, "p": P})  # fmt: skip
+    run.start(
+        "LTNtorch",
+        {
+            "grounding": given.grounding,
+            "optimizer": "Adam",
+            "rate": RATE,
+            "batch": given.batch,
+            "normalised": bool(given.normalise),
+            "epochs": EPOCHS,
+            "p": P,
+        },
+    )
     try:
         for epoch, images, sums in batches(train, given.batch, given.seed):
             if epoch == EPOCHS:

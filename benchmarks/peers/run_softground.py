@@ -41,8 +41,15 @@ def main() -> None:
 
     def observe(event: str, facts: dict[str, Any]) -> None:
         if event == "begin":
-            settings = {"kernel": "exact, marginals", "optimizer": "AdamW", "rate": given.rate, "schedule": "one cycle",
-                        "warm": given.warm, "batch": given.batch, "epochs": given.epochs}  # fmt: skip
+            settings = {
+                "kernel": "exact, marginals",
+                "optimizer": "AdamW",
+                "rate": given.rate,
+                "schedule": "one cycle",
+                "warm": given.warm,
+                "batch": given.batch,
+                "epochs": given.epochs,
+            }
             run.start("softground", settings, sg.__version__)
         elif event == "batch":
             run.step(min(given.batch, len(train.images) - facts["step"] * given.batch))

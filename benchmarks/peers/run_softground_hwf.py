@@ -32,19 +32,32 @@ def main() -> None:
         raise SystemExit("softground.lenet is no longer the network in network.py; make them the same.")
     cycle = sg.one_cycle()
     stage = sg.Stage(
-        "I", sg.SoftenedGrounding(sg.Exact(task.inverse), sg.Constant(1.0)), epochs=10**6,
+        "I",
+        sg.SoftenedGrounding(sg.Exact(task.inverse), sg.Constant(1.0)),
+        epochs=10**6,
         optimizer=lambda p: torch.optim.AdamW(p, lr=RATE, weight_decay=DECAY),
         learning_rate=lambda progress: cycle(min(1.0, run.seconds / run.limit)),
-    )  # fmt: skip
+    )
     learner = sg.Learner(
-        task, sg.PerSite(network, (1, side, side)), [stage], batch_size=BATCH, seed=given.seed, device="cpu",
+        task,
+        sg.PerSite(network, (1, side, side)),
+        [stage],
+        batch_size=BATCH,
+        seed=given.seed,
+        device="cpu",
         augment=sg.RandomAffine() if given.augment else None,
-    )  # fmt: skip
+    )
 
     def observe(event: str, facts: dict[str, Any]) -> None:
         if event == "begin":
-            settings = {"kernel": "exact, marginals", "optimizer": "AdamW", "rate": RATE, "batch": BATCH,
-                        "schedule": "one cycle over the time limit", "distortions": bool(given.augment)}  # fmt: skip
+            settings = {
+                "kernel": "exact, marginals",
+                "optimizer": "AdamW",
+                "rate": RATE,
+                "batch": BATCH,
+                "schedule": "one cycle over the time limit",
+                "distortions": bool(given.augment),
+            }
             run.start("softground", settings, sg.__version__)
         elif event == "batch":
             run.step(min(BATCH, len(train.images) - facts["step"] * BATCH))

@@ -72,16 +72,22 @@ def line(runs: Runs, cells: list[Callable[[Runs], str]]) -> str:
 def tail(page: dict[str, Any], task: str) -> list[str]:
     """Where the settings are from, and where and how it was measured."""
     found = rows(page, task)
-    machines = {f"{r['machine']['cpu'] or 'an unknown processor'}, {r['machine']['cpus']} cores, {r['threads']} threads"
-                for runs in found.values() for r in runs if "threads" in r}  # fmt: skip
+    machines = {
+        f"{r['machine']['cpu'] or 'an unknown processor'}, {r['machine']['cpus']} cores, {r['threads']} threads"
+        for runs in found.values()
+        for r in runs
+        if "threads" in r
+    }
     seeds = sorted({r["seed"] for runs in found.values() for r in runs})
     limits = [f"{limit:g}" for limit in sorted({r["limit_seconds"] for runs in found.values() for r in runs})]
     sources = [f"{runs[0]['title']}: {runs[0]['source']}" for runs in found.values()]
     return [
-        "", "Settings from: " + "; ".join(sources) + ".", "",
+        "",
+        "Settings from: " + "; ".join(sources) + ".",
+        "",
         f"Measured by `{page['command']}` on: {', '.join(sorted(machines)) or 'nothing yet'}; at most "
         f"{' or '.join(limits)} s of training; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}.",
-    ]  # fmt: skip
+    ]
 
 
 def addition(page: dict[str, Any]) -> str:
@@ -92,9 +98,13 @@ def addition(page: dict[str, Any]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     cells: list[Callable[[Runs], str]] = [
-        speed, lambda r: reached(r, "seconds", 1), lambda r: reached(r, "epochs", 2), lambda r: percent(r, "accuracy"),
-        lambda r: spread([x["final"]["seconds"] for x in r], 0), lambda r: spread([x["setup_seconds"] for x in r]),
-    ]  # fmt: skip
+        speed,
+        lambda r: reached(r, "seconds", 1),
+        lambda r: reached(r, "epochs", 2),
+        lambda r: percent(r, "accuracy"),
+        lambda r: spread([x["final"]["seconds"] for x in r], 0),
+        lambda r: spread([x["setup_seconds"] for x in r]),
+    ]
     lines += [line(runs, cells) for runs in rows(page, "addition").values()]
     return "\n".join(lines + tail(page, "addition"))
 
@@ -107,10 +117,13 @@ def formulas(page: dict[str, Any]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     cells: list[Callable[[Runs], str]] = [
-        speed, lambda r: percent(r, "accuracy"), lambda r: percent(r, "symbol_accuracy"),
-        lambda r: spread([x["final"]["seconds"] for x in r], 0), lambda r: spread([x["final"]["epochs"] for x in r]),
+        speed,
+        lambda r: percent(r, "accuracy"),
+        lambda r: percent(r, "symbol_accuracy"),
+        lambda r: spread([x["final"]["seconds"] for x in r], 0),
+        lambda r: spread([x["final"]["epochs"] for x in r]),
         lambda r: spread([x["setup_seconds"] for x in r]),
-    ]  # fmt: skip
+    ]
     lines += [line(runs, cells) for runs in rows(page, "formulas").values()]
     return "\n".join(lines + tail(page, "formulas"))
 

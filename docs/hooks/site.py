@@ -38,7 +38,7 @@ def as_page(path: Path) -> str:
     words = ast.get_docstring(ast.parse(text)) or ""
     code = text.split('"""', 2)[2].strip() if words else text.strip()
     title = path.stem.replace("_", " ").capitalize()
-    return f"# {title}\n\n{words}\n\n```python title=\"examples/{path.name}\"\n{code}\n```\n"
+    return f'# {title}\n\n{words}\n\n```python title="examples/{path.name}"\n{code}\n```\n'
 
 
 def relinked(markdown: str, source: str, page: str) -> str:

@@ -103,9 +103,14 @@ class SoftGrounder:
         self.network_ = self._network(x)
         stages = self._stages() if self.stages is None else self.stages(self.task_)
         self.learner_ = Learner(
-            self.task_, self.network_, stages, batch_size=self.batch_size, seed=self.seed, augment=self.augment,
+            self.task_,
+            self.network_,
+            stages,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            augment=self.augment,
             device=self.device,
-        ).fit(Examples(x, answers))  # fmt: skip
+        ).fit(Examples(x, answers))
         self._given = answers
         return self
 

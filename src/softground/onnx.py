@@ -69,9 +69,14 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Space | None) -> No
         warnings.simplefilter("ignore")
         try:
             program: Any = torch.onnx.export(
-                network, (x,), dynamo=True, input_names=["x"], output_names=["scores"], verbose=False,
+                network,
+                (x,),
+                dynamo=True,
+                input_names=["x"],
+                output_names=["scores"],
+                verbose=False,
                 dynamic_shapes=({0: torch.export.Dim("batch")},),
-            )  # fmt: skip
+            )
         except Exception as error:
             raise SoftgroundError(
                 f"torch cannot export this {type(network).__name__} to ONNX: {type(error).__name__}: {error}. Networks "

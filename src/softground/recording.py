@@ -29,9 +29,7 @@ class Recorded:
         Gives the generator that the function draws from, if any: its place in its stream is an input too.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], generator: Callable[[], torch.Generator] | None = None
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], generator: Callable[[], torch.Generator] | None = None) -> None:
         self.function = function
         self.generator = generator
         self.refused = ""  # why a recording failed; the function is called as usual from then on

@@ -68,5 +68,3 @@ def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> d
     if symbols is not None:
         result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
     return result
-
-

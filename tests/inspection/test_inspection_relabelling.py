@@ -32,10 +32,14 @@ def by_trying_all(task: Task, answers: list[object]) -> int:
     for images in permutations(range(space.width)):
         renamed = torch.tensor(images)[everything]
         kept += all(
-            bool((task.feasible(everything, one.expand(len(everything)))
-                  == task.feasible(renamed, one.expand(len(everything)))).all())
+            bool(
+                (
+                    task.feasible(everything, one.expand(len(everything)))
+                    == task.feasible(renamed, one.expand(len(everything)))
+                ).all()
+            )
             for one in y
-        )  # fmt: skip
+        )
     return kept
 
 

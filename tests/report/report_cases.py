@@ -15,15 +15,82 @@ from softground.report.inputs import png
 VOID = {"br", "img", "meta"}
 # Everything a page may be made of. No script, no link, no frame, no form, no object.
 ALLOWED = VOID | {
-    "html", "head", "title", "style", "body", "header", "main", "footer", "nav", "section", "article", "figure",
-    "figcaption", "h1", "h2", "h3", "p", "a", "b", "i", "code", "pre", "small", "span", "div", "details", "summary",
-    "table", "thead", "tbody", "tr", "th", "td", "svg", "g", "text", "tspan", "line", "rect", "circle", "polyline",
-}  # fmt: skip
+    "html",
+    "head",
+    "title",
+    "style",
+    "body",
+    "header",
+    "main",
+    "footer",
+    "nav",
+    "section",
+    "article",
+    "figure",
+    "figcaption",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "a",
+    "b",
+    "i",
+    "code",
+    "pre",
+    "small",
+    "span",
+    "div",
+    "details",
+    "summary",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "svg",
+    "g",
+    "text",
+    "tspan",
+    "line",
+    "rect",
+    "circle",
+    "polyline",
+}
 ATTRIBUTES = {
-    "lang", "charset", "http-equiv", "content", "name", "id", "class", "style", "href", "src", "alt", "title", "scope",
-    "tabindex", "role", "aria-label", "viewbox", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "rx", "width",
-    "height", "points", "text-anchor", "fill-opacity",
-}  # fmt: skip
+    "lang",
+    "charset",
+    "http-equiv",
+    "content",
+    "name",
+    "id",
+    "class",
+    "style",
+    "href",
+    "src",
+    "alt",
+    "title",
+    "scope",
+    "tabindex",
+    "role",
+    "aria-label",
+    "viewbox",
+    "x",
+    "y",
+    "x1",
+    "x2",
+    "y1",
+    "y2",
+    "cx",
+    "cy",
+    "r",
+    "rx",
+    "width",
+    "height",
+    "points",
+    "text-anchor",
+    "fill-opacity",
+}
 
 
 class Page(HTMLParser):
@@ -91,8 +158,19 @@ def history(stages: tuple[tuple[str, int], ...] = (("I", 6), ("II", 2)), **more:
             gamma = None if done == 0 else 0.5**done if stage == "I" else 0.0
             chains = {"acceptance": 0.5, "moved": 0.9 - 0.1 * epoch, "unknown": 0.0} if stage == "I" else {"used": 0.75}
             spent = {"network": 1.0, "sampling": 0.25, "solver": 0.125, "total": 1.5}
-            records.append({"stage": stage, "epoch": epoch, "gamma": gamma, "loss": 0.8**done, "feasible": done / 10,
-                            **chains, "seconds": spent, "test_symbol_accuracy": done / 8, **more})  # fmt: skip
+            records.append(
+                {
+                    "stage": stage,
+                    "epoch": epoch,
+                    "gamma": gamma,
+                    "loss": 0.8**done,
+                    "feasible": done / 10,
+                    **chains,
+                    "seconds": spent,
+                    "test_symbol_accuracy": done / 8,
+                    **more,
+                }
+            )
     return records
 
 
@@ -114,9 +192,16 @@ def findings(sites: int = 5, **more: Any) -> Findings:
         Matrix(rows, "predicted", data, counts) for rows, data in (("true", "held-out"), ("grounded", "training"))
     ]
     known = {
-        "sites": sites, "symbols": ["0", "1", "+"], "renamed": {}, "held_out": 20, "wrong": 3, "lucky": 1,
-        "matrices": matrices, "watched": [watched], "looked_at": [wrong, right],
-    }  # fmt: skip
+        "sites": sites,
+        "symbols": ["0", "1", "+"],
+        "renamed": {},
+        "held_out": 20,
+        "wrong": 3,
+        "lucky": 1,
+        "matrices": matrices,
+        "watched": [watched],
+        "looked_at": [wrong, right],
+    }
     return Findings(**(known | more))
 
 
@@ -136,13 +221,25 @@ def watched(sites: int = 5, epochs: int = 8) -> list[dict[str, Any]]:
 def facts(name: str = "a-run", **more: Any) -> Facts:
     """A finished run of two stages."""
     summary = {
-        "task": "hwf", "symbol_accuracy": 0.875, "grounded": 1234, "wall_seconds": 75.0, "parameters": 56789,
-        "before": {"symbol_accuracy": 0.125}, "after_stage_I": {"symbol_accuracy": 0.75},
-        "after_stage_II": {"symbol_accuracy": 0.875}, "train": {"symbol_accuracy": 0.9375}, "seed": 0,
-        "note": "Digits, made up.", "versions": {"python": "3.11", "gpu": None},
-    }  # fmt: skip
+        "task": "hwf",
+        "symbol_accuracy": 0.875,
+        "grounded": 1234,
+        "wall_seconds": 75.0,
+        "parameters": 56789,
+        "before": {"symbol_accuracy": 0.125},
+        "after_stage_I": {"symbol_accuracy": 0.75},
+        "after_stage_II": {"symbol_accuracy": 0.875},
+        "train": {"symbol_accuracy": 0.9375},
+        "seed": 0,
+        "note": "Digits, made up.",
+        "versions": {"python": "3.11", "gpu": None},
+    }
     known = {
-        "name": name, "config": {"task": "hwf", "options": {"preset": "paper", "schedule": None, "quiet": True}},
-        "history": history(), "summary": summary, "watched": watched(), "findings": findings(),
-    }  # fmt: skip
+        "name": name,
+        "config": {"task": "hwf", "options": {"preset": "paper", "schedule": None, "quiet": True}},
+        "history": history(),
+        "summary": summary,
+        "watched": watched(),
+        "findings": findings(),
+    }
     return Facts(**(known | more))

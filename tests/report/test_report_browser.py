@@ -55,8 +55,17 @@ PAGES = {
 def browse(page: Path, *options: str) -> str:
     assert BROWSER is not None
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    command = [BROWSER, "--headless", *sandbox, "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-               f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]  # fmt: skip
+    command = [
+        BROWSER,
+        "--headless",
+        *sandbox,
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        f"--user-data-dir={page.parent / 'profile'}",
+        *options,
+        page.as_uri(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

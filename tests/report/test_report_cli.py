@@ -56,8 +56,13 @@ def test_a_run_ends_with_a_page_that_is_complete(runs: Path) -> None:
 def test_the_gallery_has_every_epoch(runs: Path) -> None:
     records = [json.loads(line) for line in (runs / "paper" / GALLERY).read_text().splitlines()]
     assert [(r["epochs"], r["stage"]) for r in records] == [
-        (0, None), (1, "I"), (2, "I"), (3, "I"), (4, "II"), (5, "II"),
-    ]  # fmt: skip
+        (0, None),
+        (1, "I"),
+        (2, "I"),
+        (3, "I"),
+        (4, "II"),
+        (5, "II"),
+    ]
     assert all(len(r["predicted"]) == 6 for r in records)
 
 
@@ -137,9 +142,13 @@ def test_a_page_can_be_opened_in_a_browser(copy: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_what_cannot_be_done_is_said(
-    arguments: list[str], message: str, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+    runs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", *[str(runs / "paper") if a == "RUN" else a for a in arguments]]) == 2
     assert message in capsys.readouterr().err

@@ -41,8 +41,10 @@ def test_counts_and_examples_of_a_trained_network(trained: tuple[Learner, RunFol
     assert found.symbols == ["0", "1", "2", "3"]
     held_out, grounded, chains = (torch.tensor(m.counts) for m in found.matrices)
     assert [(m.rows, m.columns, m.data) for m in found.matrices] == [
-        ("true", "predicted", "held-out"), ("grounded", "predicted", "training"), ("true", "grounded", "training"),
-    ]  # fmt: skip
+        ("true", "predicted", "held-out"),
+        ("grounded", "predicted", "training"),
+        ("true", "grounded", "training"),
+    ]
     figures = learner.evaluate(test)
     assert test.symbols is not None
     assert torch.equal(held_out.sum(1), torch.bincount(test.symbols.flatten()))
@@ -136,9 +138,14 @@ def test_findings_come_back_from_the_run_folder_as_they_were(tmp_path: Path) -> 
 
 
 DAMAGE: dict[str, Any] = {
-    "symbols": 3, "renamed": [], "matrices": [{"rows": "a", "columns": "b", "data": "c", "counts": [[1]]}],
-    "held_out": "many", "watched": [{}], "looked_at": [7], "sites": 1e999,
-}  # fmt: skip
+    "symbols": 3,
+    "renamed": [],
+    "matrices": [{"rows": "a", "columns": "b", "data": "c", "counts": [[1]]}],
+    "held_out": "many",
+    "watched": [{}],
+    "looked_at": [7],
+    "sites": 1e999,
+}
 
 
 @pytest.mark.parametrize("key", DAMAGE)

@@ -22,8 +22,10 @@ def evil(value: Any) -> Any:
         case str():
             return EVIL + value
         case dict():
-            return {k if k in ("task", "options", "before", "after_stage_I", "versions", "note") else EVIL + k: evil(v)
-                    for k, v in value.items()}  # fmt: skip
+            return {
+                k if k in ("task", "options", "before", "after_stage_I", "versions", "note") else EVIL + k: evil(v)
+                for k, v in value.items()
+            }
         case list():
             return [evil(v) for v in value]
     return value
@@ -33,9 +35,13 @@ def hostile() -> Facts:
     shown = Shown(0, Input(text=EVIL, images=[], ink=True), EVIL, [EVIL], [EVIL * 2], [EVIL * 3], False, EVIL)
     pictured = Shown(1, Input(images=[EVIL]), EVIL, [EVIL], ["1"], None, True)
     found = findings(
-        sites=1, symbols=[EVIL, "b"], renamed={EVIL: EVIL}, watched=[shown, pictured], looked_at=[shown, pictured],
+        sites=1,
+        symbols=[EVIL, "b"],
+        renamed={EVIL: EVIL},
+        watched=[shown, pictured],
+        looked_at=[shown, pictured],
         matrices=[Matrix(EVIL, EVIL, EVIL, [[1, 2], [3, 4]])],
-    )  # fmt: skip
+    )
     records = [r | {"stage": EVIL + str(r["stage"]), f"test_{EVIL}_accuracy": 0.5, EVIL: 2.0} for r in history()]
     gallery = [{"epochs": 1, "stage": EVIL, "examples": [0, 1], "grounded": [[EVIL], [EVIL]], "predicted": [[EVIL]]}]
     plain = facts()

@@ -60,8 +60,10 @@ def test_curves_have_a_card_for_each_group_and_mark_the_stages() -> None:
 
 
 def test_values_that_cannot_be_drawn_are_left_out() -> None:
-    records = [{"stage": "I", "loss": value, "feasible": value, "gamma": value, "seconds": value}
-               for value in (0.5, float("nan"), float("inf"), 10**400, "x", None, [1], True, -1e308, 0.25)]  # fmt: skip
+    records = [
+        {"stage": "I", "loss": value, "feasible": value, "gamma": value, "seconds": value}
+        for value in (0.5, float("nan"), float("inf"), 10**400, "x", None, [1], True, -1e308, 0.25)
+    ]
     for card in curves(records):
         numbers = re.findall(r"[-\d.]+", " ".join(a["points"] or "" for a in Page(card).all("polyline")))
         assert numbers
@@ -169,8 +171,10 @@ def test_inputs_that_are_not_images_are_shown_as_words() -> None:
 @pytest.mark.parametrize("truth", [[0.0, 1.5, 2.5], None], ids=["known", "unknown"])
 def test_reals_are_drawn_against_the_truth_or_the_grounding(truth: list[float] | None) -> None:
     example = Shown(0, Input(text="a graph"), truth=truth, predicted=[0.1, 1.0, 3.0], grounded=[0.0, 2.0, 2.0])
-    records = [{"epochs": k, "stage": "I", "examples": [0], "grounded": [[0.0, k, 2]], "predicted": [[k, 1, 1]]}
-               for k in range(1, 7)]  # fmt: skip
+    records = [
+        {"epochs": k, "stage": "I", "examples": [0], "grounded": [[0.0, k, 2]], "predicted": [[k, 1, 1]]}
+        for k in range(1, 7)
+    ]
     found = findings(3, symbols=[], matrices=[], watched=[example], looked_at=[example])
     page = Page(run_page(facts(findings=found, watched=records)))
     assert len(page.all("circle", "dot")) == 3 * (4 + 1)

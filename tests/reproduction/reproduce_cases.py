@@ -17,15 +17,25 @@ ENVIRONMENT = {"gpu": "GPU", "cpus": 2}
 def record(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
     """A cell's record with a given result."""
     return {
-        "name": cell.name, "kind": cell.kind, "options": dict(cell.options), "seed": cell.seed, "result": result,
-        "seconds": 1.0, "wall_seconds": 36.0, "jobs": 2, "device": "cuda", "environment": ENVIRONMENT,
-    }  # fmt: skip
+        "name": cell.name,
+        "kind": cell.kind,
+        "options": dict(cell.options),
+        "seed": cell.seed,
+        "result": result,
+        "seconds": 1.0,
+        "wall_seconds": 36.0,
+        "jobs": 2,
+        "device": "cuda",
+        "environment": ENVIRONMENT,
+    }
 
 
 def stages(**test: dict[str, float]) -> dict[str, Any]:
     """A training run's result with these figures on held-out data after each stage."""
-    found = {name: {"test": figures, "train": {}, "grounded": 47, "examples": 50, "epochs": 2}
-             for name, figures in test.items()}  # fmt: skip
+    found = {
+        name: {"test": figures, "train": {}, "grounded": 47, "examples": 50, "epochs": 2}
+        for name, figures in test.items()
+    }
     return {"stages": found, "annealing": {"moved": 0.8}, "note": ""}
 
 
@@ -37,12 +47,29 @@ def formula(symbol: float, calculation: float) -> dict[str, float]:
 def made_up(folder: Path) -> Store:
     """Two seeds of a few cells, with figures that are easy to recognise."""
     store = Store(folder)
-    curve = {"stage": ["I", "I", "II"], "train_symbol_accuracy": [0.1, 0.2, 0.3], "feasible": [0.0, 0.1, 0.2],
-             "test_symbol_accuracy": [0.2, 0.3, 0.4], "test_calculation_accuracy": [0.0, 0.1, 0.1],
-             "gamma": [None, 1.0, 0.0]}  # fmt: skip
-    rows = [{"kernel": kernel, "dropped": 2, "gamma": gamma, "steps": steps, "distance": gamma / steps, "worst": 1.0,
-             "bias": 0.1, "bound": 2.0}
-            for kernel in ("metropolis", "collapsed") for gamma in (1.0, 0.2, 0.02) for steps in (1, 10)]  # fmt: skip
+    curve = {
+        "stage": ["I", "I", "II"],
+        "train_symbol_accuracy": [0.1, 0.2, 0.3],
+        "feasible": [0.0, 0.1, 0.2],
+        "test_symbol_accuracy": [0.2, 0.3, 0.4],
+        "test_calculation_accuracy": [0.0, 0.1, 0.1],
+        "gamma": [None, 1.0, 0.0],
+    }
+    rows = [
+        {
+            "kernel": kernel,
+            "dropped": 2,
+            "gamma": gamma,
+            "steps": steps,
+            "distance": gamma / steps,
+            "worst": 1.0,
+            "bias": 0.1,
+            "bound": 2.0,
+        }
+        for kernel in ("metropolis", "collapsed")
+        for gamma in (1.0, 0.2, 0.02)
+        for steps in (1, 10)
+    ]
     results: dict[str, Any] = {
         "hwf/standard/exp": lambda s: stages(I=formula(0.96 + s / 100, 0.75), II=formula(0.98, 0.95)),
         "hwf/standard/ssl": lambda s: stages(I=formula(0.9, 0.4), II=formula(0.1, 0.0)) | {"curves": curve},

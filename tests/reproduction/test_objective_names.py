@@ -11,15 +11,7 @@ from torch import nn
 from cli_cases import PRESETS, hurry, read, train
 from softground.errors import LearnerError
 from softground.learner import Stage
-from softground.objectives import (
-    MAPO,
-    BackSearch,
-    Reinforce,
-    SemanticLoss,
-    SoftenedGrounding,
-    Supervised,
-    ZeroDegree,
-)
+from softground.objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from softground.tasks import AdditionOptions, FormulaOptions, PathOptions, SudokuOptions
 from softground.tasks.addition.options import addition_task
 from softground.tasks.formulas import formula_task
@@ -28,13 +20,21 @@ from softground.tasks.sudoku import sudoku_task
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 KINDS = {
-    "grounding": SoftenedGrounding, "sup": Supervised, "reinforce": Reinforce, "mapo": MAPO, "ngs": BackSearch,
-    "semantic": SemanticLoss, "ssl": SoftenedGrounding, "na": SoftenedGrounding,
-}  # fmt: skip
+    "grounding": SoftenedGrounding,
+    "sup": Supervised,
+    "reinforce": Reinforce,
+    "mapo": MAPO,
+    "ngs": BackSearch,
+    "semantic": SemanticLoss,
+    "ssl": SoftenedGrounding,
+    "na": SoftenedGrounding,
+}
 TASKS = {
-    "hwf": (FormulaOptions, formula_task(3)), "sudoku": (SudokuOptions, sudoku_task(4)),
-    "sdsp": (PathOptions, sdsp_task(6)), "addition": (AdditionOptions, addition_task(1)),
-}  # fmt: skip
+    "hwf": (FormulaOptions, formula_task(3)),
+    "sudoku": (SudokuOptions, sudoku_task(4)),
+    "sdsp": (PathOptions, sdsp_task(6)),
+    "addition": (AdditionOptions, addition_task(1)),
+}
 
 
 def stages(task: str, **given: object) -> list[Stage]:
@@ -75,9 +75,15 @@ def test_ssl_stays_at_the_temperature_that_is_given(task: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "rate"),
-    [("reinforce", torch.optim.Adam, 5e-4), ("mapo", torch.optim.Adam, 5e-4), ("ngs", torch.optim.Adam, 5e-4),
-     ("ssl", torch.optim.Adam, 5e-4), ("na", torch.optim.SGD, 0.1), ("semantic", torch.optim.SGD, 0.1)],
-)  # fmt: skip
+    [
+        ("reinforce", torch.optim.Adam, 5e-4),
+        ("mapo", torch.optim.Adam, 5e-4),
+        ("ngs", torch.optim.Adam, 5e-4),
+        ("ssl", torch.optim.Adam, 5e-4),
+        ("na", torch.optim.SGD, 0.1),
+        ("semantic", torch.optim.SGD, 0.1),
+    ],
+)
 def test_optimisers_are_the_papers(name: str, kind: type, rate: float) -> None:
     (first,) = stages("hwf", objective=name)
     assert type(optimizer(first)) is kind

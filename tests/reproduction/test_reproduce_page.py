@@ -151,13 +151,7 @@ def test_made_up_digits_are_not_compared_with_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [
-        ("jobs", "many"),
-        ("wall_seconds", None),
-        ("name", 3),
-        ("environment", []),
-        ("result", {"stages": 1}),
-    ],
+    [("jobs", "many"), ("wall_seconds", None), ("name", 3), ("environment", []), ("result", {"stages": 1})],
 )
 def test_a_record_of_the_wrong_shape_is_named(part: str, value: object, tmp_path: Path) -> None:
     store = made_up(tmp_path)

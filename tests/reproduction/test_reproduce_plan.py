@@ -22,8 +22,17 @@ def test_names_are_stable() -> None:
     """Records are found by name: a change here orphans those that are committed."""
     names = sorted(cell.name for cell in plan("all", 1))
     assert len(names) == len(set(names)) == 90
-    for name in ("hwf/standard/exp/0", "hwf/writer/best/0", "hwf/standard/exp-ngs/0", "hwf/jump/0", "proposition/0",
-                 "sudoku/50/mcmc/0", "sudoku/500/best/0", "sdsp/gibbs/0", "sdsp/z3/0"):  # fmt: skip
+    for name in (
+        "hwf/standard/exp/0",
+        "hwf/writer/best/0",
+        "hwf/standard/exp-ngs/0",
+        "hwf/jump/0",
+        "proposition/0",
+        "sudoku/50/mcmc/0",
+        "sudoku/500/best/0",
+        "sdsp/gibbs/0",
+        "sdsp/z3/0",
+    ):
         assert name in names
     assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "c34d9945e44ab10b"
 
@@ -89,8 +98,9 @@ def test_a_record_counts_only_with_the_same_options(tmp_path: Path) -> None:
     store.write(cell, record(cell, {}))
     assert on_record(store, [cell]) == ["a/b/0"]
     assert store.seeds() == 1
-    longer, elsewhere = (cells("a/b/0", **given)[0] for given in ({"epochs": 4, "data": "hwf"},
-                                                                  {"epochs": 3, "data": "digits"}))  # fmt: skip
+    longer, elsewhere = (
+        cells("a/b/0", **given)[0] for given in ({"epochs": 4, "data": "hwf"}, {"epochs": 3, "data": "digits"})
+    )
     assert not store.finished(longer)
     assert store.shown(longer) is None
     assert not store.finished(elsewhere)

@@ -55,8 +55,9 @@ def test_a_buffer_that_nobody_looks_at_is_saved(tmp_path: Path, monkeypatch: pyt
 def test_every_stage_and_every_place_is_hurt() -> None:
     cases = list(nonfinite.every_case())
     places = {(case.subject, case.at.stage, case.at.epoch, case.at.batch) for case in cases}
-    assert places == {(s, i, e, b) for s, n in (("classes", 4), ("reals", 2)) for i in range(n) for e in range(2)
-                      for b in range(4)}  # fmt: skip
+    assert places == {
+        (s, i, e, b) for s, n in (("classes", 4), ("reals", 2)) for i in range(n) for e in range(2) for b in range(4)
+    }
     assert len(cases) == nonfinite.TRIAL.full
 
 

@@ -12,10 +12,38 @@ from typing import Any
 
 HOLE = 2**40  # bytes of a sparse file: nothing on the disk, everything if it were read
 JUNK: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 10**15, -(10**15), 10**30, 10**400, 0.5, 1e308, -0.0, "", " ", "x", "1+1", "\0",
-    "\ud800", "😀", "../../x", "a" * 300, [], [[]], [0], {}, {"x": None}, {"": {"": []}}, float("nan"), float("inf"),
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    10**15,
+    -(10**15),
+    10**30,
+    10**400,
+    0.5,
+    1e308,
+    -0.0,
+    "",
+    " ",
+    "x",
+    "1+1",
+    "\0",
+    "\ud800",
+    "😀",
+    "../../x",
+    "a" * 300,
+    [],
+    [[]],
+    [0],
+    {},
+    {"x": None},
+    {"": {"": []}},
+    float("nan"),
+    float("inf"),
     [None] * 40,
-)  # fmt: skip
+)
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

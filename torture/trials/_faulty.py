@@ -75,9 +75,13 @@ WAYS: dict[str, Callable[[list[Any], Any], Any]] = {
     f.__name__: f for f in (undecided, sleep, stop, die, devour, blow_up)
 }
 COUNTED = {
-    "undecided": "unknowns", "sleep": "timeouts", "stop": "timeouts", "die": "crashes", "devour": "memouts",
+    "undecided": "unknowns",
+    "sleep": "timeouts",
+    "stop": "timeouts",
+    "die": "crashes",
+    "devour": "memouts",
     "blow_up": "memouts",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,17 @@ def injected(run: Path, outside: Path) -> None:
     config = json.loads((run / "config.json").read_text())
     config["before"] = {SCRIPT: 0.5, "symbol_accuracy": SCRIPT}
     (run / "config.json").write_text(json.dumps(config))
-    forged.document("summary.json", **{SCRIPT: SCRIPT, "task": SCRIPT, "note": SCRIPT, "versions": {SCRIPT: SCRIPT},
-                                       f"after_stage_{SCRIPT}": {SCRIPT: 0.5}, "seed": SCRIPT})  # fmt: skip
+    forged.document(
+        "summary.json",
+        **{
+            SCRIPT: SCRIPT,
+            "task": SCRIPT,
+            "note": SCRIPT,
+            "versions": {SCRIPT: SCRIPT},
+            f"after_stage_{SCRIPT}": {SCRIPT: 0.5},
+            "seed": SCRIPT,
+        },
+    )
     lines = (run / "gallery.jsonl").read_text().splitlines()
     texts = [[SCRIPT] * 3]
     wild = json.loads(lines[-1]) | {"stage": SCRIPT, "predicted": texts * 6, "grounded": texts * 6, "epochs": 1}
@@ -201,6 +210,22 @@ def optimiser(run: Path, outside: Path) -> None:
 
 
 __all__ = [
-    "ESCAPE", "HUGE", "SCRIPT", "Bomb", "Forged", "Payload", "broken_weights", "chains", "injected", "linked", "logged",
-    "many", "numpy_file", "optimiser", "pipe", "sparse", "torch_file", "zipped",
-]  # fmt: skip
+    "ESCAPE",
+    "HUGE",
+    "SCRIPT",
+    "Bomb",
+    "Forged",
+    "Payload",
+    "broken_weights",
+    "chains",
+    "injected",
+    "linked",
+    "logged",
+    "many",
+    "numpy_file",
+    "optimiser",
+    "pipe",
+    "sparse",
+    "torch_file",
+    "zipped",
+]

@@ -33,10 +33,17 @@ HEADERS = (
     "\0\0\0",
 )
 STARTS = (
-    b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", b"P6 9 9 255\n", b"RIFF\0\0\0\0WEBPVP8 ", b"II*\0\x08\0\0\0",
-    b"MM\0*\0\0\0\x08", b"GIF89a", b"BM", b"\xff\xd8\xff\xe1", b"SIMPLE  =                    T" + b" " * 2000,
+    b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+    b"P6 9 9 255\n",
+    b"RIFF\0\0\0\0WEBPVP8 ",
+    b"II*\0\x08\0\0\0",
+    b"MM\0*\0\0\0\x08",
+    b"GIF89a",
+    b"BM",
+    b"\xff\xd8\xff\xe1",
+    b"SIMPLE  =                    T" + b" " * 2000,
     b"8BPS\0\1",
-)  # fmt: skip
+)
 
 
 def idx(array: npt.NDArray[Any]) -> bytes:
@@ -104,17 +111,36 @@ def damaged_npz(data: bytes, rng: random.Random) -> bytes:
 def _other(array: npt.NDArray[Any], rng: random.Random) -> npt.NDArray[Any]:
     """The array with another type, shape or content."""
     choices: Sequence[Any] = (
-        lambda: array.astype("S9"), lambda: array.astype("U9"), lambda: np.zeros(array.shape), lambda: array[..., None],
-        lambda: array[:0], lambda: array[()][0], lambda: np.array(5), lambda: np.array("x"), lambda: array[:-1],
-        lambda: np.full(array.shape, np.nan), lambda: np.zeros(array.shape, complex), lambda: array != array,
-        lambda: np.zeros(array.shape, "M8[s]"), lambda: np.zeros(array.shape, [("a", "i4"), ("b", "U3")]),
-        lambda: np.array([None, {}], dtype=object), lambda: np.full(array.shape, 2**62), lambda: -np.ones(array.shape),
-        lambda: np.zeros((*array.shape, 0)), lambda: np.full(array.shape, "\ud800"), lambda: array.reshape(-1),
-        lambda: np.frombuffer(rng.randbytes(array.nbytes), array.dtype).reshape(array.shape), lambda: array.T.copy(),
-        lambda: np.full(array.shape, 1e308), lambda: array.astype(">f2"), lambda: array.repeat(50, 0), lambda: -array,
-        lambda: np.full(array.shape, "9" * 40), lambda: np.zeros((len(array), 0, 0), np.uint8),
+        lambda: array.astype("S9"),
+        lambda: array.astype("U9"),
+        lambda: np.zeros(array.shape),
+        lambda: array[..., None],
+        lambda: array[:0],
+        lambda: array[()][0],
+        lambda: np.array(5),
+        lambda: np.array("x"),
+        lambda: array[:-1],
+        lambda: np.full(array.shape, np.nan),
+        lambda: np.zeros(array.shape, complex),
+        lambda: array != array,
+        lambda: np.zeros(array.shape, "M8[s]"),
+        lambda: np.zeros(array.shape, [("a", "i4"), ("b", "U3")]),
+        lambda: np.array([None, {}], dtype=object),
+        lambda: np.full(array.shape, 2**62),
+        lambda: -np.ones(array.shape),
+        lambda: np.zeros((*array.shape, 0)),
+        lambda: np.full(array.shape, "\ud800"),
+        lambda: array.reshape(-1),
+        lambda: np.frombuffer(rng.randbytes(array.nbytes), array.dtype).reshape(array.shape),
+        lambda: array.T.copy(),
+        lambda: np.full(array.shape, 1e308),
+        lambda: array.astype(">f2"),
+        lambda: array.repeat(50, 0),
+        lambda: -array,
+        lambda: np.full(array.shape, "9" * 40),
+        lambda: np.zeros((len(array), 0, 0), np.uint8),
         lambda: array.astype(">i4"),
-    )  # fmt: skip
+    )
     try:
         changed: npt.NDArray[Any] = np.asarray(rng.choice(choices)())
     except (TypeError, ValueError):  # words that are no numbers

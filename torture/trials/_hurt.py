@@ -29,9 +29,17 @@ from ._small import DIGITS, IMAGE, SITES, patterns, small_network, small_stages
 EPOCHS, BATCHES = 2, 3  # of every stage, of every epoch
 TEST = BATCHES  # the evaluation comes after the last batch
 PATHS = PathOptions(
-    nodes=5, train_size=24, test_size=6, batch_size=8, preset="paper", network="gnn", steps=2, epochs=EPOCHS,
-    zero_epochs=EPOCHS, learning_rate=0.01,
-)  # fmt: skip
+    nodes=5,
+    train_size=24,
+    test_size=6,
+    batch_size=8,
+    preset="paper",
+    network="gnn",
+    steps=2,
+    epochs=EPOCHS,
+    zero_epochs=EPOCHS,
+    learning_rate=0.01,
+)
 
 
 def classes() -> Experiment:

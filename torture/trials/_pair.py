@@ -37,8 +37,16 @@ def state(run: RunFolder, epoch: int, seed: int) -> State:
         "random/torch": torch.randint(256, (1, 64), generator=chance, dtype=torch.uint8),
     }
     history = [record(number, seed) for number in range(epoch)]
-    meta = {"stage": 0, "epoch": epoch, "records": epoch, "metrics_sha256": HistoryDigest().of(history),
-            SETTINGS: run.settings_digest(), "results": {}, "best_score": -1.0, "betas": (0.9, 0.999)}  # fmt: skip
+    meta = {
+        "stage": 0,
+        "epoch": epoch,
+        "records": epoch,
+        "metrics_sha256": HistoryDigest().of(history),
+        SETTINGS: run.settings_digest(),
+        "results": {},
+        "best_score": -1.0,
+        "betas": (0.9, 0.999),
+    }
     return tensors, meta
 
 

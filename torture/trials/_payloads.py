@@ -53,13 +53,20 @@ PAYLOADS: dict[str, Payload] = {
     "header of 2⁶³ bytes": lambda r, o: Forged(r).header(b"{}", length=2**63),
     "header of 40 MB": lambda r, o: Forged(r).header(b"{" + b" " * 40_000_000 + b"}"),
     "200,000 tensors": lambda r, o: Forged(r).header(many("t", 200_000)),
-    "shape of 2⁴⁰": lambda r, o: Forged(r).header(b'{"w":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4]}}',
-                                                  bytes(4)),
+    "shape of 2⁴⁰": lambda r, o: Forged(r).header(
+        b'{"w":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4]}}', bytes(4)
+    ),
     "shape that overflows": lambda r, o: Forged(r).header(
-        b'{"w":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,0]}}'),
+        b'{"w":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,0]}}'
+    ),
     "tensors on each other": lambda r, o: Forged(r).header(
-        ("{" + ",".join(f'"w{i}":{{"dtype":"U8","shape":[4194304],"data_offsets":[0,4194304]}}' for i in range(1000))
-         + "}").encode(), bytes(2**22)),
+        (
+            "{"
+            + ",".join(f'"w{i}":{{"dtype":"U8","shape":[4194304],"data_offsets":[0,4194304]}}' for i in range(1000))
+            + "}"
+        ).encode(),
+        bytes(2**22),
+    ),
     "meta nested 100,000 deep": lambda r, o: Forged(r).meta('{"a":' + "[" * 100_000 + "]" * 100_000 + "}"),
     "meta of empty lists": lambda r, o: Forged(r).meta('{"a":[' + "[]," * 3_000_000 + "[]]}"),
     "meta with NaN": lambda r, o: Forged(r).meta('{"stage": NaN}'),
@@ -83,8 +90,9 @@ PAYLOADS: dict[str, Payload] = {
     "summary that is a pipe": pipe("summary.json"),
     "config nested 100,000 deep": lambda r, o: (r / "config.json").write_text('{"a":' * 100_000) and None,
     "config of 20 MB": lambda r, o: (r / "config.json").write_text('{"a":"' + "x" * 20_000_000 + '"}') and None,
-    "config of empty lists": lambda r, o: (r / "config.json").write_text(
-        '{"a":[' + "[]," * 3_000_000 + "[]]}") and None,
+    "config of empty lists": lambda r, o: (
+        (r / "config.json").write_text('{"a":[' + "[]," * 3_000_000 + "[]]}") and None
+    ),
     "10¹⁵ training examples": lambda r, o: Forged(r).config("hwf", train_size=10**15),
     "images of 10⁷ pixels a side": lambda r, o: Forged(r).config("hwf", image_size=10**7, train_size=2),
     "formulas of 10¹² symbols": lambda r, o: Forged(r).config("hwf", length=10**12 + 1),
@@ -94,26 +102,53 @@ PAYLOADS: dict[str, Payload] = {
     "data in /dev": lambda r, o: Forged(r).config("hwf", data="folder", data_dir="/dev"),
     "data in ../../..": lambda r, o: Forged(r).config("sudoku", data="mnist", data_dir="../../../../proc/self"),
     "options that steer a terminal": lambda r, o: Forged(r).config(**{ESCAPE: ESCAPE}),
-    "lines of empty lists": lambda r, o: [
-        (r / name).write_text(('{"epochs":1,"predicted":[' + "[]," * 40_000 + "[]]}\n") * 250)
-        for name in ("metrics.jsonl", "gallery.jsonl")] and None,
-    "lines of objects, all that is read": lambda r, o: [
-        (r / name).write_text(('{"epochs":1,"predicted":[],"a":' + '{"a":' * 500 + "1" + "}" * 501 + "\n") * 4_150)
-        for name in ("metrics.jsonl", "gallery.jsonl")] and None,
+    "lines of empty lists": lambda r, o: (
+        [
+            (r / name).write_text(('{"epochs":1,"predicted":[' + "[]," * 40_000 + "[]]}\n") * 250)
+            for name in ("metrics.jsonl", "gallery.jsonl")
+        ]
+        and None
+    ),
+    "lines of objects, all that is read": lambda r, o: (
+        [
+            (r / name).write_text(('{"epochs":1,"predicted":[],"a":' + '{"a":' * 500 + "1" + "}" * 501 + "\n") * 4_150)
+            for name in ("metrics.jsonl", "gallery.jsonl")
+        ]
+        and None
+    ),
     "lines with infinity": lambda r, o: (r / "metrics.jsonl").write_text('{"loss": Infinity}\n' * 5) and None,
-    "numbers of 4,000 digits": lambda r, o: [
-        (r / name).write_text(json.dumps({"schema": 1, "loss": HUGE, "seconds": {"total": HUGE}, "wall_seconds": HUGE})
-                              + "\n") for name in ("summary.json", "metrics.jsonl")] and None,
+    "numbers of 4,000 digits": lambda r, o: (
+        [
+            (r / name).write_text(
+                json.dumps({"schema": 1, "loss": HUGE, "seconds": {"total": HUGE}, "wall_seconds": HUGE}) + "\n"
+            )
+            for name in ("summary.json", "metrics.jsonl")
+        ]
+        and None
+    ),
     "report of huge numbers": lambda r, o: Forged(r).document("report.json", sites=HUGE, held_out=HUGE, wrong=HUGE),
     "markup in every text": injected,
-    "links instead of new files": linked(*(f".{name}.tmp" for name in (
-        POINTER, "checkpoint-previous.json", "config.json", "summary.json", "metrics.jsonl", "gallery.jsonl",
-        "report.json", "report.html", "result.png"))),
+    "links instead of new files": linked(
+        *(
+            f".{name}.tmp"
+            for name in (
+                POINTER,
+                "checkpoint-previous.json",
+                "config.json",
+                "summary.json",
+                "metrics.jsonl",
+                "gallery.jsonl",
+                "report.json",
+                "report.html",
+                "result.png",
+            )
+        )
+    ),
     "links instead of results": linked("report.html", "result.png", "summary.json"),
     "metrics that are a link": linked("metrics.jsonl"),
     "gallery that is a link": linked("gallery.jsonl"),
     "lock that is a link": linked(".lock"),
     "logs that are a link": logged,
-}  # fmt: skip
+}
 
 __all__ = ["PAYLOADS"]

@@ -100,17 +100,42 @@ def make_records(folder: Path) -> list[Path]:
         "train": {"stages": {"I": found, "II": found}, "annealing": {"moved": 0.8}, "note": ""},
         "jump": {"moved": {"after_1": 0.25, "after_10": 0.75}},
         "z3": {"inversions": {"one": {"milliseconds": 8.5}}},
-        "law": {"answer": "6", "states": 20, "rows": [
-            {"kernel": "metropolis", "dropped": 2, "gamma": 1.0, "steps": 1, "distance": 0.5, "worst": 1.0, "bias": 0.1,
-             "bound": 2.0}]},
-    }  # fmt: skip
+        "law": {
+            "answer": "6",
+            "states": 20,
+            "rows": [
+                {
+                    "kernel": "metropolis",
+                    "dropped": 2,
+                    "gamma": 1.0,
+                    "steps": 1,
+                    "distance": 0.5,
+                    "worst": 1.0,
+                    "bias": 0.1,
+                    "bound": 2.0,
+                }
+            ],
+        },
+    }
     paths = []
     for cell in plan("all", 1):
         if cell.kind != "train" or cell.family in ("hwf/standard/exp", "sudoku/50/exp", "sdsp/exp"):
             options = dict(cell.options)
-            store.write(cell, {"name": cell.name, "kind": cell.kind, "options": options, "seed": cell.seed,
-                               "result": results[cell.kind], "seconds": 1.0, "wall_seconds": 2.0, "jobs": 1,
-                               "device": "cpu", "environment": {"gpu": None, "cpus": 2}})  # fmt: skip
+            store.write(
+                cell,
+                {
+                    "name": cell.name,
+                    "kind": cell.kind,
+                    "options": options,
+                    "seed": cell.seed,
+                    "result": results[cell.kind],
+                    "seconds": 1.0,
+                    "wall_seconds": 2.0,
+                    "jobs": 1,
+                    "device": "cpu",
+                    "environment": {"gpu": None, "cpus": 2},
+                },
+            )
             paths.append(store.path(cell))
     return paths
 

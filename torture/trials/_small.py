@@ -55,7 +55,7 @@ def small_network() -> nn.Module:
     """One small classifier with buffers and dropout."""
     return nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2), nn.Linear(64, DIGITS)
-    )  # fmt: skip
+    )
 
 
 def patterns(seed: int, count: int) -> Examples:

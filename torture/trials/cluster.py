@@ -93,8 +93,11 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 
 
 TRIAL = Trial(
-    "cluster", 90,
+    "cluster",
+    90,
     "Z3 on a Dask cluster of two workers on one machine, a worker killed or stopped during the run",
     "the run ends with the same bits as without the cluster",
-    full=7, short=1, run=run,
-)  # fmt: skip
+    full=7,
+    short=1,
+    run=run,
+)

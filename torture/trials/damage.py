@@ -46,8 +46,14 @@ class _Victim:
     def any_file(self) -> Path:
         """One of those that a resumed run reads; the larger are no likelier."""
         config = self.path / "config.json"
-        files = [self.file("current"), self.path / POINTER, self.path / SPARE, self.file("previous"), config,
-                 self.path / "metrics.jsonl"]  # fmt: skip
+        files = [
+            self.file("current"),
+            self.path / POINTER,
+            self.path / SPARE,
+            self.file("previous"),
+            config,
+            self.path / "metrics.jsonl",
+        ]
         return self.chance.choices(files, (5, 3, 1, 1, 1, 1))[0]
 
 
@@ -78,13 +84,17 @@ def blotted(victim: _Victim) -> Path:
     data = path.read_bytes()
     at = chance.randrange(len(data))
     size = min(len(data) - at, chance.choice((1, 16, 512)))
-    path.write_bytes(chance.choice((
-        data[:at] + bytes(size) + data[at + size :],
-        data[:at] + chance.randbytes(size) + data[at + size :],
-        data[:at] + data[at : at + size] + data[at:],
-        data + chance.randbytes(size),
-        data + data,
-    )))  # fmt: skip
+    path.write_bytes(
+        chance.choice(
+            (
+                data[:at] + bytes(size) + data[at + size :],
+                data[:at] + chance.randbytes(size) + data[at + size :],
+                data[:at] + data[at : at + size] + data[at:],
+                data + chance.randbytes(size),
+                data + data,
+            )
+        )
+    )
     return path
 
 
@@ -147,8 +157,12 @@ def newer(victim: _Victim) -> Path:
 
 
 KINDS: dict[str, Callable[[_Victim], Path]] = {
-    "truncated": truncated, "bits flipped": flipped, "overwritten": blotted, "swapped": swapped, "newer": newer,
-}  # fmt: skip
+    "truncated": truncated,
+    "bits flipped": flipped,
+    "overwritten": blotted,
+    "swapped": swapped,
+    "newer": newer,
+}
 
 
 def examine(victim: _Victim, hurt: Path) -> bool:

@@ -186,8 +186,12 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
         disk.prepare()
         disk.train()
         kinds: dict[str, Callable[[], None]] = {
-            "fault": disk.fault, "limit": disk.limit, "read-only": disk.read_only, "full": disk.full, "two": disk.two,
-        }  # fmt: skip
+            "fault": disk.fault,
+            "limit": disk.limit,
+            "read-only": disk.read_only,
+            "full": disk.full,
+            "two": disk.two,
+        }
         for number in range(cases):
             kind = KINDS[number % len(KINDS)]
             with tally.case(f"case {number}, {kind}"):

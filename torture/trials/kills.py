@@ -46,8 +46,9 @@ class _Kills:
     def unbroken(self) -> None:
         """Train once to the end: what the others must leave, how long it takes, and its moments of saving."""
         self.whole, names = self.folder / "whole", self.folder / "moments.json"
-        ended = self.nursery.run(COMMAND, {"arguments": [*SMALL, "--out", str(self.whole)], "moments": str(names)},
-                                 self.log)  # fmt: skip
+        ended = self.nursery.run(
+            COMMAND, {"arguments": [*SMALL, "--out", str(self.whole)], "moments": str(names)}, self.log
+        )
         assert ended.code == 0, f"the unbroken run ended with {ended.code}: {self.last_words}"
         self.seconds = ended.seconds
         self.moments: list[str] = json.loads(names.read_text())
@@ -136,9 +137,12 @@ class _Kills:
 def _process(*arguments: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join(str(Path(path or ".").resolve()) for path in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-m", "softground", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "softground", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | ONE_THREAD | {"PYTHONPATH": paths},
-    )  # fmt: skip
+    )
 
 
 def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:

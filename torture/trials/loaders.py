@@ -92,8 +92,13 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
                     loading.attempt(loader, place, victim)
             finally:
                 put_back(victim, files[victim])
-    tally.notes.update({"loaded all the same": loading.loaded, "refused": loading.refused,
-                        "most memory MiB": round(loading.memory.most)})  # fmt: skip
+    tally.notes.update(
+        {
+            "loaded all the same": loading.loaded,
+            "refused": loading.refused,
+            "most memory MiB": round(loading.memory.most),
+        }
+    )
 
 
 TRIAL = Trial(

@@ -42,8 +42,15 @@ READERS: dict[str, list[str]] = {
     "inspect": ["inspect", "hwf", "--data", "folder", "--data-dir", "RUN", "--no-mixing", "--quiet"],
 }
 STARTED = (
-    "pickle.find_class", "os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "exec", "compile",
-)  # fmt: skip
+    "pickle.find_class",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "subprocess.Popen",
+    "exec",
+    "compile",
+)
 WRITTEN = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod")
 MARK = "a forged run did this: "
 
@@ -199,9 +206,11 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
                 outside.mkdir()
                 (outside / "precious").write_text("precious")
     tally.notes |= {
-        "payloads": len({payload for payload, _ in cases_of(cases, seed)}), "readers": len(READERS), "refused": refused,
+        "payloads": len({payload for payload, _ in cases_of(cases, seed)}),
+        "readers": len(READERS),
+        "refused": refused,
         "memory": f"at most {largest / 2**20:.0f} MiB beyond the process's own, {BOUND / 2**20:.0f} allowed",
-    }  # fmt: skip
+    }
 
 
 TRIAL = Trial(

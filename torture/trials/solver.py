@@ -130,8 +130,11 @@ def run(tally: Tally, count: int, seed: int, folder: Path) -> None:
 
 
 TRIAL = Trial(
-    "solver", 30,
+    "solver",
+    30,
     "solver answers unknown, times out, hangs, is killed, runs out of memory (1, 10, 50 % of queries; real faults too)",
     "no chain lost, none infeasible, all counted, the run ends; a hung worker delays it by at most its limit plus 2 s",
-    full=len(cases()), short=5, run=run,
-)  # fmt: skip
+    full=len(cases()),
+    short=5,
+    run=run,
+)

@@ -99,10 +99,18 @@ def every_command() -> dict[str, Callable[..., Any]]:
     from .tasks import Tasks
 
     return {
-        "train": _TrainHelp, "resume": Resume, "evaluate": Evaluate, "predict": Predict, "report": Report,
-        "inspect": _InspectHelp, "export": Export, "reproduce": Reproduce, "tasks": Tasks, "new-task": NewTask,
+        "train": _TrainHelp,
+        "resume": Resume,
+        "evaluate": Evaluate,
+        "predict": Predict,
+        "report": Report,
+        "inspect": _InspectHelp,
+        "export": Export,
+        "reproduce": Reproduce,
+        "tasks": Tasks,
+        "new-task": NewTask,
         "completion": Completion,
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)

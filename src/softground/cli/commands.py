@@ -191,7 +191,12 @@ def _summary(
 
 def _learner(options: Options, experiment: Experiment) -> Learner:
     return Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=options.seed,
-        augment=experiment.augment, device=options.device, evaluate_every=options.evaluate_every,
-    )  # fmt: skip
-
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=options.seed,
+        augment=experiment.augment,
+        device=options.device,
+        evaluate_every=options.evaluate_every,
+    )

@@ -38,8 +38,12 @@ class Export:
             raise DataError(f"The run's test data give no inputs to export with; expected {ROWS} held in one tensor.")
         path = self.out or folder.path / "model.onnx"
         difference = export_onnx(experiment.network, x[:ROWS], path, experiment.task.space)
-        facts = {"file": str(path), "input": ["batch", *x.shape[1:]], "dtype": str(x.dtype).removeprefix("torch."),
-                 "largest_difference": difference}  # fmt: skip
+        facts = {
+            "file": str(path),
+            "input": ["batch", *x.shape[1:]],
+            "dtype": str(x.dtype).removeprefix("torch."),
+            "largest_difference": difference,
+        }
         if self.json:
             print(json.dumps(facts))
             return

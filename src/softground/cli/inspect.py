@@ -66,10 +66,16 @@ def run(options: Options, look: Look) -> None:
     quiet = options.quiet or look.json
     with Console(stderr=True, quiet=quiet).status(f"{options.name} …") as status:
         found = inspect(
-            experiment.task, answers, kernels=kernels_of(options, experiment), output=output, sample=look.sample,
-            seed=options.seed, mixing=look.mixing, limit=look.seconds,
+            experiment.task,
+            answers,
+            kernels=kernels_of(options, experiment),
+            output=output,
+            sample=look.sample,
+            seed=options.seed,
+            mixing=look.mixing,
+            limit=look.seconds,
             progress=lambda part: status.update(f"{options.name}: {part} …"),
-        )  # fmt: skip
+        )
     if look.json:
         print(found.to_json())
         return

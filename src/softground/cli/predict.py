@@ -62,11 +62,17 @@ class Predict:
             sure = belief.site_scores(codes).exp().tolist()
         found = zip(space.decode(codes), values(options, experiment, codes.cpu()), sure, strict=True)
         each = 1 if self.strip else space.sites
-        self._print([
-            {"images": [str(p) for p in self.images[i * each : (i + 1) * each]], "symbols": list(symbols),
-             "value": value, "probabilities": [round(p, 4) for p in chances]}
-            for i, (symbols, value, chances) in enumerate(found)
-        ])  # fmt: skip
+        self._print(
+            [
+                {
+                    "images": [str(p) for p in self.images[i * each : (i + 1) * each]],
+                    "symbols": list(symbols),
+                    "value": value,
+                    "probabilities": [round(p, 4) for p in chances],
+                }
+                for i, (symbols, value, chances) in enumerate(found)
+            ]
+        )
 
     def _print(self, predictions: list[dict[str, Any]]) -> None:
         if self.json:

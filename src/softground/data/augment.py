@@ -42,8 +42,14 @@ class RandomAffine:
         # The grid says where each pixel is read from: reading from a larger square makes the symbol smaller.
         wide, high = (1 + (self.shrink - self.grow + (self.shrink + self.grow) * d) / 2 for d in draw[1:3])
         cos, sin, slant = angle.cos(), angle.sin(), draw[3] * self.shear
-        rows = [cos * wide, (slant * cos - sin) * high, draw[4] * 2 * self.shift,
-                sin * wide, (slant * sin + cos) * high, draw[5] * 2 * self.shift]  # fmt: skip
+        rows = [
+            cos * wide,
+            (slant * cos - sin) * high,
+            draw[4] * 2 * self.shift,
+            sin * wide,
+            (slant * sin + cos) * high,
+            draw[5] * 2 * self.shift,
+        ]
         theta = torch.stack(rows, -1).view(-1, 2, 3)
         grid = torch.nn.functional.affine_grid(theta, list(images.shape), align_corners=False)
         if self.elastic:

@@ -26,8 +26,10 @@ def colours(task: Task, elements: Elements, sample: Sample) -> tuple[list[int], 
     """A colour a symbol, and a colour a pair of symbols ``[M, M]`` (None where they were not counted)."""
     space = elements.space
     single = [row for found in sample.found for row in _single(task, found)]
-    of_one = [torch.cat([_at(row, elements, e) for row in single]) if single else torch.zeros(0)
-              for e in range(elements.count)]  # fmt: skip
+    of_one = [
+        torch.cat([_at(row, elements, e) for row in single]) if single else torch.zeros(0)
+        for e in range(elements.count)
+    ]
     small = space.sites * space.width <= WIDEST
     joint = [_pairs(space.width, f) for f in sample.listed] if small else []
     return _near(of_one), _paired(joint, elements) if joint else None

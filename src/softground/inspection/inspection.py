@@ -157,9 +157,21 @@ def inspect(
     space = f"{task.space.sites} sites{letters}"
     cut = tuple(name for name, share in parts.items() if share.reached)
     return Inspection(
-        task.name, space, states, len(taken.found), taken.of, tuple(counted), symbols, barrier, tuple(compared), led,
-        tuple(measured), best, cut, time.monotonic() - began,
-    )  # fmt: skip
+        task.name,
+        space,
+        states,
+        len(taken.found),
+        taken.of,
+        tuple(counted),
+        symbols,
+        barrier,
+        tuple(compared),
+        led,
+        tuple(measured),
+        best,
+        cut,
+        time.monotonic() - began,
+    )
 
 
 def _lead_all(task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: Limit, seed: int) -> dict[str, Led]:
@@ -177,9 +189,15 @@ def _lead_all(task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: 
 
 
 def _mix_all(
-    task: Task, kernels: Mapping[str, Kernel], best: Recommendation, compared: Sequence[Compared], sample: Sample,
-    limit: Limit, seed: int, output: Tensor | None,
-) -> list[Mixing]:  # fmt: skip
+    task: Task,
+    kernels: Mapping[str, Kernel],
+    best: Recommendation,
+    compared: Sequence[Compared],
+    sample: Sample,
+    limit: Limit,
+    seed: int,
+    output: Tensor | None,
+) -> list[Mixing]:
     """The recommended kernel, walks on the best projection, and the kernels given, at each temperature."""
     chosen: dict[str, Kernel] = {best.name: best.kernel}
     usable = [c.candidate for c in compared if c.usable]

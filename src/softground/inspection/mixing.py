@@ -77,9 +77,15 @@ def lopsided(space: Any, rows: int, seed: int) -> Tensor:
 
 
 def mix(
-    task: Task, name: str, kernel: Kernel, gamma: float, sample: Sample, limit: Limit, seed: int,
+    task: Task,
+    name: str,
+    kernel: Kernel,
+    gamma: float,
+    sample: Sample,
+    limit: Limit,
+    seed: int,
     output: Tensor | None = None,
-) -> Mixing | None:  # fmt: skip
+) -> Mixing | None:
     """Figures of ``kernel`` at temperature ``gamma``; None where it could not take enough steps.
 
     ``output`` is the network's for the first answers of the sample; by default a lopsided belief is made up.
@@ -111,9 +117,17 @@ def mix(
     series = torch.stack(followed, -1).view(answers, CHAINS, -1, len(followed)).transpose(1, 2)
     ess, rhat = _figures(series.flatten(0, 1).numpy())
     return Mixing(
-        name, gamma, float(np.median(ess)), float(ess.min()), float(np.median(rhat)), float(rhat.max()),
-        moved / len(followed), CHAINS * len(followed), seconds, len(followed) == steps,
-    )  # fmt: skip
+        name,
+        gamma,
+        float(np.median(ess)),
+        float(ess.min()),
+        float(np.median(rhat)),
+        float(rhat.max()),
+        moved / len(followed),
+        CHAINS * len(followed),
+        seconds,
+        len(followed) == steps,
+    )
 
 
 def _quantities(space: Any, target: Target[Any], z: Tensor) -> Tensor:

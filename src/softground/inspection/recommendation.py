@@ -131,9 +131,13 @@ def auto_kernel(task: Task, answers: Sequence[Any] | None = None, *, seed: int =
 
 
 def choose(
-    task: Task, sample: Sample, compared: Sequence[Compared], led: Mapping[str, Led], kernels: Mapping[str, Kernel],
+    task: Task,
+    sample: Sample,
+    compared: Sequence[Compared],
+    led: Mapping[str, Led],
+    kernels: Mapping[str, Kernel],
     seed: int,
-) -> Recommendation:  # fmt: skip
+) -> Recommendation:
     """The recommendation that follows from the comparison; ``led`` says how chains of given kernels fared."""
     usable = [c for c in compared if c.usable]
     best = usable[0] if usable else None
@@ -203,9 +207,14 @@ def _arrived(led: Led) -> str:
 
 
 def _paced(
-    task: Task, sample: Sample, kernel: Kernel, projection: Projection | None, name: str, why: tuple[str, ...],
+    task: Task,
+    sample: Sample,
+    kernel: Kernel,
+    projection: Projection | None,
+    name: str,
+    why: tuple[str, ...],
     seed: int,
-) -> Recommendation:  # fmt: skip
+) -> Recommendation:
     """T and γ₀ from how often chains move."""
     free = movement(task, kernel, sample, math.inf, seed)
     for gamma in GAMMAS:

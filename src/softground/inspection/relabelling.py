@@ -91,10 +91,14 @@ class _Search:
             count *= len(orbit)
         return Relabellings(
             # What was refuted is refuted for good; what was kept is proved only where all solutions were tried.
-            count, self.finished and (count == 1 or all(f.whole for f in self.sample.found)), self.finished,
-            tuple(self.elements.cycles(g) for g in self.generators[-SHOWN:][::-1]), self.elements.groups(),
-            len(self.sample.found), sum(len(f.z) for f in self.sample.found),
-        )  # fmt: skip
+            count,
+            self.finished and (count == 1 or all(f.whole for f in self.sample.found)),
+            self.finished,
+            tuple(self.elements.cycles(g) for g in self.generators[-SHOWN:][::-1]),
+            self.elements.groups(),
+            len(self.sample.found),
+            sum(len(f.z) for f in self.sample.found),
+        )
 
     def _orbit(self, base: int) -> set[int]:
         """Images of ``base`` under the relabellings found so far, all of which fix the symbols before it."""

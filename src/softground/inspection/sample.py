@@ -104,8 +104,9 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
         if not len(z):
             raise InfeasibleAnswer(
                 f"No symbols were found that explain the answer {task.constraint.answer(y[row])!r}. Correct or remove "
-                "such examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.", (order[row],)
-            )  # fmt: skip
+                "such examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
+                (order[row],),
+            )
         found.append(Found(task.constraint.answer(y[row]), y[row : row + 1], z, whole, size))
     return Sample(tuple(found), len(given))
 

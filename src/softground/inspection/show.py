@@ -51,8 +51,10 @@ def renderables(inspection: Inspection) -> Iterable[RenderableType]:
     yield heading("Recommended")
     yield Text(str(inspection.recommendation))
     if inspection.left_out:
-        yield Text(f"\nCut short by the time limit: {', '.join(inspection.left_out)}. Their figures cover less than "
-                   "they would; give more --seconds for the rest.")  # fmt: skip
+        yield Text(
+            f"\nCut short by the time limit: {', '.join(inspection.left_out)}. Their figures cover less than "
+            "they would; give more --seconds for the rest."
+        )
 
 
 def heading(text: str) -> Text:
@@ -110,8 +112,10 @@ def connectivity(found: Inspection) -> Iterable[RenderableType]:
     if found.barrier:
         pieces = [c.count for c in found.barrier]
         alone = sum(c.alone for c in found.barrier) / sum(c.solutions for c in found.barrier)
-        yield Text(f"Without a projection, changes of one site leave S_y in {span(pieces)} components; {alone:.0%} of "
-                   "the solutions are isolated.")  # fmt: skip
+        yield Text(
+            f"Without a projection, changes of one site leave S_y in {span(pieces)} components; {alone:.0%} of "
+            "the solutions are isolated."
+        )
     if found.compared and not math.isinf(found.states):
         yield Text(f"Ranked by: {RULE}.")
 
@@ -124,8 +128,9 @@ def projections(found: Inspection) -> Table:
     heads = ("|F|", "bits lost", "moves", "ms", "components", "distance", "arrived", "agree")
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
-    shown = [(k, c) for k, c in enumerate(found.compared, 1)
-             if k <= SHOWN or c.candidate.given or not c.candidate.fixed]  # fmt: skip
+    shown = [
+        (k, c) for k, c in enumerate(found.compared, 1) if k <= SHOWN or c.candidate.given or not c.candidate.fixed
+    ]
     for rank, compared in shown:
         table.add_row(str(rank), _dropped(compared), *_cells(compared, reals=math.isinf(found.states)))
     table.caption = f"{len(shown)} of {len(found.compared)} candidates; sites are counted from 0"
@@ -202,5 +207,4 @@ def _cells(compared: Compared, reals: bool) -> tuple[str, ...]:
     agree = "–" if chains is None else f"{chains.agreement:.0%}"
     size = f"{f.mean:.3g}, ≤ {f.largest:,}" if f.complete == 1 else f"over {f.mean:.3g}"
     size, bits = ("reals", "–") if reals else (size, f"{f.entropy:.2f}")
-    return (size, bits, f"{f.movement:.0%}", f"{1e3 * f.seconds:.2g}", pieces,
-            distance, arrived, agree)  # fmt: skip
+    return (size, bits, f"{f.movement:.0%}", f"{1e3 * f.seconds:.2g}", pieces, distance, arrived, agree)

@@ -55,8 +55,9 @@ class Enumeration:
         states = complete(z[:, None].expand(wide), dropped[:, None].expand(wide), values)
         answers = y[:, None].expand(len(z), options, *y.shape[1:])
         flat, repeated = states.flatten(0, 1), answers.flatten(0, 1)
-        feasible = [self.constraint.feasible(flat[i : i + CHUNK], repeated[i : i + CHUNK])
-                    for i in range(0, len(flat), CHUNK)]  # fmt: skip
+        feasible = [
+            self.constraint.feasible(flat[i : i + CHUNK], repeated[i : i + CHUNK]) for i in range(0, len(flat), CHUNK)
+        ]
         mask = mask & torch.cat(feasible).view(len(z), options)
         return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
 

@@ -152,8 +152,11 @@ def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
         rows, centre = Rows(rows.marked.float(), rows.others.float(), rows.margin), centre.float()
     # On a GPU the lists come in few lengths, so that few recordings serve.
     pairs = Pairs.of(rows).padded(ROOM) if centre.is_cuda else Pairs.of(rows)
-    fixed = (centre, rows.marked, *(torch.full((), v, dtype=centre.dtype, device=centre.device)
-                                    for v in (rows.margin, tolerance)))  # fmt: skip
+    fixed = (
+        centre,
+        rows.marked,
+        *(torch.full((), v, dtype=centre.dtype, device=centre.device) for v in (rows.margin, tolerance)),
+    )
     search = Search.at(rows, centre, pairs)
     for _ in range(max(1, limit // CHECK)):
         search = ADVANCE(*fixed, *pairs, *search)

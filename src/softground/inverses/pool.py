@@ -120,9 +120,13 @@ class Pool:
             self._ray.timeout = timeout
         with joblib.parallel_config(self.backend, **(self._settings or {})):
             parallel = self._ray or joblib.Parallel(
-                max(2, self.workers), batch_size=1, pre_dispatch="all", max_nbytes=None, timeout=timeout,
+                max(2, self.workers),
+                batch_size=1,
+                pre_dispatch="all",
+                max_nbytes=None,
+                timeout=timeout,
                 return_as="list" if self.backend == "ray" else "generator_unordered",
-            )  # fmt: skip
+            )
             if self.backend == "ray" and self._ray is None:
                 self._ray = parallel.__enter__()
             yield from parallel(joblib.delayed(call[0])(*call[1:]) for call in calls)

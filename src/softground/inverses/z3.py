@@ -182,8 +182,9 @@ class Z3:
         kept, dropped = self._split()
         prefixes = list(itertools.product(*(range(self.space.sizes[site]) for site in kept)))
         zeros = (0,) * len(dropped)
-        jobs = [Query(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap)
-                for i in answers for prefix in prefixes]  # fmt: skip
+        jobs = [
+            Query(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i in answers for prefix in prefixes
+        ]
         outcomes = self._solve(jobs)
         states: dict[int, list[tuple[int, ...]]] = {i: [] for i in answers}
         for (i, prefix), outcome in zip(itertools.product(answers, prefixes), outcomes, strict=True):

@@ -117,8 +117,10 @@ class Z3Reals:
             low = [(k, Fraction(float(others[k]))) for k in torch.isfinite(others).nonzero().flatten().tolist()]
             high = [(h, Fraction(float(marked[h]))) for h in torch.isfinite(marked).nonzero().flatten().tolist()]
             if low:
-                ways = [z3.And(*[terms[h] - terms[k] <= z3.RealVal(v - w - Fraction(rows.margin), context)
-                                 for k, v in low]) for h, w in high]  # fmt: skip
+                ways = [
+                    z3.And(*[terms[h] - terms[k] <= z3.RealVal(v - w - Fraction(rows.margin), context) for k, v in low])
+                    for h, w in high
+                ]
                 solver.add(z3.Or(*ways))
         status = solver.check()
         values = None

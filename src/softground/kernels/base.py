@@ -73,8 +73,9 @@ def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, margi
 def joined(steps: Sequence[Info]) -> Info:
     """What was done to the parts of a batch, as one."""
     marginals = [step.marginals for step in steps if step.marginals is not None]
-    acceptance, moved, unknown = (torch.cat([getattr(step, name) for step in steps])
-                                  for name in ("acceptance", "moved", "unknown"))  # fmt: skip
+    acceptance, moved, unknown = (
+        torch.cat([getattr(step, name) for step in steps]) for name in ("acceptance", "moved", "unknown")
+    )
     return Info(acceptance, moved, unknown, torch.cat(marginals) if marginals else None)
 
 

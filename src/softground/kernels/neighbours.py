@@ -41,9 +41,12 @@ class Neighbours(NamedTuple):
         entries = _rows_of(entry, row)
         own = entries == torch.arange(n, device=entry.device)[:, None, None]
         return cls(
-            rows.marked.transpose(1, 2).gather(2, row), rows.others.transpose(1, 2).gather(2, row),
-            listed(rows.marked).masked_fill(own, math.inf), listed(rows.others).masked_fill(own, math.inf), entries,
-        )  # fmt: skip
+            rows.marked.transpose(1, 2).gather(2, row),
+            rows.others.transpose(1, 2).gather(2, row),
+            listed(rows.marked).masked_fill(own, math.inf),
+            listed(rows.others).masked_fill(own, math.inf),
+            entries,
+        )
 
     def least(self, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Of each row that holds the component, the least marked value with and without it, then the other values."""
@@ -51,9 +54,11 @@ class Neighbours(NamedTuple):
         entry = self.entry[:, site]
         beside = z.gather(1, entry.flatten(1)).view(entry.shape)
         return (
-            self.own_marked[:, site] + here, (self.marked[:, site] + beside).amin(-1),
-            self.own_other[:, site] + here, (self.others[:, site] + beside).amin(-1),
-        )  # fmt: skip
+            self.own_marked[:, site] + here,
+            (self.marked[:, site] + beside).amin(-1),
+            self.own_other[:, site] + here,
+            (self.others[:, site] + beside).amin(-1),
+        )
 
 
 def _first(there: Tensor, count: int) -> Tensor:

@@ -94,9 +94,11 @@ class Everything:
         here, beside = z[:, site, None], z.clone()
         beside[:, site] = math.inf
         return (
-            self.rows.marked[:, :, site] + here, (self.rows.marked + beside[:, None]).amin(-1),
-            self.rows.others[:, :, site] + here, (self.rows.others + beside[:, None]).amin(-1),
-        )  # fmt: skip
+            self.rows.marked[:, :, site] + here,
+            (self.rows.marked + beside[:, None]).amin(-1),
+            self.rows.others[:, :, site] + here,
+            (self.rows.others + beside[:, None]).amin(-1),
+        )
 
 
 @dataclass(frozen=True)

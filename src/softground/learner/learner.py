@@ -76,8 +76,11 @@ class Learner:
         if not self.stages or len({s.name for s in self.stages}) != len(self.stages):
             names = [s.name for s in self.stages]
             raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
-        for name, value, least in (("batch_size", batch_size, 1), ("evaluate_every", evaluate_every, 1),
-                                   ("workers", workers, 0)):  # fmt: skip
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("evaluate_every", evaluate_every, 1),
+            ("workers", workers, 0),
+        ):
             if value < least:
                 raise LearnerError(f"{name}={value} was given; expected at least {least}.")
         self.batch_size = batch_size
@@ -114,9 +117,17 @@ class Learner:
         config = {"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size, "stages": stages}
         with run_folder(out, self.fabric, resume, config) as folder:
             self.loop = Loop(
-                self.task, self.network, self.stages, self.fabric, self.batch_size, self.seed, self.augment,
-                folder, observer or (lambda event, facts: None), self.evaluate_every,
-            )  # fmt: skip
+                self.task,
+                self.network,
+                self.stages,
+                self.fabric,
+                self.batch_size,
+                self.seed,
+                self.augment,
+                folder,
+                observer or (lambda event, facts: None),
+                self.evaluate_every,
+            )
             self.loop.run(self._batches(train), None if test is None else self._batches(test), resume, previous)
         self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
         return self
@@ -208,9 +219,13 @@ def two_stages(
 
 
 def _auto(
-    task: Task, kernel: Kernel | None, schedule: Schedule | None, steps: int, projection: str,
+    task: Task,
+    kernel: Kernel | None,
+    schedule: Schedule | None,
+    steps: int,
+    projection: str,
     answers: Sequence[Any] | None,
-) -> tuple[Kernel, Schedule, int]:  # fmt: skip
+) -> tuple[Kernel, Schedule, int]:
     """What the inspection recommends, except for a schedule or steps that were given."""
     from ..inspection import recommend
 

@@ -16,9 +16,17 @@ from ..task import Task
 from .stage import Stage
 
 KINDS: dict[str, type | tuple[type, ...]] = {
-    "stage": int, "epoch": int, "world": int, "device": str, "optimizer": dict, "best_score": (int, float),
-    "records": int, "results": dict, "seconds": (int, float), "settings": dict,
-}  # fmt: skip
+    "stage": int,
+    "epoch": int,
+    "world": int,
+    "device": str,
+    "optimizer": dict,
+    "best_score": (int, float),
+    "records": int,
+    "results": dict,
+    "seconds": (int, float),
+    "settings": dict,
+}
 # What optimisers remember of a parameter, number for number.
 ALIKE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "grad_avg", "sum"})
 

@@ -19,10 +19,16 @@ def lenet(image: tuple[int, int, int], outputs: int) -> nn.Sequential:
     if min(rows, columns) < 1:
         raise DataError(f"LeNet-5 cannot read {height}×{width} images; give images of at least 8×8.")
     return nn.Sequential(
-        nn.Conv2d(channels, 6, 5, padding=pad), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5, padding=pad), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(channels, 6, 5, padding=pad),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5, padding=pad),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(16 * rows * columns, 120), nn.ReLU(),
-        nn.Linear(120, 84), nn.ReLU(),
+        nn.Linear(16 * rows * columns, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
         nn.Linear(84, outputs),
-    )  # fmt: skip
+    )

@@ -34,7 +34,11 @@ def mlp(features: int, outputs: int, width: int = 128, dropout: float = 0.1) -> 
     torch.Size([2, 3, 10])
     """
     return nn.Sequential(
-        nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout),
-        nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout),
+        nn.Linear(features, width),
+        nn.ReLU(),
+        nn.Dropout(dropout),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Dropout(dropout),
         nn.Linear(width, outputs),
-    )  # fmt: skip
+    )

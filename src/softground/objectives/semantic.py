@@ -64,8 +64,10 @@ class SemanticLoss:
     def _refuse(self, batch: Batch, empty: Tensor) -> None:
         lost = empty.nonzero().flatten().tolist()
         examples = tuple(batch.index[lost].tolist())
-        shown = ", ".join(f"{i} (answer {self.task.constraint.answer(batch.y[row])!r})"
-                          for i, row in list(zip(examples, lost, strict=True))[:5])  # fmt: skip
+        shown = ", ".join(
+            f"{i} (answer {self.task.constraint.answer(batch.y[row])!r})"
+            for i, row in list(zip(examples, lost, strict=True))[:5]
+        )
         raise InfeasibleAnswer(
             f"No symbols explain the answer of training example(s) {shown}{' …' if len(lost) > 5 else ''}: S_y is "
             "empty. Correct or remove them.",

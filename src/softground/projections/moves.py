@@ -29,8 +29,9 @@ class ChangeOne:
         movable = kept & (layout.sizes > 1)
         # A row whose kept sites are all fixed proposes to stay, by 'changing' any site to itself.
         stuck = ~movable.any(-1)
-        site = dice.categorical(torch.zeros_like(movable, dtype=torch.float32).masked_fill(
-            ~(movable | stuck[:, None]), -math.inf))[:, None]  # fmt: skip
+        site = dice.categorical(
+            torch.zeros_like(movable, dtype=torch.float32).masked_fill(~(movable | stuck[:, None]), -math.inf)
+        )[:, None]
         current = z.gather(1, site)
         codes = torch.arange(self.space.width, device=z.device)
         others = layout.allowed[site.squeeze(1)] & (codes != current)

@@ -36,10 +36,18 @@ class Display:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress = _Bars(
-            TextColumn("[bold]{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
-            TextColumn("epochs,"), TimeElapsedColumn(), TextColumn("+"), TimeRemainingColumn(), TextColumn("left"),
-            console=console, expand=True, disable=not console.is_terminal,
-        )  # fmt: skip
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("epochs,"),
+            TimeElapsedColumn(),
+            TextColumn("+"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=console,
+            expand=True,
+            disable=not console.is_terminal,
+        )
         self._bars: dict[str, TaskID] = {}
         self._stages: dict[str, Stage] = {}
 

@@ -43,8 +43,13 @@ def claims(results: Results, wanted: tuple[str, ...]) -> list[str]:
             shares = [results.grounded(f"sudoku/{size}/{row.method}", "II") for row in OURS if row.stage == "II"]
             found = [100 * s.mean / size for s in shares if s is not None]
             ours_text = NONE if not found else f"{min(found):.1f}–{max(found):.1f} %"
-            rows.append([f"training boards grounded after Stage I + II, {size} boards, three schedules",
-                         f"> {published.GROUNDED_SHARE:g} %", ours_text])  # fmt: skip
+            rows.append(
+                [
+                    f"training boards grounded after Stage I + II, {size} boards, three schedules",
+                    f"> {published.GROUNDED_SHARE:g} %",
+                    ours_text,
+                ]
+            )
     return markdown(["claim", "paper", "ours"], rows)
 
 
@@ -74,15 +79,19 @@ def proposition(results: Results) -> list[str]:
     ]
     gammas = [gamma for gamma in GAMMAS if gamma in (1.0, 0.2, 0.02)]
     header = ["kernel", "dropped", *(f"γ = {g:g}, T = {t}" for t in ("10", "10⁶") for g in gammas)]
-    lines += markdown(header, (
-        [text, str(d), *(cell(kernel, d, g, t) for t in (10, LONG) for g in gammas)]
-        for kernel, text in KERNELS.items() for d in dropped
-    ))  # fmt: skip
+    lines += markdown(
+        header,
+        (
+            [text, str(d), *(cell(kernel, d, g, t) for t in (10, LONG) for g in gammas)]
+            for kernel, text in KERNELS.items()
+            for d in dropped
+        ),
+    )
     lines += ["", "Against T, with two sites dropped (the paper's projection) at γ = 1:", ""]
     header = ["kernel", *(f"T = {t:,}" for t in STEPS), "T = 10⁶"]
-    lines += markdown(header, (
-        [text, *(cell(kernel, 2, 1.0, t) for t in (*STEPS, LONG))] for kernel, text in KERNELS.items()
-    ))  # fmt: skip
+    lines += markdown(
+        header, ([text, *(cell(kernel, 2, 1.0, t) for t in (*STEPS, LONG))] for kernel, text in KERNELS.items())
+    )
     warm, cold = GAMMAS[0], GAMMAS[-1]
     most = dropped[-1]
     lines += [

@@ -19,9 +19,14 @@ SUP_EPOCHS = 140
 # counts. Its energy is the mean over the seven sites, so that its γ is seven times as large for the paper's sum.
 CODE_EPOCHS, SITES = 500, 7
 CODE = PAPER | {
-    "objective": "ssl", "steps": 1, "warmup": 0, "keep": "last", "learning_rate": 1e-3, "epochs": CODE_EPOCHS,
+    "objective": "ssl",
+    "steps": 1,
+    "warmup": 0,
+    "keep": "last",
+    "learning_rate": 1e-3,
+    "epochs": CODE_EPOCHS,
     "zero_epochs": STAGE_II,
-}  # fmt: skip
+}
 
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 60),
@@ -44,9 +49,7 @@ SETTINGS = (
 )
 # On writers never seen: what learns at all. RL, MAPO and NGS stand at chance on the easier split already.
 WRITERS = ("exp", "log", "linear", "ssl", "na", "sup", "semantic", "best", "best-sup")
-QUICK: dict[str, Any] = {
-    "length": 5, "train_size": 48, "test_size": 24, "image_size": 8, "batch_size": 16, "epochs": 2,
-}  # fmt: skip
+QUICK: dict[str, Any] = {"length": 5, "train_size": 48, "test_size": 24, "image_size": 8, "batch_size": 16, "epochs": 2}
 
 
 def cells(seed: int, data: str) -> list[Cell]:

@@ -73,12 +73,19 @@ def _data(results: Results) -> list[str]:
 
 def _formulas(results: Results, pictures: str) -> str:
     curves = _picture(results, "hwf", CURVES, "Training and test curves", pictures)
-    return "\n\n".join([
-        _section("Table 1: handwritten formulas", results, "hwf", HWF + WRITERS, tables.formulas(results)),
-        _section("Table 3: combinations", results, "hwf", HWF,
-                 tables.formulas(results, layout.COMBINATIONS, writers=False)),
-        _part("## Training and test curves", curves[1:] or [NOTHING]),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            _section("Table 1: handwritten formulas", results, "hwf", HWF + WRITERS, tables.formulas(results)),
+            _section(
+                "Table 3: combinations",
+                results,
+                "hwf",
+                HWF,
+                tables.formulas(results, layout.COMBINATIONS, writers=False),
+            ),
+            _part("## Training and test curves", curves[1:] or [NOTHING]),
+        ]
+    )
 
 
 def _section(title: str, results: Results, task: str, caption: str, lines: Sequence[str]) -> str:
@@ -106,8 +113,11 @@ def _claimed(wanted: Sequence[str]) -> list[str]:
 
 def _differences(wanted: Sequence[str]) -> str:
     lines = [f"- {text}" for text in departures.COMMON]
-    titled = {"hwf": ("Handwritten formulas", departures.HWF), "sudoku": ("Sudoku", departures.SUDOKU),
-              "sdsp": ("Shortest paths", departures.SDSP)}  # fmt: skip
+    titled = {
+        "hwf": ("Handwritten formulas", departures.HWF),
+        "sudoku": ("Sudoku", departures.SUDOKU),
+        "sdsp": ("Shortest paths", departures.SDSP),
+    }
     for task in wanted:
         title, texts = titled[task]
         lines += ["", f"{title}:", "", *(f"- {text}" for text in texts)]
@@ -121,12 +131,17 @@ def _verdicts(results: Results) -> str:
         return _part("## What could not be matched", [STAND_IN])
     lists = [
         ("Numbers of the paper's own method that are lower here:", verdict.unmatched(results)),
-        ("Numbers of the paper's own method that the same network, with as many steps, does not reach here even with "
-         "labels:", verdict.beyond_labels(results)),
+        (
+            "Numbers of the paper's own method that the same network, with as many steps, does not reach here even with "
+            "labels:",
+            verdict.beyond_labels(results),
+        ),
         ("Baselines that do better here than in the paper, by a point or more:", verdict.stronger_baselines(results)),
-        ("The semantic loss by exact enumeration, which the paper calls intractable on these tasks:",
-         verdict.semantic_wins(results)),
-    ]  # fmt: skip
+        (
+            "The semantic loss by exact enumeration, which the paper calls intractable on these tasks:",
+            verdict.semantic_wins(results),
+        ),
+    ]
     lines: list[str] = []
     for title, found in lists:
         lines += [title, "", *(found or ["- none of those measured."]), ""]

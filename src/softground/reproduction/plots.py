@@ -18,9 +18,11 @@ DISTANCES = "reproduction-distances.png"
 # The methods that the paper's curves show.
 DRAWN = {"mapo": "MAPO", "ngs": "NGS", "ssl": "SSL", "na": "NA", "log": "Log", "linear": "Linear"}
 PANELS = {
-    "train_symbol_accuracy": "training, symbol accuracy", "feasible": "training, calculation accuracy",
-    "test_symbol_accuracy": "test, symbol accuracy", "test_calculation_accuracy": "test, calculation accuracy",
-}  # fmt: skip
+    "train_symbol_accuracy": "training, symbol accuracy",
+    "feasible": "training, calculation accuracy",
+    "test_symbol_accuracy": "test, symbol accuracy",
+    "test_calculation_accuracy": "test, calculation accuracy",
+}
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
@@ -39,8 +41,12 @@ def _curves(results: Results, path: Path) -> bool:
     """Stage I over its epochs, mean over seeds; the paper's layout, training above test."""
     from matplotlib import pyplot
 
-    found = {method: [r["result"]["curves"] for r in results.families.get(f"hwf/standard/{method}", [])
-                      if "curves" in r["result"]] for method in DRAWN}  # fmt: skip
+    found = {
+        method: [
+            r["result"]["curves"] for r in results.families.get(f"hwf/standard/{method}", []) if "curves" in r["result"]
+        ]
+        for method in DRAWN
+    }
     if not any(found.values()):
         return False
     figure, axes = pyplot.subplots(2, 2, figsize=(10, 7), dpi=110, sharex=True)
@@ -73,8 +79,12 @@ def _paths(results: Results, path: Path) -> bool:
     rows = [(row, figure) for row, figure in figures.items() if figure is not None]
     if not rows:
         return False
-    labels = [row.label.replace("`", "") + (" I" if row.group == layout.STAGE_ONE else "")
-              + (" I + II" if row.group == layout.BOTH else "") for row, _ in rows]  # fmt: skip
+    labels = [
+        row.label.replace("`", "")
+        + (" I" if row.group == layout.STAGE_ONE else "")
+        + (" I + II" if row.group == layout.BOTH else "")
+        for row, _ in rows
+    ]
     figure, axis = pyplot.subplots(figsize=(8, 4.5), dpi=110)
     axis.barh(range(len(rows)), [f.mean for _, f in rows], xerr=[f.sd for _, f in rows], color="#4878a8")
     axis.set_yticks(range(len(rows)), labels, fontsize=8)

@@ -91,13 +91,15 @@ def distances(
         error = power - law
         distance = error.abs().sum(1) / 2
         bias = (error @ gradient).norm(dim=1)
-        found.append({
-            "steps": t,
-            "distance": distance.mean().item(),
-            "worst": distance.max().item(),
-            "bias": bias.max().item(),
-            "bound": len(states) * distance.max().item() * steepest,
-        })  # fmt: skip
+        found.append(
+            {
+                "steps": t,
+                "distance": distance.mean().item(),
+                "worst": distance.max().item(),
+                "bias": bias.max().item(),
+                "bound": len(states) * distance.max().item() * steepest,
+            }
+        )
     return found
 
 

@@ -78,8 +78,10 @@ def as_json(results: Results) -> dict[str, Any]:
             if measured:
                 grounded = results.grounded(family, row.stage)
                 found[f"{family}/{row.stage}"] = {
-                    "ours": measured, "paper": _published(table, row), "grounded": _json(grounded),
-                }  # fmt: skip
+                    "ours": measured,
+                    "paper": _published(table, row),
+                    "grounded": _json(grounded),
+                }
     return found
 
 

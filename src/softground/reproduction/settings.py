@@ -22,9 +22,15 @@ class Setting:
     def cell(self, table: str, task: str, seed: int, options: Mapping[str, Any], rank: int | None = None) -> Cell:
         """The cell of this method in ``table`` (such as ``hwf/standard``), with options that all its methods share."""
         return Cell(
-            f"{table}/{self.key}/{seed}", "train", task, seed, {**options, **self.options},
-            self.rank if rank is None else rank, self.seconds, self.curves,
-        )  # fmt: skip
+            f"{table}/{self.key}/{seed}",
+            "train",
+            task,
+            seed,
+            {**options, **self.options},
+            self.rank if rank is None else rank,
+            self.seconds,
+            self.curves,
+        )
 
 
 PAPER: dict[str, Any] = {"preset": "paper"}

@@ -12,8 +12,13 @@ SIZES = (50, 100, 300, 500)
 # that its γ is sixteen times as large for the paper's sum.
 SITES = 16
 CODE = PAPER | {
-    "objective": "ssl", "gamma": SITES * 1.0, "steps": 1, "warmup": 0, "learning_rate": 1e-3, "epochs": 1000,
-}  # fmt: skip
+    "objective": "ssl",
+    "gamma": SITES * 1.0,
+    "steps": 1,
+    "warmup": 0,
+    "learning_rate": 1e-3,
+    "epochs": 1000,
+}
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 30),
     Setting("log", PAPER | {"schedule": "log"}, 0, 30),

@@ -56,9 +56,15 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     given = options(cell, where)
     experiment = given.build()
     learner = Learner(
-        experiment.task, experiment.network, experiment.stages, batch_size=experiment.batch_size, seed=given.seed,
-        augment=experiment.augment, device=given.device, evaluate_every=given.evaluate_every,
-    )  # fmt: skip
+        experiment.task,
+        experiment.network,
+        experiment.stages,
+        batch_size=experiment.batch_size,
+        seed=given.seed,
+        augment=experiment.augment,
+        device=given.device,
+        evaluate_every=given.evaluate_every,
+    )
     stages = _Stages(learner, experiment)
     learner.fit(experiment.train, experiment.test, observer=stages)
     result = {

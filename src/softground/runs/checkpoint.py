@@ -98,9 +98,7 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
     entry = before if previous else current
     if entry is None:
         raise failure(
-            folder / POINTER,
-            "there is no previous checkpoint, because only one was ever saved",
-            "Load the current one",
+            folder / POINTER, "there is no previous checkpoint, because only one was ever saved", "Load the current one"
         )
     try:
         return _parse(_verified(folder, entry))

@@ -13,12 +13,7 @@ NAMES = ("log", "exp", "linear", "constant")
 
 
 def by_name(
-    name: str,
-    start: float = 1.0,
-    floor: float = 0.02,
-    warmup: int = 0,
-    epochs: int = 100,
-    alpha: float | None = None,
+    name: str, start: float = 1.0, floor: float = 0.02, warmup: int = 0, epochs: int = 100, alpha: float | None = None
 ) -> Schedule:
     """The schedule called ``name`` for a run of ``epochs`` gradient passes, the warm-up among them.
 

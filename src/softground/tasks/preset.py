@@ -31,8 +31,13 @@ class Common:
 # What we recommend wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's gradient), no
 # annealing, no second stage; and an optimiser that is quicker.
 EXACT: dict[str, Any] = {
-    "steps": 1, "schedule": "constant", "floor": 0.0, "warmup": 0, "optimizer": "adamw", "one_cycle": True,
+    "steps": 1,
+    "schedule": "constant",
+    "floor": 0.0,
+    "warmup": 0,
+    "optimizer": "adamw",
+    "one_cycle": True,
     "zero_epochs": 0,
-}  # fmt: skip
+}
 
 __all__ = ["EXACT", "Common", "ScheduleName"]

@@ -33,6 +33,9 @@ class SolverOptions:
                 f"the inverse is {inverse}. Add --inverse z3."
             )
         return {
-            "workers": self.solver_workers, "backend": self.solver_backend, "scheduler": self.scheduler,
-            "limit": self.solver_limit, "memory": self.solver_memory,
-        }  # fmt: skip
+            "workers": self.solver_workers,
+            "backend": self.solver_backend,
+            "scheduler": self.scheduler,
+            "limit": self.solver_limit,
+            "memory": self.solver_memory,
+        }

@@ -211,8 +211,9 @@ class Scan:
             final = found.states[-1]
             accepts = torch.tensor(
                 [[bool(self.accept(state, answer)) for state in final] + [False] for answer in self._answers],
-                dtype=torch.bool, device=device,
-            ).reshape(len(self._answers), len(final) + 1)  # fmt: skip
+                dtype=torch.bool,
+                device=device,
+            ).reshape(len(self._answers), len(final) + 1)
             shown = torch.tensor(self._shown, dtype=torch.long, device=device).reshape(-1, len(self.order))
             layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
             recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)

@@ -63,8 +63,9 @@ def _follow_plain(
     step: Step, here: list[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
 ) -> tuple[Tensor, list[Any]]:
     numbers: dict[Hashable, int] = {}
-    table = [[[_next(step, state, symbol, site, cue, numbers) for symbol in alphabet] for state in here]
-             for cue in cues]  # fmt: skip
+    table = [
+        [[_next(step, state, symbol, site, cue, numbers) for symbol in alphabet] for state in here] for cue in cues
+    ]
     dead = len(numbers)
     rows = torch.tensor(table, dtype=torch.long).reshape(len(cues), len(here), len(alphabet))
     return _with_dead(rows, dead), list(numbers)

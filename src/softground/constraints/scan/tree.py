@@ -117,8 +117,10 @@ class Tree:
     def _levels(self, cues: Tensor, scores: Tensor) -> list[Tensor]:
         """Matrices of first and second positions, then of blocks of 2, 4, … positions up to all of them."""
         extended = _extended(scores)
-        levels = [_weights(which, cues[:, half::2], extended[:, half::2])
-                  for half, which in enumerate((self.first, self.second))]  # fmt: skip
+        levels = [
+            _weights(which, cues[:, half::2], extended[:, half::2])
+            for half, which in enumerate((self.first, self.second))
+        ]
         levels.append(_product(*levels))
         while levels[-1].shape[1] > 1:
             blocks = levels[-1] if levels[-1].shape[1] % 2 == 0 else _with_identity(levels[-1])

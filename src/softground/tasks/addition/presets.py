@@ -40,8 +40,15 @@ PAPER = Preset(warmup=2, zero_epochs=10)
 # only carry that is known: one column in a hundred. At γ = ∞ this is all there is to learn from, and after it the toss
 # is decided.
 BEST = Preset(
-    **EXACT, network="convnet", kernel="exact", marginals=True, epochs=20, images=512, learning_rate=5e-3, augment=True,
+    **EXACT,
+    network="convnet",
+    kernel="exact",
+    marginals=True,
+    epochs=20,
+    images=512,
+    learning_rate=5e-3,
+    augment=True,
     keep="last",
-)  # fmt: skip
+)
 
 PRESETS = {"paper": PAPER, "best": BEST}

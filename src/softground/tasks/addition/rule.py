@@ -39,11 +39,13 @@ def addition_scan(digits: int) -> Scan:
         return torch.where(first < 0, carry + 2 * (digit + 1), torch.where(total % 10 == due, total // 10, -1))
 
     return Scan(
-        step, addition_space(digits), vectorised=True,
+        step,
+        addition_space(digits),
+        vectorised=True,
         order=[site for column in reversed(range(digits)) for site in (column, digits + column)],
         cue=lambda total, site: total // 10 ** (digits - 1 - site % digits) % 10,
         accept=lambda carry, total: carry == total // 10**digits,
-    )  # fmt: skip
+    )
 
 
 def addition_program(digits: int) -> Program:

@@ -81,9 +81,15 @@ class FormulaOptions(SolverOptions, RunOptions):
         """Load the data and make task, network and stages."""
         settings = self.settings()
         data = load(
-            self.data, data_dir=self.data_dir, length=self.length, train_size=self.train_size, test_size=self.test_size,
-            split=self.split, image_size=self.image_size, seed=stream(self.seed, "data"),
-        )  # fmt: skip
+            self.data,
+            data_dir=self.data_dir,
+            length=self.length,
+            train_size=self.train_size,
+            test_size=self.test_size,
+            split=self.split,
+            image_size=self.image_size,
+            seed=stream(self.seed, "data"),
+        )
         task = formula_task(self.length, self.inverse, **self.solver(self.inverse))
         image = tuple(data.train.x.shape[2:])
         torch.manual_seed(stream(self.seed, "weights"))

@@ -30,9 +30,7 @@ class PathMLP(nn.Module):
         super().__init__()
         self.nodes = nodes
         self.relabel = relabel
-        self.layers = nn.Sequential(
-            nn.Flatten(), nn.Linear(nodes * nodes, hidden), nn.ReLU(), nn.Linear(hidden, nodes)
-        )  # fmt: skip
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(nodes * nodes, hidden), nn.ReLU(), nn.Linear(hidden, nodes))
 
     def forward(self, x: Tensor) -> Tensor:
         _check(x, self.nodes)

@@ -34,8 +34,6 @@ PAPER = Preset()
 # S_y is all but convex, so nothing is gained by starting warm: the nearest feasible points (γ = 0) from the first epoch
 # on, with the whole margin that integer weights allow, so that the network has room to err. σ, γ and the schedule count
 # only for another kernel.
-BEST = Preset(
-    **EXACT, network="gnn", kernel="nearest", marginals=True, margin=1.0, epochs=20, learning_rate=3e-3
-)  # fmt: skip
+BEST = Preset(**EXACT, network="gnn", kernel="nearest", marginals=True, margin=1.0, epochs=20, learning_rate=3e-3)
 
 PRESETS = {"paper": PAPER, "best": BEST}

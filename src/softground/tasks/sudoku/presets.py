@@ -44,9 +44,16 @@ PAPER = Preset(gamma=1.6, floor=0.32, standardise=True, zero_epochs=100)
 # weights are asymmetry enough, and within a few hundred updates all boards agree on one labelling of the digits. From
 # there on it is ordinary training, and distorted images are what it needs. LeNet-5 is enough.
 BEST = Preset(
-    **EXACT, kernel="exact", marginals=True, updates=3000, least=125, batch_size=16, learning_rate=3e-3, augment=True,
+    **EXACT,
+    kernel="exact",
+    marginals=True,
+    updates=3000,
+    least=125,
+    batch_size=16,
+    learning_rate=3e-3,
+    augment=True,
     keep="last",
-)  # fmt: skip
+)
 
 # Boards of 9×9 cannot be listed: Gibbs steps on two digits at a time, then a jump to what the network reads, which
 # succeeds as γ falls. Distorted images keep the digits from coming apart here, and with 81 images a board they are not

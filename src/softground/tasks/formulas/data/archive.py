@@ -20,10 +20,16 @@ LIMIT = 2**30
 
 NUMBERS, WORDS = "iu", "U"
 KINDS = {
-    "images": ("u", 3), "symbol_labels": (NUMBERS, 1), "alphabet": (WORDS, 1), "image_writer": (WORDS, 1),
-    **{f"{side}_{part}": kind for side in ("train", "test")
-       for part, kind in (("index", (NUMBERS, 2)), ("expr", (WORDS, 1)), ("res", (NUMBERS + "f", 1)))},
-}  # fmt: skip
+    "images": ("u", 3),
+    "symbol_labels": (NUMBERS, 1),
+    "alphabet": (WORDS, 1),
+    "image_writer": (WORDS, 1),
+    **{
+        f"{side}_{part}": kind
+        for side in ("train", "test")
+        for part, kind in (("index", (NUMBERS, 2)), ("expr", (WORDS, 1)), ("res", (NUMBERS + "f", 1)))
+    },
+}
 """Every array that is read: the kinds of number or text it may hold, and how many dimensions it has."""
 
 OPTIONAL = ("alphabet", "image_writer")
