@@ -48,7 +48,7 @@ def main(epochs: int = 8, count: int = 3000) -> dict[str, float]:
     for name, rule in {"program": program, "scan": scan}.items():
         task = sg.Task(space, rule)
         torch.manual_seed(0)
-        learner = sg.Learner(task, sg.default_network(train.x, space), sg.two_stages(task, epochs=epochs))
+        learner = sg.Learner(task, sg.default_network(train.x, space), sg.grounding_stages(task, epochs=epochs))
         learner.fit(train)
         figures = learner.evaluate(test)
         reached[name] = figures["symbol_accuracy"]

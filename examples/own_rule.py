@@ -21,7 +21,7 @@ rule = sg.Program(lambda a, b, c: a * b + c, space)  # any Python function from 
 task = sg.Task(space, rule)
 torch.manual_seed(0)
 network = sg.PerSite(sg.convnet((1, 8, 8), outputs=space.outputs, width=16), image=(1, 8, 8))
-learner = sg.Learner(task, network, sg.two_stages(task, epochs=6))
+learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=6))
 learner.fit(train=examples(3000, 0, 1400), test=(test := examples(500, 1400, 1797)))
 print(learner.results_["I"])  # {'answer_accuracy': 0.94…, 'symbol_accuracy': 0.97…}
 print(learner.predict(test.x[:2]), test.y[:2])

@@ -45,7 +45,9 @@ def main(epochs: int = 15, count: int = 2000) -> float:
     train, test = examples(count, "train"), examples(500, "test")
     task = sg.Task(space, rule)
     torch.manual_seed(0)
-    learner = sg.Learner(task, sg.default_network(train.x, space), sg.two_stages(task, epochs=epochs), batch_size=32)
+    learner = sg.Learner(
+        task, sg.default_network(train.x, space), sg.grounding_stages(task, epochs=epochs), batch_size=32
+    )
     learner.fit(train)
     figures = learner.evaluate(test)
     [read] = learner.predict(test.x[:1])

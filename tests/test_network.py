@@ -86,7 +86,7 @@ def guarded(code: str, folder: Path) -> list[str]:
     """Run code with the network forbidden; what it tried to reach."""
     (folder / "sitecustomize.py").write_text(GUARD)
     (folder / "attempts.txt").touch()
-    path = os.pathsep.join(map(str, (folder, ROOT / "src", ROOT / "tests")))
+    path = os.pathsep.join(map(str, (folder, ROOT / "src", ROOT / "tests" / "support")))
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     environment |= {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "ATTEMPTS": str(folder / "attempts.txt")}
     done = subprocess.run([sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True)

@@ -29,7 +29,7 @@ def main() -> None:
         raise SystemExit("softground.lenet is no longer the network in network.py; make them the same.")
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     task = sg.Task(space, sg.Program(lambda a, b: a + b, space))
-    grounding = sg.two_stages(task)[0].objective
+    grounding = sg.grounding_stages(task)[0].objective
 
     def adamw(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=given.rate, fused=True)

@@ -14,7 +14,7 @@ from .estimator import SoftGrounder
 from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
 from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
-from .learner import Learner, Stage, one_cycle, two_stages
+from .learner import Learner, Stage, grounding_stages, one_cycle
 from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .projections import ChangeOne, Drop, RandomDrop
@@ -65,11 +65,11 @@ __all__ = [
     "ZeroDegree",
     "convnet",
     "default_network",
+    "grounding_stages",
     "handwritten",
     "inspect",
     "lenet",
     "mlp",
     "one_cycle",
     "recommend",
-    "two_stages",
 ]

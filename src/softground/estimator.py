@@ -22,10 +22,10 @@ from .constraints import Program, computed_answers, like_given
 from .constraints.base import Constraint
 from .data.examples import Examples
 from .errors import DataError, LearnerError
-from .learner import Learner, Stage, one_cycle, two_stages
+from .learner import Learner, Stage, grounding_stages, one_cycle
 from .learner.loop import Augment
-from .learner.streams import stream
 from .networks import default_network
+from .seeds import stream
 from .spaces.categorical import Categorical
 from .task import Task
 
@@ -204,7 +204,7 @@ class SoftGrounder:
         return (self.network or default_network)(x, self.task_.space)
 
     def _stages(self) -> list[Stage]:
-        stage = two_stages(self.task_, epochs=self.epochs)[0]
+        stage = grounding_stages(self.task_, epochs=self.epochs)[0]
         rate = self.learning_rate
         return [Stage("I", stage.objective, self.epochs, lambda p: torch.optim.AdamW(p, lr=rate), one_cycle())]
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from .errors import SoftgroundError
-from .runs.files import temporary
+from .files import temporary
 from .spaces.base import Space
 from .spaces.categorical import Categorical
 

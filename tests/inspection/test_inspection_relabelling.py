@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 import torch
-from inspection_cases import Unlisted
 
+from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
 from softground.inspection.elements import Elements
 from softground.inspection.limit import Limit

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from inspection_cases import Unlisted
 
 import softground as sg
+from inspection_cases import Unlisted
 from softground.errors import LearnerError
 from softground.inspection import Limit, auto_kernel, inspect, recommend
 from softground.inspection.candidates import Candidate
@@ -19,8 +19,9 @@ from softground.inspection.fibres import measure
 from softground.inspection.leading import Led
 from softground.inspection.recommendation import choose
 from softground.inspection.sample import take
-from softground.kernels import Composed, Exact, ExactScan, SiteGibbs
+from softground.kernels import Composed, Exact, ExactScan
 from softground.objectives import SoftenedGrounding
+from softground.reals import SiteGibbs
 from softground.tasks import TASKS
 from softground.tasks.addition.options import addition_task
 from softground.tasks.formulas import formula_task
@@ -85,17 +86,17 @@ def test_auto_is_what_is_recommended() -> None:
     best = recommend(task)
     kernel = auto_kernel(task)
     assert isinstance(kernel, Composed)
-    (stage,) = sg.two_stages(task, projection="auto", epochs=1)
+    (stage,) = sg.grounding_stages(task, projection="auto", epochs=1)
     objective = stage.objective
     assert isinstance(objective, SoftenedGrounding)
     assert objective.steps == best.steps
     assert objective.schedule.gamma(0) == best.gamma0
     assert type(objective.kernel) is type(best.kernel)
-    assert isinstance(sg.two_stages(formula_task(3), projection="auto")[0].objective.kernel, Exact)  # type: ignore[attr-defined]
+    assert isinstance(sg.grounding_stages(formula_task(3), projection="auto")[0].objective.kernel, Exact)  # type: ignore[attr-defined]
     with pytest.raises(LearnerError, match="without a kernel"):
-        sg.two_stages(task, best.kernel, projection="auto")
+        sg.grounding_stages(task, best.kernel, projection="auto")
     with pytest.raises(LearnerError, match="expected projection='auto'"):
-        sg.two_stages(task, projection="random")  # type: ignore[arg-type]
+        sg.grounding_stages(task, projection="random")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [*EXACT, "unlisted formulas"])

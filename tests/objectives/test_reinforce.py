@@ -17,8 +17,8 @@ from softground import Task
 from softground.dice import Sampler
 from softground.errors import LearnerError, SpaceError
 from softground.objectives import Reinforce
-from softground.spaces import Gaussian
-from softground.spaces.gaussian import GRID
+from softground.reals import Gaussian
+from softground.reals.gaussian import GRID
 
 
 def begun(problem: Problem, total: float, weight: float) -> Reinforce:

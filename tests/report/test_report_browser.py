@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from report_cases import facts, findings, watched
 
+from report_cases import facts, findings, watched
 from softground.report.facts import Facts
 from softground.report.findings import Matrix
 from softground.report.html import compare_page, run_page

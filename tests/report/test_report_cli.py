@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from report_cases import Page, loads
 
 from cli_cases import hurry, read, train
 from learner_cases import addition, examples, make_learner
+from report_cases import Page, loads
 from softground.cli import main
 from softground.report.findings import FINDINGS
 from softground.report.watch import GALLERY

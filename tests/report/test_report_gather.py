@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from report_cases import findings
 from torch.utils.data import Dataset
 
 from learner_cases import addition, classifier, examples, make_learner
+from report_cases import findings
 from softground import Examples, Learner
 from softground.errors import CheckpointError
 from softground.report import gather

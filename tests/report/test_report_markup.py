@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from report_cases import Page, facts, findings, history, loads, picture
 
+from report_cases import Page, facts, findings, history, loads, picture
 from softground.report.facts import Facts
 from softground.report.findings import Input, Matrix, Shown
 from softground.report.html import compare_page, run_page

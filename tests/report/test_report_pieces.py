@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from report_cases import Page, facts, findings, history, loads, watched
 
+from report_cases import Page, facts, findings, history, loads, watched
 from softground.report.findings import Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
 from softground.report.html.confusion import draw, worst

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from report_cases import Page, loads
 
 from cli_cases import hurry
+from report_cases import Page, loads
 from softground.cli import main
 
 SUDOKU = ["sudoku", "--train-size", "12", "--test-size", "8", "--epochs", "2"]

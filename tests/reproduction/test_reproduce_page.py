@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from reproduce_cases import formula, made_up, record, stages
 
+from reproduce_cases import formula, made_up, record, stages
 from softground.cli import main
 from softground.errors import CheckpointError
 from softground.reproduction import checks, tables, verdict

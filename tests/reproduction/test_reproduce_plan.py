@@ -7,8 +7,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from reproduce_cases import cells, on_record, record
 
+from reproduce_cases import cells, on_record, record
 from softground.errors import CheckpointError, SoftgroundError
 from softground.reproduction import layout, published
 from softground.reproduction.cell import Where

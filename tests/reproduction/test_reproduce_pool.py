@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reproduce_cases import WORKER, cells, on_record
 
+from reproduce_cases import WORKER, cells, on_record
 from softground.errors import DataError
 from softground.reproduction.cell import Cell, Where
 from softground.reproduction.pool import Progress, run_all

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from softground import files
 from softground.errors import CheckpointError
-from softground.runs import RunFolder, checkpoint, files, folder, pointer
+from softground.runs import RunFolder, checkpoint, folder, pointer
 from torture.trials import _resuming, disk
 from torture.trials._fork import forked
 from torture.trials._pair import no_waiting, restore

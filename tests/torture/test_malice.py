@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from softground import files
 from softground.report.html import markup
-from softground.runs import checkpoint, files
+from softground.runs import checkpoint
 from torture.trials import malice
 from torture.trials._commands import small_task
 from torture.trials._fork import forked

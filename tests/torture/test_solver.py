@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from softground.inverses import cells
 from softground.inverses.z3 import Z3
+from softground.solver import cells
 from torture.trial import Tally
 from torture.trials import solver
 from torture.trials._faulty import Faulty, faulty_inverse, rule

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from softground.inverses import cells
+from softground.solver import cells
 from torture.trial import Tally
 from torture.trials import workers
 

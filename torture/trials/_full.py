@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from softground.runs import files
+from softground import files
 
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES)
 CALLS = ("open", "fsync", "replace", "unlink")  # of the module os

@@ -18,11 +18,11 @@ from softground.data import Examples, RandomAffine
 from softground.inverses import Enumeration, Table
 from softground.kernels import Exact, Guided, Kernel, Metropolis
 from softground.learner import Stage, one_cycle
-from softground.learner.streams import stream
 from softground.networks import PerSite
 from softground.objectives import SoftenedGrounding, ZeroDegree
 from softground.projections import ChangeOne, RandomDrop
 from softground.schedules import Exponential
+from softground.seeds import stream
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks import Experiment

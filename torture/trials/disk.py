@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from softground.errors import CheckpointError
+from softground.files import append_line
 from softground.report.watch import GALLERY
 from softground.runs import RunFolder
-from softground.runs.files import append_line
 from softground.runs.lock import LOCK
 
 from ..trial import Tally, Trial

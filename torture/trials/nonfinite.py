@@ -22,8 +22,8 @@ import torch
 from softground.data import Examples
 from softground.errors import NonFiniteOutput
 from softground.learner import Learner
-from softground.learner.streams import stream
 from softground.runs import RunFolder
+from softground.seeds import stream
 from softground.tasks import Experiment
 
 from ..trial import Tally, Trial

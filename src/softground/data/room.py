@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ..errors import DataError
-from ..runs.files import memory_size
+from ..files import memory_size
 
 
 def check_room(what: str, count: int, each: int) -> None:

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from ..inverses.base import Inverse
 from ..kernels import Composed, Kernel
-from ..projections import AddNoise, ChangeOne, Drop, Move, Projection, RandomDrop, Stay
+from ..projections import ChangeOne, Drop, Move, Projection, RandomDrop, Stay
+from ..reals import AddNoise
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .sample import Sample, slow

@@ -16,7 +16,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..kernels import Collapsed, Guided, Kernel, Nearest
+from ..kernels import Collapsed, Guided, Kernel
+from ..reals import PointMass
 from ..spaces.categorical import Categorical
 from ..task import Task
 from . import mixing as chains
@@ -207,7 +208,7 @@ def _mix_all(
         chosen[f"Guided ({c.name})"] = Guided(c.inverse, c.projection)
     for name, kernel in kernels.items():
         # The nearest point is no sampler, and what is there already need not be measured again.
-        if not isinstance(kernel, Nearest) and kernel not in chosen.values():
+        if not isinstance(kernel, PointMass) and kernel not in chosen.values():
             chosen[name] = kernel
     result = []
     for number, (name, kernel) in enumerate(chosen.items()):

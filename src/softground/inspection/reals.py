@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..constraints.difference import Differences
-from ..spaces.gaussian import snap
+from ..reals.differences import Differences
+from ..reals.gaussian import snap
 from ..task import Task
 from .sample import Sample
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
-from ..constraints.difference import Differences
 from ..dice import Sampler
-from ..kernels import Collapsed, Composed, Exact, ExactScan, Guided, Kernel, SiteGibbs, default_kernel
+from ..kernels import Collapsed, Composed, Exact, ExactScan, Guided, Kernel, default_kernel
 from ..projections import Projection
+from ..reals import SiteGibbs
+from ..reals.differences import Differences
 from ..target import Target
 from ..task import Task
 from .candidates import parts
@@ -172,7 +173,7 @@ def _direct(task: Task) -> Recommendation | None:
     if reason is None:
         return None
     if isinstance(kernel, SiteGibbs):
-        start = "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (Nearest) works too."
+        start = "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too."
         return Recommendation(kernel, None, 1, 1.0, (reason, start), _name(kernel))
     pace = "T = 1: a second draw would be as good as the first."
     start = "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed."

@@ -3,7 +3,6 @@
 from .base import Fibre, Inverse, Solutions, SolvingInverse, Start
 from .default import default_inverse
 from .enumeration import Enumeration
-from .intervals import Intervals
 from .listing import Listing
 from .scanned import Scanned
 from .table import Table
@@ -13,7 +12,6 @@ __all__ = [
     "Z3",
     "Enumeration",
     "Fibre",
-    "Intervals",
     "Inverse",
     "Listing",
     "Scanned",

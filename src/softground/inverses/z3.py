@@ -1,7 +1,7 @@
 """The inverse by Z3: fibres of any rule that can be written as a formula, in this process or in many.
 
 Fibres are remembered across steps, because chains come back to where they have been; what remains is solved by
-:mod:`~softground.inverses.z3_worker`, which also says why the outcome does not depend on the solver's mood.
+:mod:`~softground.solver.engine`, which also says why the outcome does not depend on the solver's mood.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
+from ..solver.pool import Pool
+from ..solver.queries import FAULTS, Job, Limits, Outcome, Query, Search
 from .base import Fibre, Solutions, Start
 from .default import default_inverse
-from .pool import Pool
-from .z3_query import FAULTS, Job, Limits, Outcome, Query, Search
 
 # S_y is listed by tables over the last sites, one per combination of the first ones, up to this many tables.
 MOST_TABLES = 4096
@@ -55,7 +55,7 @@ class Z3:
         Queries a worker gets at a time. By default a call's queries are cut into four parts per worker: each part costs
         about a millisecond to send, and a worker that got easy ones goes on with another.
     backend, scheduler
-        The joblib backend that runs the workers, and the address of a cluster (see :mod:`~softground.inverses.pool`).
+        The joblib backend that runs the workers, and the address of a cluster (see :mod:`~softground.solver.pool`).
         Not ``"threading"``: Z3 is not safe to share between threads.
     cache
         Fibres remembered, the most recently used.

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
+from ..gpu.graphed import is_static
 from ..target import Target
 from .base import ChainState, Info, Kernel
-from .graphed import is_static
 
 
 class Composed:

@@ -39,7 +39,7 @@ class Learner:
     network
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
-        What to do, in order; see :func:`two_stages`. By default the kernel that fits the task, at γ = 1.
+        What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
     batch_size, seed, augment, evaluate_every
         See :class:`~softground.learner.loop.Loop`.
     device
@@ -72,7 +72,7 @@ class Learner:
     ) -> None:
         self.task = task
         self.network = network
-        self.stages = list(two_stages(task) if stages is None else stages)
+        self.stages = list(grounding_stages(task) if stages is None else stages)
         if not self.stages or len({s.name for s in self.stages}) != len(self.stages):
             names = [s.name for s in self.stages]
             raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
@@ -188,7 +188,7 @@ class Learner:
         return self.network.to(self.fabric.device)
 
 
-def two_stages(
+def grounding_stages(
     task: Task,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,

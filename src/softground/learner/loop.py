@@ -20,6 +20,7 @@ from ..dice import Sampler
 from ..errors import DataError, NonFiniteOutput
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
+from ..seeds import stream
 from ..task import Task
 from .batches import Batches
 from .evaluation import believe, evaluate
@@ -27,7 +28,6 @@ from .finite import FiniteOutputs, broken, everything
 from .memory import Memory
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
-from .streams import stream
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

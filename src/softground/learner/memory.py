@@ -11,8 +11,8 @@ from ..errors import CheckpointError
 from ..runs.digests import HistoryDigest
 from ..runs.folder import SETTINGS
 from ..runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
+from ..seeds import stream
 from .stage import Stage
-from .streams import stream
 from .trusting import check_memory, check_meta, check_optimizer
 
 if TYPE_CHECKING:

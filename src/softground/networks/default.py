@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from ..errors import DataError
 from ..spaces.categorical import Categorical
 from .convnet import convnet
-from .mlp import Standardise, mlp
+from .mlp import StandardiseFeatures, mlp
 from .per_site import PerSite
 
 WIDTH = 16  # maps of the convolutional network's first stage: enough for digits, and quick on a CPU
@@ -44,10 +44,10 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
         whole = PerSite(convnet(shape, sites * outputs, WIDTH), shape)
         return nn.Sequential(nn.Unflatten(1, (1, shape[0])), whole, nn.Flatten(1), nn.Unflatten(1, (sites, outputs)))
     if len(shape) == 2 and shape[0] == sites:
-        return nn.Sequential(Standardise.of(x), mlp(shape[1], outputs))
+        return nn.Sequential(StandardiseFeatures.of(x), mlp(shape[1], outputs))
     if len(shape) == 1:
         head = nn.Unflatten(1, (sites, outputs))
-        return nn.Sequential(Standardise.of(x), mlp(shape[0], sites * outputs), head)
+        return nn.Sequential(StandardiseFeatures.of(x), mlp(shape[0], sites * outputs), head)
     raise DataError(
         f"Inputs of shape {tuple(x.shape)} were given for {sites} sites; expected (n, {sites}, channels, height, width)"
         f" for images, (n, {sites}, features) or (n, features). Reshape them, or give a network of your own."

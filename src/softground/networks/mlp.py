@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 
-class Standardise(nn.Module):
+class StandardiseFeatures(nn.Module):
     """Subtract each feature's mean and divide by its spread, both taken once from the training inputs."""
 
     mean: Tensor
@@ -17,7 +17,7 @@ class Standardise(nn.Module):
         self.register_buffer("scale", scale)
 
     @classmethod
-    def of(cls, x: Tensor) -> Standardise:
+    def of(cls, x: Tensor) -> StandardiseFeatures:
         """For inputs ``[..., features]``; a feature that never changes is left at 0."""
         rows = x.reshape(-1, x.shape[-1]).float()
         return cls(rows.mean(0), rows.std(0, correction=0).clamp(min=1e-6))

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
+from ..gpu.graphed import Graphed
 from ..inverses.base import solver_faults
 from ..kernels.base import ChainState, Kernel
 from ..kernels.composed import Composed
-from ..kernels.graphed import Graphed
 from ..schedules.base import Schedule
 from ..target import Target
 from ..task import Task

@@ -3,7 +3,6 @@
 from .base import Move, Projection
 from .drop import Drop, RandomDrop
 from .moves import ChangeOne
-from .noise import AddNoise
 from .swap import Stay, SwapInside, SwapSymbols
 
-__all__ = ["AddNoise", "ChangeOne", "Drop", "Move", "Projection", "RandomDrop", "Stay", "SwapInside", "SwapSymbols"]
+__all__ = ["ChangeOne", "Drop", "Move", "Projection", "RandomDrop", "Stay", "SwapInside", "SwapSymbols"]

@@ -47,7 +47,7 @@ class SwapInside:
 
 
 class SwapSymbols:
-    """Relabel: switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
+    """DirectWalk: switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
 
     The pair of symbols is uniform. Symmetric: the same pair leads back. All sites share one alphabet, and are kept.
     """

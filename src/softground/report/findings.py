@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file
 from ..runs import RunFolder
-from ..runs.files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file
 
 FINDINGS = "report.json"
 SCHEMA = 1

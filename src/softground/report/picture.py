@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import Examples
+from ..files import replace_file
 from ..learner import Learner
-from ..runs.files import replace_file
 from ..spaces.categorical import Categorical
 
 INK, RIGHT, WRONG = "#444444", "#1a7f37", "#cf222e"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import SoftgroundError
+from ..files import failure
 from ..runs import RunFolder
-from ..runs.files import failure
 from .html.numbers import is_number
 from .observers import epochs_done
 

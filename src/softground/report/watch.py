@@ -22,9 +22,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import Examples
+from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..runs import RunFolder
-from ..runs.files import Unreadable, append_line, parse_object, read_lines, replace_file
 from .findings import Symbols
 from .observers import epochs_done
 

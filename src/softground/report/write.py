@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..files import replace_file
 from ..runs import RunFolder
-from ..runs.files import replace_file
 from .facts import Facts
 from .findings import Findings
 from .html import compare_page, run_page

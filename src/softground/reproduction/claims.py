@@ -15,11 +15,11 @@ from ..kernels.base import ChainState
 from ..learner import make_fabric
 from ..learner.batches import Batches
 from ..learner.evaluation import beliefs, evaluating
-from ..learner.streams import stream
 from ..projections import ChangeOne, Drop, Projection
 from ..projections.base import Move, kept_sites
-from ..projections.noise import AddNoise
 from ..projections.swap import SwapInside
+from ..reals.noise import AddNoise
+from ..seeds import stream
 from ..target import Target
 from ..tasks.experiment import Options
 from ..tasks.formulas.data.alphabet import value
@@ -87,7 +87,7 @@ def _queries(task: str, count: int, seed: int) -> tuple[Tensor, Tensor, Projecti
     """Feasible states and their answers, the paper's projection and walk, and inverses by Z3."""
     from ..constraints.smt import SMT
     from ..inverses.z3 import Z3
-    from ..inverses.z3_reals import Z3Reals
+    from ..reals.z3 import Z3Reals
     from ..tasks.formulas.smt import formula_rule
     from ..tasks.sudoku.rule import sudoku_smt
 

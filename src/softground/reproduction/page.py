@@ -132,8 +132,8 @@ def _verdicts(results: Results) -> str:
     lists = [
         ("Numbers of the paper's own method that are lower here:", verdict.unmatched(results)),
         (
-            "Numbers of the paper's own method that the same network, with as many steps, does not reach here even with "
-            "labels:",
+            "Numbers of the paper's own method that the same network, with as many steps, does not reach here even "
+            "with labels:",
             verdict.beyond_labels(results),
         ),
         ("Baselines that do better here than in the paper, by a point or more:", verdict.stronger_baselines(results)),

@@ -20,8 +20,8 @@ from torch import Tensor
 from ..constraints import Program
 from ..inverses import Table
 from ..kernels import Collapsed, Kernel, Metropolis
-from ..learner.streams import stream
 from ..projections import ChangeOne, Drop
+from ..seeds import stream
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from ..tasks.formulas.data.alphabet import DIGITS, OPERATORS

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..runs.files import failure, replace_file
+from ..files import failure, replace_file
 from . import layout, published
 from .page import page
 from .plan import What, plan

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..runs import files
-from ..runs.files import Missing, Unreadable, failure
+from .. import files
+from ..files import Missing, Unreadable, failure
 from ..runs.folder import plain
 from .cell import Cell
 

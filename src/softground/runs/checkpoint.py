@@ -26,9 +26,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
-from . import pointer
-from .codec import decode, encode
-from .files import (
+from ..files import (
     VALUES_LIMIT,
     Missing,
     Unreadable,
@@ -41,6 +39,8 @@ from .files import (
     replace_file,
     temporary,
 )
+from . import pointer
+from .codec import decode, encode
 from .migrations import CHECKPOINTS, Newer, migrated, newest
 from .optimizer import pack_optimizer, unpack_optimizer
 from .pointer import POINTER, Entry, exists

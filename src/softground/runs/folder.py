@@ -28,9 +28,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import CheckpointError
-from . import checkpoint
-from .digests import HistoryDigest, settings_digest
-from .files import (
+from ..files import (
     DOCUMENT_LIMIT,
     Missing,
     Unreadable,
@@ -43,6 +41,8 @@ from .files import (
     replace_file,
     temporary,
 )
+from . import checkpoint
+from .digests import HistoryDigest, settings_digest
 from .lock import LOCK, locked
 from .migrations import CONFIGS, SUMMARIES, Newer, Steps, migrated, newest
 

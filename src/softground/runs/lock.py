@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .files import describe, failure
+from ..files import describe, failure
 
 LOCK = ".lock"
 TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what a system answers where somebody else has the lock

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from .files import Unreadable
+from ..files import Unreadable
 
 T = TypeVar("T")
 Steps = dict[int, Callable[[T], T]]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .files import Unreadable, parse_object, read_bounded, replace_file
+from ..files import Unreadable, parse_object, read_bounded, replace_file
 from .migrations import POINTERS, migrated, newest
 
 POINTER = "checkpoint.json"

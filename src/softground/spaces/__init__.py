@@ -2,6 +2,5 @@
 
 from .base import Belief, Space
 from .categorical import Categorical, CategoricalBelief
-from .gaussian import Gaussian, GaussianBelief
 
-__all__ = ["Belief", "Categorical", "CategoricalBelief", "Gaussian", "GaussianBelief", "Space"]
+__all__ = ["Belief", "Categorical", "CategoricalBelief", "Space"]

@@ -14,11 +14,11 @@ from ...errors import LearnerError
 from ...inverses import Inverse, Table, default_inverse
 from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
 from ...learner.stage import Stage
-from ...learner.streams import stream
 from ...networks import PerSite, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
+from ...seeds import stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden

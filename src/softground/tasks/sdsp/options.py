@@ -9,9 +9,9 @@ import torch
 
 from ...errors import DataError, LearnerError
 from ...learner.stage import Stage
-from ...learner.streams import stream
 from ...objectives import SoftenedGrounding
 from ...schedules import by_name
+from ...seeds import stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden

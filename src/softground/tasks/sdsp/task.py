@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...constraints.difference import Differences
 from ...errors import SoftgroundError
 from ...inverses.base import Inverse
-from ...inverses.intervals import Intervals
-from ...spaces.gaussian import Gaussian
+from ...reals.differences import Differences
+from ...reals.gaussian import Gaussian
+from ...reals.intervals import Intervals
 from ...task import Task
 from .astar import shortest_found
 
@@ -55,7 +55,7 @@ def make_inverse(name: str, rule: Differences) -> Inverse:
             # find: on average less than a per cent farther away. The last few examples would take many more.
             return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
         case "z3":
-            from ...inverses.z3_reals import Z3Reals
+            from ...reals.z3 import Z3Reals
 
             return Z3Reals(rule)
     raise SoftgroundError(f"There is no inverse {name!r} for reals; choose intervals or z3.")

@@ -11,10 +11,10 @@ from torch import nn
 
 from ...data.augment import RandomAffine
 from ...learner.stage import Stage
-from ...learner.streams import stream
 from ...networks import PerSite, Standardise, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...schedules import Exponential, by_name
+from ...seeds import stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden

@@ -19,7 +19,7 @@ import torch
 
 from ...errors import LearnerError
 from ...inverses import Inverse, Listing
-from ...kernels import Collapsed, Composed, Exact, Guided, Kernel, Metropolis, Relabel, Uniform
+from ...kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
 from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols
 from ...spaces.categorical import Categorical
 from ...task import Task
@@ -51,7 +51,7 @@ def make_kernel(name: KernelName, size: int, task: Task, marginals: bool) -> Ker
     swap = SwapInside(space, boxes(size))
     match name:
         case "mcmc":
-            return Relabel(SwapSymbols(space))
+            return DirectWalk(SwapSymbols(space))
         case "kempe":
             return Kempe(size)
         case "mixed":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DataError
-from ....runs.files import Unreadable, read_bounded
+from ....files import Unreadable, read_bounded
 from .images import read_grey
 from .listing import Listing, Published, checked_codes, wanted
 from .source import Images, Indices

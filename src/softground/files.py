@@ -1,0 +1,233 @@
+"""Reading and writing small files so that neither a crash nor a damaged disk goes unnoticed.
+
+A file is replaced by writing a neighbour, forcing it to disk and renaming it over the old one. A reader
+therefore finds the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link
+that somebody left there is replaced or refused, never followed.
+
+What is read is bounded twice, in bytes and in values, because a file may come from anybody: a few bytes of JSON can
+become a hundred of memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from .errors import CheckpointError
+
+DOCUMENT_LIMIT = 16 * 2**20
+"""The largest JSON document read, in bytes: far above any real one, far below what would fill the memory."""
+VALUES_LIMIT = 2**20
+"""The most values in one document."""
+LINES_LIMIT = 2**26
+"""The largest file of lines read, in bytes: some 10⁵ epochs."""
+LINES_VALUES_LIMIT = 2**22
+"""The most values in such a file."""
+
+
+class Unreadable(Exception):
+    """Why a file could not be used, as a clause; callers add the path and the remedy."""
+
+
+class Missing(Unreadable):
+    """There is no such file."""
+
+
+def failure(path: Path, reason: str, remedy: str) -> CheckpointError:
+    """The one form of message used here: which file, what is wrong with it, what to do next."""
+    return CheckpointError(f"{path}: {reason}. {remedy}.")
+
+
+def describe(error: OSError) -> str:
+    """An operating-system error as a clause without the path, which the message already has."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's entries to disk, so that a rename in it survives a power cut."""
+    if os.name == "nt":  # Windows cannot open a folder; its renames are journalled by the file system.
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def memory_size() -> int:
+    """The machine's memory in bytes; more than any has, where that cannot be asked."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**50
+
+
+def temporary(path: Path) -> Path:
+    """Where the new content of ``path`` is written before it is renamed: the same folder, hence the same disk."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def replace_file(path: Path, data: bytes, *, last: bool = True) -> None:
+    """Give ``path`` the content ``data``, all or nothing, durably.
+
+    Where it is not the ``last`` of several files that are replaced together, in any order, the folder waits for that.
+
+    Raises
+    ------
+    CheckpointError
+        When the system refuses; the old content is then still in place.
+    """
+    new = temporary(path)
+    if os.path.exists(path) and not path.is_file():  # /dev/null, say, which root could well replace
+        raise failure(path, "it is not a regular file, and is not replaced", "Give the name of a file")
+    try:
+        with _fresh(new) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(new, path)
+        if last:
+            sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+        raise failure(
+            path,
+            f"it could not be written: {describe(error)}",
+            "Check that the folder exists, that you may write to it and that the disk has room; "
+            "what was saved before is untouched",
+        ) from error
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file; it is on disk when this returns. One that a crash left unfinished is dropped first.
+
+    Raises
+    ------
+    CheckpointError
+        When the system refuses; the complete lines are then still in place.
+    """
+    try:
+        new = not path.exists()
+        with open(path, "ab+", opener=_no_link) as stream:
+            end = stream.seek(0, os.SEEK_END)
+            if end:
+                stream.seek(end - 1)
+                if stream.read(1) != b"\n":
+                    stream.seek(0)
+                    stream.truncate(stream.read().rfind(b"\n") + 1)
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if new:
+            sync_folder(path.parent)
+    except OSError as error:
+        reason = f"a line could not be added: {describe(error)}"
+        raise failure(path, reason, "Check that you may write there and that the disk has room") from error
+
+
+def _fresh(path: Path) -> BinaryIO:
+    """A file that did not exist. What an earlier crash left under its name, or somebody's link, is removed."""
+    try:
+        return open(path, "xb")
+    except FileExistsError:
+        path.unlink()
+        return open(path, "xb")
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a regular file of at most ``limit`` bytes.
+
+    Raises
+    ------
+    Unreadable
+        When the file is missing, is not a regular file (a pipe would block for ever) or is too large.
+    """
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unreadable("it is not a regular file")
+        with open(path, "rb") as stream:
+            data = stream.read(min(found.st_size, limit) + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Missing("the file is missing") from error
+    except OSError as error:
+        raise Unreadable(f"it could not be read: {describe(error)}") from error
+    except MemoryError as error:
+        raise Unreadable("it does not fit into the memory") from error
+    if len(data) > limit:
+        raise Unreadable(f"it is larger than the {limit} bytes allowed")
+    return data
+
+
+def _refuse_constant(token: str) -> NoReturn:
+    raise ValueError(f"{token} is not JSON")
+
+
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    """A JSON object from text; anything else, including NaN and absurdly deep nesting, is :class:`Unreadable`."""
+    if count_values(data) > VALUES_LIMIT:
+        raise Unreadable(f"it holds more than the {VALUES_LIMIT} values allowed")
+    try:
+        value = json.loads(data, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"it is not valid JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise Unreadable(f"it holds a JSON {type(value).__name__} where an object was expected")
+    return value
+
+
+def count_values(data: bytes | str) -> int:
+    """No fewer than the values in a JSON text, without parsing it: each follows a comma, a colon or a bracket.
+
+    >>> count_values(b'{"a": [1, 2], "b": {}}')
+    7
+    """
+    if isinstance(data, str):
+        return sum(data.count(mark) for mark in ",:[{")
+    return sum(data.count(mark) for mark in (b",", b":", b"[", b"{"))
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """The complete lines of a file, none where it is missing. A last line without its end is still being written.
+
+    Raises
+    ------
+    CheckpointError
+        When it cannot be read, or holds too much.
+    """
+    try:
+        data = read_bounded(path, LINES_LIMIT)
+        if count_values(data) > LINES_VALUES_LIMIT:
+            raise Unreadable(f"it holds more than the {LINES_VALUES_LIMIT} values allowed")
+    except Missing:
+        return []
+    except Unreadable as error:
+        raise failure(path, str(error), "Make it readable, or move it away") from error
+    return data.split(b"\n")[:-1]
+
+
+__all__ = [
+    "DOCUMENT_LIMIT",
+    "Missing",
+    "Unreadable",
+    "append_line",
+    "count_values",
+    "describe",
+    "failure",
+    "memory_size",
+    "parse_object",
+    "read_bounded",
+    "read_lines",
+    "replace_file",
+    "sync_folder",
+    "temporary",
+]

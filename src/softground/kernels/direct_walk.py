@@ -1,0 +1,54 @@
+r"""A walk on S_y by moves that never leave it: no projection, no inverse.
+
+Proposal: a symmetric move z → z′ that keeps the rule. Acceptance ratio
+
+.. math:: \tau = \left( P_\theta(z'|x) / P_\theta(z|x) \right)^{1/\gamma} .
+
+Plain Metropolis, so Q* is invariant; but such moves seldom connect S_y. The paper's crude MCMC for Sudoku switches two
+digits over the whole board and reaches the 24 relabellings of its first board, of 288 boards.
+
+Reference: N. Metropolis et al., J. Chem. Phys. 21 (1953); Z. Li et al., ICLR 2023, Section 5.2 ('MCMC').
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..constraints.base import Constraint
+from ..dice import Dice
+from ..projections.base import Move
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import ChainState, Info, info, start_at
+
+
+@dataclass(frozen=True)
+class DirectWalk:
+    """Target Q*; detailed balance holds. Reaches only what its moves connect.
+
+    Parameters
+    ----------
+    move
+        A symmetric move on whole states.
+    constraint
+        Where moves may break the rule: proposals outside S_y are rejected. None for moves that never do.
+    """
+
+    move: Move
+    constraint: Constraint | None = None
+
+    def init(self, z: Tensor) -> ChainState:
+        return start_at(z)
+
+    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+        z = state.z
+        proposal = self.move.propose(dice, z, torch.ones_like(z, dtype=torch.bool))
+        log_ratio = target.log_weight(proposal) - target.log_weight(z)
+        if self.constraint is not None:
+            log_ratio = log_ratio.masked_fill(~self.constraint.feasible(proposal, target.answers), -torch.inf)
+        accepted = dice.accept(log_ratio)
+        after = torch.where(accepted[:, None], proposal, z)
+        return ChainState(after), info(z, after, accepted, torch.zeros_like(accepted))

@@ -1,0 +1,122 @@
+r"""Difference constraints with ties: in each row, the least of z_k + w_jk must be at a marked place.
+
+An answer y is a table of weights w (0: no entry) and marks. Let H_j be the marked entries of row j and N_j its others.
+z is feasible when every row with a mark has
+
+.. math:: \min_{h \in H_j} (w_{jh} + z_h) + m \;\le\; \min_{k \in N_j} (w_{jk} + z_k)
+
+with a margin m ≥ 0. With one mark a row these are difference constraints z_h − z_k ≤ w_jk − w_jh − m, a convex set;
+several marks (ties) make it a union of such sets, closed under z ↦ z + t and under the entrywise minimum of two
+solutions (a tropical polyhedron). For shortest paths, w are a graph's edges and the marks its true next hops: then a
+greedy walk on w_jk + z_k never leaves a shortest path. With whole-number weights the true distances satisfy any
+margin m ≤ 1.
+
+Weights and margin are rounded to the grid of :mod:`softground.reals.gaussian`, where all arithmetic is exact.
+
+Reference: S. Gaubert and R. D. Katz, Minimal half-spaces and external representation of tropical polyhedra, J.
+Algebraic Combinatorics 33 (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import ConstraintError
+from .gaussian import GRID, Gaussian, snap
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """An answer's rows, ready for arithmetic: ``[batch, n, n]`` weights, ∞ where there is no entry of that kind."""
+
+    marked: Tensor
+    others: Tensor
+    margin: float
+
+    def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Both sides of each row's inequality, ``[batch, n]``: least marked value plus margin, least other value."""
+        left = (self.marked + z[:, None]).amin(-1) + self.margin
+        return left, (self.others + z[:, None]).amin(-1)
+
+    def choice(self, z: Tensor) -> Tensor:
+        """The marked entry that is least in each row, ``[batch, n]`` (0 in rows without marks)."""
+        return (self.marked + z[:, None]).argmin(-1)
+
+    def feasible(self, z: Tensor) -> Tensor:
+        """Whether every row holds: ``[batch]``."""
+        left, right = self.sides(z)
+        return (left <= right).all(-1)
+
+    def select(self, index: Tensor) -> Rows:
+        """Some of the batch's examples."""
+        return Rows(self.marked[index], self.others[index], self.margin)
+
+
+class Differences:
+    """z ∈ S_y ⇔ in each row of y the least w_jk + z_k is at a mark, by ``margin`` at least.
+
+    Parameters
+    ----------
+    space
+        Where z lives; y's tables are ``sites × sites``.
+    margin
+        How far the marked entries must lead. 0 admits equality, where a greedy search may still choose wrongly.
+
+    >>> rule = Differences(Gaussian(3))
+    >>> weights, marks = [[0, 0, 0], [1, 0, 5], [0, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    >>> y = rule.encode([(weights, marks)] * 2)
+    >>> rule.feasible(torch.tensor([[0.0, 9.0, -3.0], [0.0, 9.0, -6.0]]), y).tolist()
+    [True, False]
+    """
+
+    def __init__(self, space: Gaussian, margin: float = 0.0) -> None:
+        if not 0 <= margin < math.inf:
+            raise ConstraintError(f"margin={margin} was given; expected a finite number, 0 or more.")
+        self.space = space
+        self.margin = round(margin / GRID) * GRID
+
+    def encode(self, answers: Sequence[Any]) -> Tensor:
+        """Pairs (weights, marks) of ``n × n`` tables as one tensor ``[len(answers), 2, n, n]``."""
+        n = self.space.sites
+        rows = []
+        for position, answer in enumerate(answers):
+            parts = answer if isinstance(answer, Tensor) else [torch.as_tensor(part).double() for part in answer]
+            pair = parts if isinstance(parts, Tensor) else torch.stack(parts)
+            if tuple(pair.shape) != (2, n, n):
+                raise ConstraintError(
+                    f"Answer {position} has shape {tuple(pair.shape)}; expected (2, {n}, {n}): weights, then marks."
+                )
+            rows.append(pair)
+        y = torch.stack(rows).double() if rows else torch.zeros(0, 2, n, n, dtype=torch.float64)
+        weights, marks = snap(y[:, 0]), y[:, 1]
+        good = torch.isfinite(y[:, 0]) & (y[:, 0] >= 0) & ((marks == 0) | ((marks == 1) & (weights > 0)))
+        if not bool(good.all()):
+            row = int((~good).flatten(1).any(1).nonzero()[0])
+            raise ConstraintError(
+                f"Answer {row} has a weight that is negative or not finite, or a mark where there is no entry. Weights "
+                "are positive, 0 for no entry; marks are 1 at entries that may be a row's least, else 0."
+            )
+        return torch.stack([weights, marks], 1)
+
+    def rows(self, y: Tensor) -> Rows:
+        """Encoded answers as :class:`Rows`. A row without marks asks for nothing."""
+        weights, marks = y[:, 0].double(), y[:, 1] > 0
+        others = (weights > 0) & ~marks & marks.any(-1, keepdim=True)
+        return Rows(weights.masked_fill(~marks, math.inf), weights.masked_fill(~others, math.inf), self.margin)
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.rows(y).feasible(z.double())
+
+    def admissible(self, z: Tensor) -> Tensor:
+        """Any z is right for some answer."""
+        return torch.ones(len(z), dtype=torch.bool, device=z.device)
+
+    def answer(self, y: Tensor) -> dict[int, list[int]]:
+        """The marked entries of each row that has any."""
+        return {j: row.nonzero().flatten().tolist() for j, row in enumerate(y[1]) if bool(row.any())}

@@ -1,0 +1,149 @@
+r"""Reals under difference constraints, without a solver: intervals and least solutions, batched on the device.
+
+**Intervals.** Shift a block B of components by t. With a, b the least marked values of a row inside and outside B,
+and c, d the least other values likewise, the row min(a + t, b) + m ≤ min(c + t, d) says
+
+- a + m ≤ c, or t ≥ b + m − c;
+- b + m ≤ d, or t ≤ d − m − a;
+
+so the feasible t form **one interval**, ties or not. With a single component it is the set of its feasible values.
+
+**Least solutions** (:mod:`softground.reals.least`) over all components give a first state from y alone; over the
+dropped ones, begun far below, they decide whether a completion exists.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..inverses.base import Fibre, Start
+from ..inverses.default import default_inverse
+from .differences import Differences, Rows
+from .gaussian import GaussianBelief, snap
+from .least import raised
+from .nearest import nearest
+
+# Where dropped components begin their rise, below everything else: a power of two, so that the grid stays exact.
+FAR = 2.0**20
+# Passes in which completed components approach their hints; more would bring chains of them nearer still.
+PASSES = 2
+
+
+def interval(rows: Rows, z: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:
+    """The lowest and highest feasible shift ``[batch]`` of the components ``block[batch, n]`` (bool) of feasible z."""
+    marked, others, inside = rows.marked + z[:, None], rows.others + z[:, None], block[:, None]
+    a, b = (marked.masked_fill(out, math.inf).amin(-1) for out in (~inside, inside))
+    c, d = (others.masked_fill(out, math.inf).amin(-1) for out in (~inside, inside))
+    return bounds(a, b, c, d, rows.margin)
+
+
+def bounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """The interval of t from the four least values of each row (the module's text), ``[batch, n]`` to ``[batch]``."""
+    low = torch.where(a + margin > c, b + margin - c, -math.inf).amax(-1)
+    high = torch.where(b + margin > d, d - margin - a, math.inf).amin(-1)
+    return low, high
+
+
+class Intervals:
+    """Completions, first states and nearest points for :class:`~softground.reals.differences.Differences`.
+
+    A fibre of reals is no list. :meth:`fibre` reports **one** completion, as a solver does, and marks the fibre
+    incomplete wherever it holds more; 'none exists' is a proof (complete, and empty). The dropped entries handed in
+    are a hint: the completion is the least one above them if there is one, else it comes as near to them from below
+    as the rows allow.
+
+    Parameters
+    ----------
+    rule
+        The constraint.
+    spread
+        Standard deviation of the noise above which :meth:`start` takes the least solution, so that chains begin in
+        different places.
+    tolerance
+        Accuracy of :meth:`nearest`, before it is made exactly feasible.
+    limit
+        The most steps that :meth:`nearest` takes towards it.
+    """
+
+    solver_seconds = 0.0
+
+    def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
+        self.rule = rule
+        self.space = rule.space
+        self.spread = spread
+        self.tolerance = tolerance
+        self.limit = limit
+        self._last: tuple[Tensor, int, Rows, Tensor] | None = None
+
+    def __repr__(self) -> str:
+        return f"Intervals({self.space!r}, margin {self.rule.margin:g})"
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        rows, base = self._known(y)
+        free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped, True)
+        # The least completion above the hint will often do.
+        state, settled = raised(rows, z, free)
+        exists = rows.feasible(state) & settled
+        rest = (~exists).nonzero().flatten()
+        if len(rest):
+            state[rest], exists[rest], settled[rest] = self._from_below(
+                rows.select(rest), base[rest], z[rest], free[rest], dropped[rest]
+            )
+        return Fibre(state.gather(1, dropped)[:, None], exists[:, None], settled & ~exists)
+
+    def _known(self, y: Tensor) -> tuple[Rows, Tensor]:
+        """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
+        if self._last is None or self._last[0] is not y or self._last[1] != y._version:
+            rows = self.rule.rows(y)
+            base, _ = raised(rows, torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device))
+            self._last = y, y._version, rows, base
+        return self._last[2:]
+
+    def _from_below(
+        self, rows: Rows, base: Tensor, z: Tensor, free: Tensor, dropped: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The least completion of all, brought as near to the hint as the others allow: together, then one by one.
+
+        Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
+        leave alone; they leave together.
+        """
+        floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - FAR
+        state, settled = raised(rows, torch.where(free, base + floor, z), free)
+        exists = rows.feasible(state) & settled
+        found = exists.nonzero().flatten()
+        if not len(found):
+            return state, exists, settled
+        rows, one, hint, sites = rows.select(found), state[found], z[found], dropped[found]
+        alone = [torch.zeros_like(free[found]).scatter(1, site[:, None], True) for site in sites.unbind(1)]
+        for block in [free[found] & (one < hint - FAR / 2), *alone * PASSES]:
+            least, most = interval(rows, one, block)
+            wanted = (hint - one).masked_fill(~block, math.inf).amin(-1)
+            shift = torch.minimum(torch.maximum(wanted, least), most)
+            one = torch.where(block, one + shift[:, None], one)  # an empty block has an infinite shift, not used
+        state[found] = one
+        return state, exists, settled
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """The least solution above random noise, brought back to mean 0."""
+        generator = torch.Generator().manual_seed(seed)
+        noise = torch.randn(len(y), self.space.sites, generator=generator, dtype=torch.float64)
+        rows = self.rule.rows(y)
+        z, settled = raised(rows, snap(self.spread * noise).to(y.device))
+        z = z - snap(z.mean(-1, keepdim=True))
+        return Start(z, settled & rows.feasible(z), torch.zeros_like(settled))
+
+    def nearest(self, mean: Tensor, y: Tensor) -> Tensor:
+        """The feasible point next to ``mean[batch, sites]``: Q* at γ = 0. See :mod:`softground.reals.nearest`."""
+        return nearest(self.rule.rows(y), mean, tolerance=self.tolerance, limit=self.limit)
+
+    def most_probable(self, belief: GaussianBelief, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest z ∈ S_y of each example: the nearest point to its mean. There always is one."""
+        return self.nearest(belief.mean, y), torch.ones(len(y), dtype=torch.bool, device=y.device)
+
+
+@default_inverse.register
+def _(constraint: Differences, space: object) -> Intervals:
+    return Intervals(constraint)

@@ -1,0 +1,170 @@
+r"""The nearest feasible point under difference constraints: Q* at γ = 0.
+
+.. math:: \Pi_{S_y}(f) = \arg\min_{z \in S_y} \|z - f\|^2 .
+
+For a choice h(j) of one marked entry a row, S_y is a polyhedron {z : Az ≤ c} whose rows are z_h − z_k ≤ w_jk − w_jh −
+m. Its projection is f − Aᵀλ with λ ≥ 0 the maximiser of the dual, found by accelerated proximal gradient steps with a
+step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has arrived,
+its rows choose again the entry that is now least, and it goes on from the weights it has; the point stays feasible for
+the new choice, so that the distance can only fall, and an example ends when no row gains by it. Where no row has ties
+the result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
+entries. A last rise (:func:`~softground.reals.least.raised`) of the size of the solver's error makes it exactly
+feasible.
+
+All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
+a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
+
+References: A. Beck and M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2 (2009);
+B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ..gpu.recording import Recorded
+from .differences import Rows
+from .gaussian import snap
+from .least import raised
+
+CHECK = 20  # iterations between looks at who has arrived, for which a GPU must be waited for
+ROOM = 2048  # constraints are padded to a multiple of this on a GPU
+SLACK = 1e12  # the weight of an entry that binds nothing
+COARSE = 1e-3  # a tolerance for which single precision will do
+FULL = 0.7  # the share of constraints still in use below which the others are dropped
+
+
+class Pairs(NamedTuple):
+    """The ragged list of (row j, other entry k) of all examples; positions are into the flattened ``[batch · n]``."""
+
+    row: Tensor
+    other: Tensor
+    first: Tensor  # of the example
+    example: Tensor
+    value: Tensor  # w_jk
+
+    @classmethod
+    def of(cls, rows: Rows) -> Pairs:
+        """Those of the rows' other entries."""
+        example, row, other = torch.isfinite(rows.others).nonzero(as_tuple=True)
+        first = example * rows.others.shape[-1]
+        return cls(first + row, first + other, first, example, rows.others[example, row, other])
+
+    def padded(self, size: int) -> Pairs:
+        """With entries that bind nothing, up to a number that is a multiple of ``size``."""
+        extra = -len(self.value) % size
+        return Pairs(*(pad(part, (0, extra)) for part in self))._replace(value=pad(self.value, (0, extra), value=SLACK))
+
+
+class Search(NamedTuple):
+    """Where the search stands: dual weights of the pairs, and of each example its choice, its momentum, its end."""
+
+    weight: Tensor
+    ahead: Tensor  # the weights, carried on by their momentum
+    choice: Tensor  # [batch, n]
+    momentum: Tensor  # [batch] iterations since the last restart
+    point: Tensor  # [batch, n] of those that have ended, and the latest of the others
+    ended: Tensor  # [batch]
+
+    @classmethod
+    def at(cls, rows: Rows, centre: Tensor, pairs: Pairs) -> Search:
+        """At the outset: no constraint counts."""
+        weight, momentum = torch.zeros_like(pairs.value), torch.zeros_like(centre[:, 0])
+        return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
+
+
+def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
+    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again.
+
+    ``parts`` are those of :class:`Pairs`, then those of :class:`Search`.
+    """
+    pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
+    flat, example = centre.flatten(), pairs.example
+    chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
+    upper = pairs.first + search.choice.flatten().index_select(0, pairs.row)
+    binds = pairs.value < SLACK
+    bound = torch.where(binds, pairs.value - chosen.flatten().index_select(0, pairs.row) - margin, SLACK)
+    ends = torch.cat([upper, pairs.other])
+    degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
+    step = 1 / degree.index_select(0, ends).view(2, -1).sum(0).clamp(min=1)
+    since = search.momentum + torch.arange(CHECK, dtype=flat.dtype, device=flat.device)[:, None]
+    carry = since / (since + 3)
+
+    def primal(weights: Tensor) -> Tensor:
+        return flat.clone().index_add_(0, pairs.other, weights).index_add_(0, upper, weights, alpha=-1)
+
+    def excess(z: Tensor) -> Tensor:
+        sides = z.index_select(0, ends).view(2, -1)  # quicker than z[ends]
+        return (sides[0] - sides[1]).sub_(bound)
+
+    weight, ahead = search.weight, search.ahead
+    before = change = weight
+    for iteration in range(CHECK):
+        better = torch.addcmul(ahead, step, excess(primal(ahead))).clamp_(min=0)
+        change, before, weight = better - weight, ahead, better
+        ahead = torch.addcmul(better, carry[iteration].index_select(0, example), change)
+    z = primal(weight)
+    rest = excess(z)
+    # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
+    gap = torch.where(weight > 0, rest.abs(), rest.clamp(min=0))
+    there = torch.zeros_like(search.momentum).scatter_reduce_(0, example, gap, "amax") <= tolerance
+    z = z.view_as(centre)
+    least, again = (marked + z[:, None]).min(-1)
+    # Entries level with the one chosen, to within the error, are no reason to go on.
+    gains = there[:, None] & (least < chosen + z.gather(1, search.choice) - 10 * tolerance)
+    # Where the steps go against the momentum, or the constraints are new, the momentum starts anew.
+    against = torch.zeros_like(search.momentum).index_add_(0, example, (before - weight) * change / step)
+    anew = (against > 0) | gains.any(-1)
+    return Search(
+        weight=weight,
+        ahead=torch.where(anew.index_select(0, example), weight, ahead),
+        choice=torch.where(gains, again, search.choice),
+        momentum=torch.where(anew, 0.0, search.momentum + CHECK),
+        point=torch.where(search.ended[:, None], search.point, z),
+        ended=search.ended | (there & ~gains.any(-1)),
+    )
+
+
+ADVANCE = Recorded(advance)
+
+
+def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000) -> Tensor:
+    """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps."""
+    result = snap(centre)
+    rest = (~rows.feasible(result)).nonzero().flatten()
+    if not len(rest):
+        return result
+    if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
+        rest = torch.arange(len(centre), device=rest.device)
+    rows, start = rows.select(rest), centre.double()[rest]
+    z, _ = raised(rows, snap(project(rows, start, tolerance, limit)))
+    result[rest] = z
+    return result
+
+
+def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
+    """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
+    if tolerance >= COARSE:
+        rows, centre = Rows(rows.marked.float(), rows.others.float(), rows.margin), centre.float()
+    # On a GPU the lists come in few lengths, so that few recordings serve.
+    pairs = Pairs.of(rows).padded(ROOM) if centre.is_cuda else Pairs.of(rows)
+    fixed = (
+        centre,
+        rows.marked,
+        *(torch.full((), v, dtype=centre.dtype, device=centre.device) for v in (rows.margin, tolerance)),
+    )
+    search = Search.at(rows, centre, pairs)
+    for _ in range(max(1, limit // CHECK)):
+        search = ADVANCE(*fixed, *pairs, *search)
+        if bool(search.ended.all()):
+            break
+        going = ~search.ended[pairs.example]
+        if not centre.is_cuda and int(going.sum()) < FULL * len(going):
+            kept = going.nonzero().flatten()
+            pairs = Pairs(*(part[kept] for part in pairs))
+            search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
+    return search.point.to(torch.float64, copy=True)  # a recording would overwrite it

@@ -1,0 +1,332 @@
+"""Scans against brute force: feasibility, the log-partition and its gradient, draws, fibres, the most probable z."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from automata import Automaton, random_automaton
+from baseline_cases import batch_of
+from exhaustive import transition_matrix
+from softground import Categorical, Examples, Learner, Program, Scan, Task, grounding_stages
+from softground.constraints.scan.messages import OneByOne
+from softground.constraints.scan.tree import Tree
+from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
+from softground.inverses import Enumeration, Scanned
+from softground.kernels import ExactScan, default_kernel
+from softground.kernels.exact_scan import scan_marginals
+from softground.objectives import SemanticLoss
+from softground.spaces import CategoricalBelief
+from softground.target import Target
+
+CPU = torch.device("cpu")
+SEEDS = range(60)
+
+
+def automaton(seed: int) -> Automaton:
+    """One to six sites, one to four states, with and without cues, plain and vectorised."""
+    return random_automaton(
+        seed,
+        sites=1 + seed % 6,
+        states=1 + seed % 4,
+        symbols=2 + seed % 3,
+        cued=seed % 2 == 0,
+        vectorised=seed % 3 == 0,
+    )
+
+
+def recursions(case: Automaton) -> list[Any]:
+    """Both ways to compute the sums, whichever the rule would choose."""
+    layers = case.scan.tables(CPU).layers
+    return [OneByOne(layers), Tree.of(layers)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_feasible_states_are_those_read_by_hand(seed: int) -> None:
+    case = automaton(seed)
+    z, tables = case.everything, case.scan.tables(CPU)
+    for answer in range(3):
+        expected = torch.tensor([case.accepted(row, answer) for row in z.tolist()])
+        y = case.scan.encode([answer]).expand(len(z))
+        assert torch.equal(case.scan.feasible(z, y), expected)
+        for recursion in recursions(case):
+            end = recursion.final_state(tables.cues[y], z[:, tables.order])
+            assert torch.equal(tables.accepts[y, end], expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) -> None:
+    case = automaton(seed)
+    belief, y = case.belief(3, seed), case.scan.encode([0, 1, 2])
+    scores = belief.scores.detach().requires_grad_()
+    expected = torch.stack(
+        [
+            CategoricalBelief(case.space, scores).rows(torch.full((len(s),), row)).log_prob(s).logsumexp(0)
+            if len(s := case.solutions(row))
+            else torch.tensor(-math.inf, dtype=torch.float64)
+            for row in range(3)
+        ]
+    )
+    found = case.scan.log_partition(CategoricalBelief(case.space, scores), y)
+    assert torch.allclose(found, expected, atol=1e-12)
+    finite = torch.isfinite(expected)
+    if not bool(finite.any()):
+        return
+    gradient = [torch.autograd.grad(v[finite].sum(), scores, retain_graph=True)[0] for v in (found, expected)]
+    allowed = case.space.layout(CPU).allowed
+    assert torch.allclose(gradient[0], gradient[1].masked_fill(~allowed, 0.0), atol=1e-12)
+    tables, read = case.scan.tables(CPU), case.scan.read(belief)
+    for recursion in recursions(case):
+        value = recursion.log_partition(tables.cues[y], tables.accepts[y], read)
+        assert torch.allclose(value[finite], expected[finite], atol=1e-12)
+        assert bool((value[~finite] < -1e29).all())
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, math.inf])
+@pytest.mark.parametrize("seed", range(24))
+def test_every_step_is_a_draw_from_the_softened_grounding(seed: int, gamma: float) -> None:
+    """All outcomes of the code that draws, with their probabilities: Q* from every state, to 1e-12."""
+    tries = (
+        random_automaton(seed + 100 * k, sites=1 + seed % 5, states=1 + seed % 3, symbols=2, cued=seed % 2 == 0)
+        for k in range(100)
+    )
+    case, answer = next((c, a) for c in tries for a in range(3) if len(c.solutions(a)))
+    states, belief = case.solutions(answer), case.belief(1)
+
+    def target(batch: int) -> Target[CategoricalBelief]:
+        rows, y = torch.zeros(batch, dtype=torch.long), case.scan.encode([answer])
+        return Target.at(belief.rows(rows), y.expand(batch), gamma)
+
+    log_p = belief.rows(torch.zeros(len(states), dtype=torch.long)).log_prob(states)
+    law = (torch.zeros_like(log_p) if math.isinf(gamma) else log_p / gamma).softmax(0)
+    tables = case.scan.tables(CPU)
+    for recursion in recursions(case):
+        object.__setattr__(tables, "recursion", recursion)
+        matrix = transition_matrix(ExactScan(case.scan), states, target, case.space)
+        assert float((matrix - law).abs().max()) < 1e-12
+    marginals = scan_marginals(case.scan, target(1).weights, case.scan.encode([answer]))
+    hot = torch.nn.functional.one_hot(states, case.space.width).double()
+    assert torch.allclose(marginals[0], (law[:, None, None] * hot).sum(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fibres_are_those_of_enumeration(seed: int) -> None:
+    case = automaton(seed)
+    z = case.everything[torch.randperm(case.space.size, generator=torch.Generator().manual_seed(seed))[:20]]
+    y = torch.arange(len(z)) % 3
+    for width in range(1, case.space.sites + 1):
+        dropped = torch.stack([torch.randperm(case.space.sites)[:width] for _ in z])
+        one, other = Scanned(case.scan).fibre(z, y, dropped), Enumeration(case.space, case.scan).fibre(z, y, dropped)
+        assert bool(one.complete.all())
+        for row in range(len(z)):
+            assert one.values[row][one.mask[row]].tolist() == other.values[row][other.mask[row]].tolist()
+
+
+def test_a_fibre_beyond_the_cap_is_cut_and_says_so() -> None:
+    space = Categorical([range(10)] * 4)
+    total = Scan(lambda s, d: s + d, space)
+    fibre = Scanned(total, cap=5).fibre(
+        torch.zeros(2, 4, dtype=torch.long), total.encode([18, 0]), torch.arange(4).expand(2, -1)
+    )
+    assert fibre.complete.tolist() == [False, True]
+    assert fibre.count.tolist() == [5, 1]
+    assert bool((fibre.values[0].sum(-1) == 18).all())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_most_probable_solution_is_the_best_of_all(seed: int) -> None:
+    case = automaton(seed)
+    belief = case.belief(3, seed)
+    z, found = Scanned(case.scan).most_probable(belief, case.scan.encode([0, 1, 2]))
+    for row in range(3):
+        solutions = case.solutions(row)
+        assert bool(found[row]) == (len(solutions) > 0)
+        if len(solutions):
+            scores = belief.rows(torch.full((len(solutions),), row)).log_prob(solutions)
+            assert torch.equal(z[row], solutions[scores.argmax()])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_starts_are_feasible_or_proved_impossible(seed: int) -> None:
+    case = automaton(seed)
+    y = torch.arange(3).repeat(5)
+    start = Scanned(case.scan).start(y, seed)
+    possible = torch.tensor([len(case.solutions(a)) > 0 for a in range(3)])[y]
+    assert torch.equal(start.found, possible)
+    assert bool(start.proved.all())
+    assert bool(case.scan.feasible(start.z, y)[possible].all())
+
+
+def addition(digits: int) -> Scan:
+    """Two numbers, most significant digit first, and their sum; read from the last digits on."""
+
+    def step(state: tuple[int, int | None], digit: int, site: int, due: int) -> tuple[int, int | None] | None:
+        carry, first = state
+        if first is None:
+            return carry, digit
+        carry, last = divmod(carry + first + digit, 10)
+        return (carry, None) if last == due else None
+
+    order = [site for k in reversed(range(digits)) for site in (k, digits + k)]
+    return Scan(
+        step,
+        Categorical([range(10)] * (2 * digits)),
+        start=(0, None),
+        order=order,
+        cue=lambda total, site: total // 10 ** (digits - 1 - site % digits) % 10,
+        accept=lambda state, total: state[0] == total // 10**digits,
+    )
+
+
+def test_sums_of_hundred_digits_are_exact() -> None:
+    """A space of 10²⁰⁰ states; the count of solutions of a sum is known in closed form."""
+    scan = addition(100)
+    total = int("1" + "9" * 100)
+    y = scan.encode([total, 0, 10**101])
+    scores = torch.zeros(3, 200, 10, dtype=torch.float64)
+    counted = scan.log_partition(CategoricalBelief(scan.space, scores), y)
+    assert torch.isinf(counted[[0, 2]]).all()  # no two such numbers have so large a sum
+    assert counted[1].item() == pytest.approx(0.0, abs=1e-9)  # 0 = 0 + 0 only
+    middle = scan.encode([10**100 - 1])
+    ways = scan.log_partition(CategoricalBelief(scan.space, scores[:1]), middle)
+    assert ways.item() == pytest.approx(100 * math.log(10), rel=1e-12)  # every first summand has one second
+    start = Scanned(scan).start(middle.expand(4), 0)
+    rows = [[int("".join(map(str, z[:100]))), int("".join(map(str, z[100:])))] for z in start.z.tolist()]
+    assert all(sum(row) == 10**100 - 1 for row in rows)
+    assert len({tuple(row) for row in rows}) == 4
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_addition_agrees_with_the_same_rule_as_a_program(digits: int) -> None:
+    scan = addition(digits)
+
+    def total(*symbols: Tensor) -> Tensor:
+        weights = [10 ** (digits - 1 - i) for i in range(digits)] * 2
+        return torch.stack([w * s for w, s in zip(weights, symbols, strict=True)]).sum(0)
+
+    program = Program(total, scan.space, vectorised=True)
+    z = scan.space.states(torch.arange(scan.space.size))
+    for answer in (0, 5, 10**digits, 2 * (10**digits - 1)):
+        assert torch.equal(
+            scan.feasible(z, scan.encode([answer]).expand(len(z))),
+            program.feasible(z, program.encode([answer]).expand(len(z))),
+        )
+
+
+def test_far_apart_weights_do_not_vanish() -> None:
+    """Log-weights of −10⁵ at every site: nothing underflows on the way to the only solution."""
+    scan = addition(15)
+    y = scan.encode([0])
+    scores = torch.zeros(1, 30, 10, dtype=torch.float64)
+    scores[:, :, 0] = -1e5
+    belief = CategoricalBelief(scan.space, scores)
+    assert scan.log_partition(belief, y).item() == pytest.approx(-30e5)
+    assert scan_marginals(scan, belief, y)[0, :, 0].tolist() == pytest.approx([1.0] * 30)
+
+
+def test_an_empty_set_of_solutions_is_an_error_that_names_the_row() -> None:
+    scan = addition(1)
+    target = Target.at(CategoricalBelief(scan.space, torch.zeros(2, 2, 10)), scan.encode([3, 25]), 1.0)
+    with pytest.raises(InfeasibleAnswer, match=r"row\(s\) \[1\]"):
+        ExactScan(scan).step(None, ExactScan(scan).init(torch.zeros(2, 2, dtype=torch.long)), target)  # type: ignore[arg-type]
+
+
+def test_a_kernel_without_draws_leaves_the_chain() -> None:
+    scan = addition(1)
+    kernel = ExactScan(scan, draws=False)
+    z = torch.tensor([[1, 2]])
+    target = Target.at(CategoricalBelief(scan.space, torch.zeros(1, 2, 10)), scan.encode([3]), 1.0)
+    state, info = kernel.step(None, kernel.init(z), target)  # type: ignore[arg-type]
+    assert torch.equal(state.z, z)
+    assert info.marginals is not None
+    assert info.marginals[0, 0, :5].tolist() == pytest.approx([0.25] * 4 + [0.0])
+    with pytest.raises(LearnerError, match="neither"):
+        ExactScan(scan, marginals=False, draws=False)
+
+
+def test_a_task_finds_the_inverse_and_the_kernel_of_a_scan() -> None:
+    scan = addition(2)
+    task = Task(scan.space, scan)
+    assert isinstance(task.inverse, Scanned)
+    assert isinstance(default_kernel(task.inverse, task.space), ExactScan)
+
+
+def test_new_cues_and_answers_may_come_later() -> None:
+    scan = addition(1)
+    z = torch.tensor([[4, 3], [4, 4]])
+    assert scan.feasible(z, scan.encode([7, 7])).tolist() == [True, False]
+    assert scan.feasible(z, scan.encode([7, 8])).tolist() == [True, True]
+    assert scan.answer(scan.encode([8])[0]) == 8
+    assert scan.admissible(z).tolist() == [True, True]
+
+
+def test_a_rule_with_one_answer_says_which_states_are_admissible() -> None:
+    space = Categorical([range(3)] * 2)
+    even = Scan(lambda s, d: (s + d) % 2, space, accept=lambda s, y: s == 0)
+    even.encode(["valid"])
+    assert even.admissible(torch.tensor([[1, 1], [1, 2]])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step": lambda a: a}, "takes 1 arguments"),
+        ({"step": lambda a, b, c, d: a}, "takes 4 arguments"),
+        ({"step": lambda a, b: a, "cue": lambda y, i: 0}, "expected four"),
+        ({"step": lambda a, b: a, "order": [0, 0]}, "each of the sites"),
+        ({"step": lambda a, b: a // 0}, "ZeroDivisionError"),
+        ({"step": lambda a, b: [a]}, "hashing"),
+        ({"step": lambda a, b: 0.5 * b, "vectorised": True}, "float32"),
+        ({"step": lambda a, b: 0, "vectorised": True}, "vectorised=False"),
+        ({"step": lambda a, b: 100 * a + b, "space": Categorical([range(100)] * 5), "vectorised": True}, "small state"),
+    ],
+)
+def test_bad_rules_are_refused(arguments: dict[str, Any], message: str) -> None:
+    arguments = {"space": Categorical([range(2)] * 2)} | arguments
+
+    def use() -> None:
+        scan = Scan(arguments.pop("step"), arguments.pop("space"), **arguments)
+        scan.feasible(torch.zeros(1, scan.space.sites, dtype=torch.long), scan.encode([0]))
+
+    with pytest.raises(ConstraintError, match=message):
+        use()
+
+
+def test_a_float_answer_is_refused_with_its_example() -> None:
+    with pytest.raises(ConstraintError, match="Example 1"):
+        addition(1).encode([3, 3.5])
+
+
+def test_the_semantic_loss_of_a_scan_needs_no_list() -> None:
+    """−log Z for a space that cannot be listed, with the gradient of the marginals."""
+    scan = addition(12)
+    task = Task(scan.space, scan)
+    y = scan.encode([123456789012, 999999999998])
+    output = torch.randn(2, 24, 10, dtype=torch.float64, requires_grad=True)
+    objective = SemanticLoss()
+    objective.begin(task, y, 0)
+    loss = objective.loss(batch_of(scan.space.belief(output), y)).loss
+    expected = -scan.log_partition(scan.space.belief(output), y).mean() / 24
+    assert loss.item() == pytest.approx(expected.item())
+
+
+def test_learning_to_add_from_sums() -> None:
+    """Noisy one-hot digits, two-digit numbers, sums only: the digits are found."""
+    scan = addition(2)
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randint(10, (600, 4), generator=generator)
+    x = torch.nn.functional.one_hot(z, 10).float() + 0.2 * torch.randn(600, 4, 10, generator=generator)
+    y = (10 * z[:, 0] + z[:, 1] + 10 * z[:, 2] + z[:, 3]).tolist()
+    torch.manual_seed(0)
+    task = Task(scan.space, scan)
+    stages = grounding_stages(task, optimizer=lambda p: torch.optim.Adam(p, lr=0.05), epochs=8)
+    learner = Learner(task, torch.nn.Linear(10, 10), stages, batch_size=32, device="cpu")
+    learner.fit(Examples(x[:500], y[:500]))
+    figures = learner.evaluate(Examples(x[500:], y[500:], z[500:]))
+    assert figures["symbol_accuracy"] > 0.99
+    wrong = learner.predict(x[:5], y[:5])
+    assert [10 * a + b + 10 * c + d for a, b, c, d in wrong] == y[:5]

@@ -1,0 +1,105 @@
+"""Recorded steps on a GPU are the steps themselves, draw for draw; on a CPU nothing is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from problems import PROBLEMS
+from softground.dice import Sampler
+from softground.gpu import Graphed
+from softground.gpu.graphed import is_static
+from softground.inverses import Table
+from softground.kernels import ChainState, Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
+from softground.projections import ChangeOne, RandomDrop
+from softground.target import Target
+from softground.tasks.addition import addition_task
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="recordings need a GPU, and torch sees none")
+PROBLEM = PROBLEMS[0]
+TABLE: Any = PROBLEM.table
+FAMILY, MOVE = RandomDrop(PROBLEM.space, PROBLEM.drops), ChangeOne(PROBLEM.space)
+KERNELS = {
+    "exact": Exact(TABLE),
+    "metropolis": Metropolis(TABLE, FAMILY, MOVE),
+    "uniform": Uniform(TABLE, FAMILY, MOVE),
+    "collapsed": Collapsed(TABLE, FAMILY, MOVE, marginals=True),
+    "guided": Guided(TABLE, FAMILY, marginals=True),
+    "composed": Composed([Guided(TABLE, FAMILY), Uniform(TABLE, FAMILY, MOVE)]),
+}
+
+
+def walk(kernel: Any, device: str, steps: int = 6, batch: int = 8) -> list[Any]:
+    """States and marginals of some steps at two temperatures, and where the generator stands."""
+    dice = Sampler(0, device)
+    y = TABLE.program.encode([PROBLEM.answer]).expand(batch).to(device)
+    z = PROBLEM.states[:1].expand(batch, -1).to(device)
+    seen: list[Any] = []
+    for step in range(steps):
+        scores = PROBLEM.belief(batch, seed=step).scores.to(device)
+        target = Target.at(type(PROBLEM.belief(1))(PROBLEM.space, scores), y, 1.0 if step < 3 else 0.5)
+        state, info = kernel.step(dice, ChainState(z), target)
+        z = state.z.clone()
+        seen += [z.cpu(), None if info.marginals is None else info.marginals.clone().cpu()]
+    return [*seen, dice.state()]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+def test_recorded_steps_are_the_steps_themselves(name: str, device: str) -> None:
+    plain, recorded = walk(KERNELS[name], device), walk(Graphed(KERNELS[name]), device)
+    for one, other in zip(plain, recorded, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or torch.allclose(one.double(), other.double(), atol=1e-12)
+
+
+@needs_gpu
+def test_a_scans_steps_can_be_recorded() -> None:
+    task = addition_task(3)
+    scan: Any = task.constraint
+    y = scan.encode([123, 999, 1998, 0]).cuda()
+    belief = task.space.belief(torch.randn(4, 6, 10, generator=torch.Generator().manual_seed(0)).cuda())
+    z = task.inverse.start(y, 0).z
+    results = []
+    for kernel in (ExactScan(scan), Graphed(ExactScan(scan))):
+        dice = Sampler(1, "cuda")
+        for _ in range(4):
+            state, info = kernel.step(dice, ChainState(z), Target.at(belief, y, 1.0))
+        assert info.marginals is not None
+        results.append((state.z.clone(), info.marginals.clone()))
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.allclose(results[0][1], results[1][1], atol=1e-12)
+
+
+@needs_gpu
+def test_a_step_that_asks_for_values_falls_back_and_says_so() -> None:
+    class Asking:
+        def init(self, z: Any) -> ChainState:
+            return ChainState(z)
+
+        def step(self, dice: Any, state: ChainState, target: Any) -> Any:
+            dice.uniform(int(state.z.sum()) * 0 + 3)
+            return KERNELS["exact"].step(dice, state, target)
+
+        def static(self, target: Any) -> bool:
+            return True
+
+    with pytest.warns(UserWarning, match="cannot be recorded"):
+        recorded = walk(Graphed(Asking()), "cuda")
+    for one, other in zip(walk(Asking(), "cuda"), recorded, strict=True):
+        assert one is None or torch.equal(one, other)
+
+
+def test_kernels_say_whether_their_steps_can_be_recorded() -> None:
+    y = TABLE.program.encode([PROBLEM.answer])
+    target = Target.at(PROBLEM.belief(1), y, 1.0)
+    assert is_static(KERNELS["composed"], target)
+    assert not is_static(Exact(TABLE, padded=False), target)  # ragged lists
+    assert is_static(Exact(TABLE, padded=True), target)
+    unsolvable = Table(type(TABLE.program)(TABLE.program.function, PROBLEM.space, vectorised=True))
+    unsolvable.program.encode([10**6])
+    assert not is_static(Exact(unsolvable, padded=True), target)
+    assert not is_static(Uniform(PROBLEM.enumeration, FAMILY, MOVE), target)
+    assert not is_static(object(), target)  # type: ignore[arg-type]

@@ -1,0 +1,86 @@
+"""Kernels on a larger space: draws against exact Q*, with a stated budget for false alarms.
+
+Chains start at one fixed state and run long enough to forget it; with thousands of independent chains the last states
+are independent draws, compared with Q* by a χ² test. Each test may fail a right kernel with probability ``ALARM``; over
+all tests of this file that is at most ``BUDGET``. Seeds are fixed, so a pass stays a pass.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy.stats import chi2
+from test_kernels_exact import EXACT_KERNELS, broken, kernels
+from torch import Tensor
+
+from problems import PROBLEMS
+from softground.dice import Sampler
+from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Uniform
+from softground.projections import ChangeOne, RandomDrop
+from softground.target import Target
+from softground.tasks.formulas import formula_task
+
+BUDGET = 1e-4
+ALARM = BUDGET / 16  # at most 16 tests of right kernels below
+CHAINS = 10_000
+
+
+def p_value(counts: Tensor, law: Tensor) -> float:
+    """χ² of counts against a law; cells with fewer than 5 expected draws are pooled."""
+    expected = law * counts.sum()
+    small = expected < 5
+    observed = torch.cat([counts[~small], counts[small].sum()[None]])
+    expected = torch.cat([expected[~small], expected[small].sum()[None]])
+    keep = expected > 0
+    statistic = ((observed - expected)[keep] ** 2 / expected[keep]).sum()
+    return float(chi2.sf(float(statistic), int(keep.sum()) - 1))
+
+
+def small_problem_p_value(kernel: Kernel, gamma: float, steps: int) -> float:
+    problem = PROBLEMS[1]
+    states = problem.states
+    state, dice = kernel.init(states[:1].expand(CHAINS, -1)), Sampler(7)
+    for _ in range(steps):
+        state, _ = kernel.step(dice, state, problem.target(CHAINS, gamma))
+    place = {i: row for row, i in enumerate(problem.space.index(states).tolist())}
+    counts = torch.zeros(len(states), dtype=torch.float64)
+    for index, count in zip(*torch.unique(problem.space.index(state.z), return_counts=True), strict=True):
+        counts[place[int(index)]] += count
+    return p_value(counts, problem.law(gamma))
+
+
+@pytest.mark.parametrize("name", EXACT_KERNELS)
+def test_draws_agree_with_the_law(name: str) -> None:
+    problem = PROBLEMS[1]
+    assert small_problem_p_value(kernels(problem, problem.table)[name], gamma=0.7, steps=60) > ALARM
+
+
+def test_draws_of_a_broken_kernel_do_not() -> None:
+    assert small_problem_p_value(broken(PROBLEMS[1]), gamma=0.7, steps=60) < 1e-12
+
+
+TASK = formula_task(5)  # 11,664 states; S_12 has some dozens
+FORMULA_KERNELS: dict[str, Kernel] = {
+    "exact": Exact(TASK.inverse),  # type: ignore[arg-type]
+    "guided": Composed([Guided(TASK.inverse, RandomDrop(TASK.space, 2))] * 60),
+    "collapsed": Composed([Collapsed(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 150),
+    "uniform": Composed([Uniform(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 250),
+}
+
+
+@pytest.mark.parametrize("name", FORMULA_KERNELS)
+def test_draws_agree_on_real_formulas(name: str) -> None:
+    y = TASK.constraint.encode([12])
+    solutions = TASK.inverse.solutions(y).index  # type: ignore[attr-defined]
+    output = torch.randn(1, 5, 13, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    belief = TASK.space.belief(output)
+    repeated = belief.rows(torch.zeros(len(solutions), dtype=torch.long))
+    law = (repeated.log_prob(TASK.space.states(solutions)) / 0.8).softmax(0)
+    chains = 4_000
+    target = Target.at(belief.rows(torch.zeros(chains, dtype=torch.long)), y.expand(chains), 0.8)
+    start = TASK.space.states(solutions[:1]).expand(chains, -1)
+    kernel = FORMULA_KERNELS[name]
+    state, _ = kernel.step(Sampler(11), kernel.init(start), target)
+    found = torch.searchsorted(solutions, TASK.space.index(state.z))
+    counts = torch.bincount(found, minlength=len(solutions)).double()
+    assert p_value(counts, law) > ALARM

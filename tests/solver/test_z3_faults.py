@@ -1,0 +1,256 @@
+"""The Z3 inverse when its solver hangs, dies or runs out of memory, and when workers are lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from test_smt import ragged
+
+from softground.constraints.smt import SMT
+from softground.errors import ConstraintError, InverseError
+from softground.inverses.base import solver_faults
+from softground.inverses.z3 import Z3
+from softground.solver import cells, cluster, pool
+from softground.solver.queries import Limits, Outcome, Query
+from softground.spaces import Categorical
+from softground.tasks.formulas import FormulaOptions
+
+z3 = pytest.importorskip("z3")
+if not cells.can_fork():
+    pytest.skip("this system cannot fork", allow_module_level=True)
+
+BAD = 13
+LIMIT = 1.2  # seconds: half of it must be enough for a good query on a busy machine
+ANSWERS = [11, 12, 14, BAD, 10, 9]
+GOOD = [[(6,)], [(7,)], [(9,)], [(8,)], [(5,)], [(4,)]]
+
+
+def faulty(fault: Callable[[], object]) -> SMT:
+    """z₀ + z₁ = y; the answer 13 does harm wherever it is solved, except in this process."""
+    here = os.getpid()
+
+    def formula(z: list[Any], y: Any) -> Any:
+        if y == BAD and os.getpid() != here:
+            fault()
+        return z[0] + z[1] == y
+
+    return SMT(formula, Categorical([range(10)] * 2))
+
+
+def asked(inverse: Z3) -> list[list[tuple[int, ...]]]:
+    """Fibres of all answers, and a check that only unknown ones are incomplete."""
+    y = inverse.smt.encode(ANSWERS)
+    fibre = inverse.fibre(torch.full((len(ANSWERS), 2), 5), y, torch.tensor([[1]] * len(ANSWERS)))
+    found = ragged(fibre)
+    assert fibre.complete.tolist() == [bool(states) for states in found]
+    return found
+
+
+def without(place: int) -> list[list[tuple[int, ...]]]:
+    return [*GOOD[:place], [], *GOOD[place + 1 :]]
+
+
+def hang() -> None:
+    time.sleep(3600)
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def forked(smt: SMT, **settings: Any) -> Z3:
+    return Z3(smt, **{"workers": 2, "chunk": 3, "backend": "multiprocessing", "table": 0, "limit": LIMIT} | settings)
+
+
+@pytest.mark.parametrize("fault", [hang, stop])
+def test_what_does_not_come_back_is_killed_and_counted_and_remembered(fault: Callable[[], None]) -> None:
+    inverse = forked(faulty(fault))
+    for _ in range(2):
+        assert asked(inverse) == without(3)
+    assert inverse.faults == {"unknowns": 1, "timeouts": 1, "memouts": 0, "crashes": 0, "losses": 0}
+    assert solver_faults(inverse) == {"solver_unknowns": 1, "solver_timeouts": 1}
+
+
+def test_those_solved_together_with_what_hangs_are_asked_alone_next_time() -> None:
+    inverse = forked(faulty(hang), table=4096)
+    first, second, third = asked(inverse), asked(inverse), asked(inverse)
+    assert first == [*GOOD[:3], [], [], []]  # the second chunk is one group
+    assert second == third == without(3)
+    assert inverse.timeouts == 3 + 1
+
+
+@pytest.mark.parametrize("table", [0, 4096])
+def test_only_the_query_that_kills_is_lost(table: int) -> None:
+    inverse = forked(faulty(die), table=table)
+    for _ in range(2):
+        assert asked(inverse) == without(3)
+    assert inverse.crashes == inverse.unknowns == 1
+
+
+def test_a_process_killed_while_idle_costs_nothing() -> None:
+    inverse = forked(faulty(lambda: None), cache=0)
+    inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), torch.tensor([[1]] * 2))
+    for cell in inverse._pool._here._idle:
+        os.kill(cell.pid, signal.SIGKILL)
+    assert asked(inverse) == GOOD
+    assert inverse.crashes == 0
+
+
+def test_cells_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "Engine", lambda smt, limits: os._exit(1))
+    crew = cells.Crew(faulty(die), Limits(0, 1000, 1.0))
+    assert crew.solve([Query(5, (0, 0), (1,), 8)] * 2, chunk=2) == [Outcome([], "crashed", forced=True)] * 2
+
+
+def test_a_formula_that_devours_memory_is_stopped() -> None:
+    inverse = forked(faulty(lambda: bytearray(2**32)), memory=64, limit=20.0)
+    assert asked(inverse) == without(3)
+    assert inverse.memouts == inverse.unknowns == 1
+
+
+@pytest.mark.parametrize("settings", [{"workers": 1}, {}], ids=["in this process", "in others"])
+def test_so_is_a_query_that_fills_z3s_memory(settings: dict[str, Any]) -> None:
+    def long_product(z: list[Any], y: Any) -> Any:
+        if y != BAD:
+            return z[0] + z[1] == y
+        a, b = z3.BitVecs("a b", 1024)
+        return [z3.Or(z[0] + z[1] == y, a * b == 2**1023 + 3**300), z3.ULT(a, b)]
+
+    inverse = forked(SMT(long_product, Categorical([range(10)] * 2)), memory=16, limit=60.0, **settings)
+    for _ in range(2):
+        assert asked(inverse) == without(3)
+    assert inverse.memouts == inverse.unknowns == 2
+    assert z3.simplify(z3.IntVal(2) + 2).as_long() == 4  # the limit is lifted again
+
+
+def test_in_this_process_a_query_gives_up_when_half_its_limit_has_passed() -> None:
+    def cubes(z: list[Any], y: Any) -> Any:
+        a, b, c = z3.Ints("a b c")
+        return z3.Or(z[0] + z[1] == y, a**3 + b**3 + c**3 == 114) if y == BAD else z[0] + z[1] == y
+
+    inverse = Z3(SMT(cubes, Categorical([range(10)] * 2)), table=0, rlimit=10**9, limit=0.4)
+    assert asked(inverse) == without(3)
+    assert inverse.timeouts == inverse.unknowns == 1
+    assert asked(inverse) == without(3)
+    assert inverse.timeouts == 2  # not remembered: another time it may be quicker
+
+
+def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
+    smt = SMT(lambda z, y: z[0] + z[1] == y if y != BAD else 1 / 0, Categorical([range(10)] * 2))
+    inverse = forked(smt)
+    with pytest.raises(ConstraintError, match="ZeroDivisionError"):
+        asked(inverse)
+    y = smt.encode([11])
+    assert ragged(inverse.fibre(torch.tensor([[5, 5]]), y, torch.tensor([[1]]))) == [[(6,)]]
+
+
+@pytest.mark.parametrize("error", [TimeoutError, OSError("the network is down"), pool.BrokenExecutor()])
+def test_the_work_of_lost_workers_goes_on_here(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def losing(self: pool.Pool, jobs: list[Any], left: list[int]) -> Any:
+        calls.append(len(left))
+        yield left[:2], [Outcome([(6,)], "whole"), None]
+        raise error
+
+    monkeypatch.setattr(pool.Pool, "_send", losing)
+    inverse = Z3(faulty(die), workers=2, table=0, cache=0)
+    assert asked(inverse) == without(3)
+    assert (inverse.losses, inverse.crashes) == (1, 1)
+    assert asked(inverse)[:3] == GOOD[:3]
+    assert (calls, inverse.losses) == ([6], 1)  # a pool on this machine is not asked again
+
+
+def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: pool.Pool, jobs: list[Any], left: list[int]) -> Any:
+        raise TypeError("cannot pickle")
+        yield
+
+    monkeypatch.setattr(pool.Pool, "_send", broken)
+    with pytest.raises(TypeError, match="pickle"):
+        asked(Z3(faulty(hang), workers=2))
+
+
+def test_a_worker_hands_back_what_it_had_no_time_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "FLUSH", 0.0)  # what a cell holds back when it is killed is asked again
+    smt = faulty(hang)
+    smt_limits = Limits(0, 10**6, 1.0, limit=LIMIT)
+    jobs = [Query(y, (5, 5), (1,), 8) for y in (11, BAD, 12)]
+    places, outcomes = pool.keep(smt, smt_limits, jobs, [7, 8, 9])
+    assert places == [7, 8, 9]
+    assert outcomes == [Outcome([(6,)], "whole"), Outcome([], "timeout", forced=True), None]
+
+
+def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
+    space = Categorical([range(10)] * 2)
+    inverse = Z3(SMT(lambda z, y: z[0] + z[1] == y, space))
+    y = inverse.smt.encode([5, 5, 7])
+    good, solve = inverse.start(y, 3).z, inverse._pool.solve
+    asked: list[int] = []
+
+    def unlucky(jobs: list[Any]) -> list[Outcome]:
+        asked.append(len(jobs))
+        first = len(asked) == 1
+        return [
+            Outcome([], "crashed") if first or job.answer == 7 else o for job, o in zip(jobs, solve(jobs), strict=True)
+        ]
+
+    inverse._pool.solve = unlucky  # type: ignore[method-assign, assignment]
+    start = inverse.start(y, 3)
+    assert asked == [3, 3, 1, 1]
+    assert start.found.tolist() == [True, True, False]
+    assert not start.proved[2]
+    assert inverse.smt.feasible(start.z[:2], y[:2]).all()
+    assert not torch.equal(start.z[:2], good[:2])
+
+
+def test_impossible_settings_are_refused() -> None:
+    smt = faulty(hang)
+    for settings, word in [
+        ({"limit": 0.0}, "limit=0.0"),
+        ({"limit": float("inf")}, "limit=inf"),
+        ({"memory": 0}, "memory=0"),
+        ({"backend": "threading"}, "threads"),
+        ({"scheduler": "a:1"}, "only dask and ray"),
+    ]:
+        with pytest.raises(InverseError, match=word):
+            Z3(smt, **settings)
+    with pytest.raises(InverseError, match="--inverse z3"):
+        FormulaOptions(solver_backend="dask", scheduler="tcp://a:1").solver("auto")
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_that_is_not_installed_says_what_to_install(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(cluster.importlib, "import_module", missing)
+    with pytest.raises(InverseError, match="pip install"):
+        cluster.connect(backend, "tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "WAIT", 0.2)
+    with pytest.raises(InverseError, match=r"tcp://127\.0\.0\.1:9"):
+        cluster.connect("dask", "tcp://127.0.0.1:9")
+    with pytest.raises(InverseError, match="--scheduler"):
+        cluster.connect("dask", None)
+
+
+def test_outcomes_that_a_killed_cell_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "FLUSH", 1e9)
+    crew = cells.Crew(faulty(die), Limits(0, 10**6, 1.0, limit=LIMIT))
+    outcomes = crew.solve([Query(y, (5, 5), (1,), 8) for y in (11, 12, BAD, 14)], 4)
+    whole = [Outcome([(y - 5,)], "whole") for y in (11, 12, 14)]
+    assert outcomes == [*whole[:2], Outcome([], "crashed", forced=True), whole[2]]

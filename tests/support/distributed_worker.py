@@ -1,0 +1,107 @@
+"""What test_distributed.py starts in several processes: whole and interrupted runs, compared by process 0."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from test_kernels_draws import p_value
+from torch.optim import SGD
+
+from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
+from softground import Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground.errors import DataError
+from softground.runs import RunFolder
+
+COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
+CHAINS, GAMMA = 4_000, 0.7
+ALARM = 1e-5  # how probably a right law is refused, once for each process
+
+
+class Stop(Exception):
+    pass
+
+
+def run(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
+    task = addition()
+    grounding = SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.9), steps=4)
+    stages = [Stage("I", grounding, 4, adam, keep="best"), Stage("II", ZeroDegree(), 1, adam)]
+    events = 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == stop:
+            raise Stop
+
+    learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32)
+    return learner.fit(examples(task, COUNT), examples(task, 40, seed=1), out=folder, resume=resume, observer=observer)
+
+
+def assert_the_law(folder: Path) -> None:
+    """Chains of one and the same example, walked by both processes under a network that stays, have the law Q*."""
+    task = addition()
+    some = examples(task, 40)
+    x = some.x[some.y.index(5)][None]  # 12 of 64 states have the sum 5
+    data = Examples(x.expand(CHAINS, -1, -1).contiguous(), [5] * CHAINS)
+    walk = SoftenedGrounding(kernel("collapsed", task), Constant(GAMMA), steps=5)
+    frozen = Stage("I", walk, 12, lambda p: SGD(p, lr=0.0))
+    learner = make_learner(task, [frozen], classifier(), batch_size=CHAINS)
+    learner.fit(data, out=folder)
+    if not learner.fabric.is_global_zero:
+        return
+    chains = RunFolder.open(folder).load_checkpoint()[0]["objective/0/chains"]
+    states = task.space.states(torch.arange(task.space.size))
+    with torch.no_grad():
+        everywhere = task.space.belief(learner.network(x).expand(len(states), -1, -1))
+        scores = everywhere.log_prob(states).double() / GAMMA
+    feasible = task.feasible(states, learner.loop.y[:1].expand(len(states)))
+    law = torch.where(feasible, scores, -torch.inf).softmax(0)
+    for rank in range(2):  # every other chain belongs to process 1
+        counts = torch.bincount(task.space.index(chains[rank::2]), minlength=task.space.size).double()
+        assert counts[~feasible].sum() == 0
+        assert p_value(counts[feasible], law[feasible]) > ALARM, rank
+
+
+def main(out: Path) -> None:
+    learner = run(out / "whole")
+    fabric = learner.fabric
+    assert fabric.world_size == 2
+    for name, value in learner.network.state_dict().items():
+        everyone = fabric.all_gather(value)
+        assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
+    own = learner.loop.own
+    chains = learner.stages[0].objective.state()["chains"]
+    task, y = learner.task, learner.loop.y
+    assert task.feasible(chains[own], y[own]).all()
+    for stop in (3, 9, 20):  # in the first epoch, in the second, in Stage II
+        folder = out / f"stopped at {stop}"
+        try:
+            run(folder, stop)
+            raise AssertionError("it was not stopped")
+        except Stop:
+            fabric.barrier()
+        run(folder, resume=True)
+        fabric.barrier()
+        if fabric.is_global_zero:
+            assert_same_run(folder, out / "whole")
+        fabric.barrier()
+    if fabric.is_global_zero:
+        tensors, _ = RunFolder.open(out / "whole").load_checkpoint()
+        assert task.feasible(tensors["objective/0/chains"], y).all()
+        assert torch.equal(tensors["objective/0/chains"][own], chains[own])
+        assert tensors["random/dice"].shape[0] == 2
+        assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
+    assert_the_law(out / "law")
+    try:
+        make_learner(task).fit(examples(task, 1))
+        raise AssertionError("one example was enough for two processes")
+    except DataError:
+        pass
+    (out / f"done {fabric.global_rank}").touch()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
