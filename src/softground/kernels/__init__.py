@@ -1,6 +1,6 @@
 """Kernels: one transition that leaves the softened grounding Q* invariant."""
 
-from .base import ChainState, Info, Kernel
+from .base import KERNELS, ChainState, Info, Kernel
 from .collapsed import Collapsed
 from .composed import Composed
 from .default import default_kernel
@@ -12,6 +12,7 @@ from .metropolis import Metropolis
 from .uniform import Uniform
 
 __all__ = [
+    "KERNELS",
     "ChainState",
     "Collapsed",
     "Composed",

@@ -7,7 +7,7 @@ works on a whole batch, one chain per example, and never looks at labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,8 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Fibre, Inverse, complete
+from ..projections.walk import Walk
+from ..registry import Registry
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 
@@ -58,6 +60,10 @@ class Kernel(Protocol):
 
     def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
         """One transition of every chain."""
+
+
+# Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can.
+KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
 
 
 def start_at(z: Tensor) -> ChainState:

@@ -19,9 +19,10 @@ from ..dice import Dice
 from ..inverses.base import SolvingInverse
 from ..inverses.listing import Listing
 from ..inverses.table import Table
+from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, Kernel, info, joined, start_at
+from .base import KERNELS, ChainState, Info, Kernel, info, joined, start_at
 from .default import default_kernel
 from .laws import Law, Padded, Ragged, Shared
 
@@ -102,3 +103,8 @@ def _(inverse: Table, space: object) -> Kernel:
 @default_kernel.register
 def _(inverse: Listing, space: object) -> Kernel:
     return Exact(inverse)
+
+
+@KERNELS.register("exact")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Exact(walk.inverse, marginals)  # type: ignore[arg-type]

@@ -22,9 +22,10 @@ from ..dice import Dice
 from ..inverses.base import Inverse
 from ..inverses.table import Table
 from ..projections.base import Projection, kept_sites
+from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, redraw, start_at, two_fibres
+from .base import KERNELS, ChainState, Info, Kernel, redraw, start_at, two_fibres
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,8 @@ class Guided:
     def static(self, target: Target[CategoricalBelief]) -> bool:
         """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
         return isinstance(self.inverse, Table)
+
+
+@KERNELS.register("guided")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Guided(walk.inverse, walk.family, marginals)

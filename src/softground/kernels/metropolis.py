@@ -23,9 +23,10 @@ from ..dice import Dice
 from ..inverses.base import Inverse, complete
 from ..inverses.table import Table
 from ..projections.base import Move, Projection, kept_sites
+from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, info, pick, start_at
+from .base import KERNELS, ChainState, Info, Kernel, info, pick, start_at
 
 
 @dataclass(frozen=True)
@@ -70,3 +71,8 @@ class Metropolis:
     def static(self, target: Target[CategoricalBelief]) -> bool:
         """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
         return isinstance(self.inverse, Table)
+
+
+@KERNELS.register("metropolis")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Metropolis(walk.inverse, walk.drop, walk.move)

@@ -20,9 +20,10 @@ from ..dice import Dice
 from ..inverses.base import Inverse, complete
 from ..inverses.table import Table
 from ..projections.base import Move, Projection, kept_sites
+from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, info, pick, start_at, two_fibres
+from .base import KERNELS, ChainState, Info, Kernel, info, pick, start_at, two_fibres
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,8 @@ class Uniform:
     def static(self, target: Target[CategoricalBelief]) -> bool:
         """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
         return isinstance(self.inverse, Table)
+
+
+@KERNELS.register("uniform")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Uniform(walk.inverse, walk.family, walk.move)

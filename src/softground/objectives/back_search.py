@@ -41,7 +41,7 @@ from ..errors import LearnerError
 from ..inverses.base import Inverse
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,7 @@ class Correction:
     unknown: Tensor
 
 
+@OBJECTIVES.register("ngs")
 @dataclass
 class BackSearch:
     """m-step back-search, for any categorical task.

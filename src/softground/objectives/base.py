@@ -7,6 +7,7 @@ them is the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,6 +15,7 @@ from typing import Protocol
 from torch import Tensor
 
 from ..dice import Dice
+from ..registry import Registry
 from ..spaces.base import Belief
 from ..task import Task
 
@@ -77,3 +79,7 @@ class Objective(Protocol):
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from :meth:`state`, on the network's device; a finished stage is restored without ``begin``."""
+
+
+# Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults.
+OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective")

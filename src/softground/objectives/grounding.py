@@ -24,9 +24,10 @@ from ..kernels.composed import Composed
 from ..schedules.base import Schedule
 from ..target import Target
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
+@OBJECTIVES.register("grounding")
 @dataclass
 class SoftenedGrounding:
     """Stage I: chains follow the network as γ falls, the network follows its chains.

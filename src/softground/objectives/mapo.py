@@ -35,10 +35,11 @@ from torch import Tensor
 
 from ..errors import CheckpointError, LearnerError
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 from .reinforce import average, check_decay, no_rewards, note_rewards
 
 
+@OBJECTIVES.register("mapo")
 @dataclass
 class MAPO:
     """Policy gradient with a memory of feasible samples for each example.

@@ -27,9 +27,10 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
+@OBJECTIVES.register("reinforce")
 @dataclass
 class Reinforce:
     """Policy gradient with reward 1 for a feasible sample; any space.

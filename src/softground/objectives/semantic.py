@@ -24,9 +24,10 @@ from ..errors import InfeasibleAnswer, LearnerError
 from ..inverses.base import Solutions, SolvingInverse, SummingInverse, log_weights
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
+@OBJECTIVES.register("semantic")
 @dataclass
 class SemanticLoss:
     """−log P(S_y|x), for a task whose inverse lists S_y (a table, a listing, Z3) or adds it up unseen (a scan)."""

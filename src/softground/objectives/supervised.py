@@ -8,9 +8,10 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
+@OBJECTIVES.register("sup")
 @dataclass
 class Supervised:
     """Cross-entropy with the true symbols, which the training set must hold."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ..task import Task
-from .base import Batch, Outcome
+from .base import OBJECTIVES, Batch, Outcome
 
 
+@OBJECTIVES.register("zero")
 @dataclass
 class ZeroDegree:
     """Stage II: learn from one's own predictions where the rule accepts them."""

@@ -4,5 +4,6 @@ from .base import Move, Projection
 from .drop import Drop, RandomDrop
 from .moves import ChangeOne
 from .swap import Stay, SwapInside, SwapSymbols
+from .walk import Walk
 
-__all__ = ["ChangeOne", "Drop", "Move", "Projection", "RandomDrop", "Stay", "SwapInside", "SwapSymbols"]
+__all__ = ["ChangeOne", "Drop", "Move", "Projection", "RandomDrop", "Stay", "SwapInside", "SwapSymbols", "Walk"]
