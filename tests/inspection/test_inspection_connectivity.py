@@ -18,7 +18,7 @@ from softground.inspection.limit import Limit
 from softground.inspection.sample import Found, take
 from softground.projections import Stay, SwapInside
 from softground.tasks.formulas import formula_task
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.rule import boxes
 from softground.tasks.sudoku.walks import diagonal
 

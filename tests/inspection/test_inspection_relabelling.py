@@ -14,10 +14,10 @@ from softground.inspection.elements import Elements
 from softground.inspection.limit import Limit
 from softground.inspection.relabelling import Relabellings, relabellings
 from softground.inspection.sample import take
-from softground.tasks.addition.options import addition_task
+from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 
 
 def search(task: Task, answers: object, count: int = 32) -> Relabellings:

@@ -11,9 +11,9 @@ from softground.errors import InfeasibleAnswer, LearnerError
 from softground.inspection.limit import Limit
 from softground.inspection.sample import LISTED, slow, take
 from softground.inspection.size import number, sizes
-from softground.tasks.addition.options import addition_task
+from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)

@@ -23,11 +23,11 @@ from softground.kernels import Composed, Exact, ExactScan
 from softground.objectives import SoftenedGrounding
 from softground.reals import SiteGibbs
 from softground.tasks import TASKS
-from softground.tasks.addition.options import addition_task
+from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
+from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.kempe import Kempe
-from softground.tasks.sudoku.options import sudoku_task
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),

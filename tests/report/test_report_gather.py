@@ -23,7 +23,7 @@ from softground.report.findings import FINDINGS, Findings
 from softground.report.inputs import look_at
 from softground.runs import RunFolder
 from softground.tasks.sdsp.graphs import random_graphs
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 
 
 @pytest.fixture(scope="module")

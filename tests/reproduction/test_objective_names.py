@@ -13,7 +13,7 @@ from softground.errors import LearnerError
 from softground.learner import Stage
 from softground.objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from softground.tasks import AdditionOptions, FormulaOptions, PathOptions, SudokuOptions
-from softground.tasks.addition.options import addition_task
+from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp import sdsp_task
 from softground.tasks.sudoku import sudoku_task

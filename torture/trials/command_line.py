@@ -88,7 +88,7 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         stack.enter_context(patch.object(datasets, "load_digits", cache(datasets.load_digits)))
         stack.enter_context(patch.object(import_module("softground.reproduction.render"), "draw", return_value=[]))
         stack.enter_context(patch("webbrowser.open", return_value=False))
-        graphs = import_module("softground.tasks.sdsp.options")
+        graphs = import_module("softground.tasks.sdsp")
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
         commands = import_module("softground.cli.commands")
         stack.enter_context(patch.object(commands, "_run", _begun(commands._run)))

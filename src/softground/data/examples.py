@@ -56,4 +56,13 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         return Examples(self.x[:count], self.y[:count], symbols)
 
 
-__all__ = ["Examples"]
+@dataclass(frozen=True)
+class Split:
+    """Examples to train and to test on; ``note`` says in one sentence where they come from."""
+
+    train: Examples
+    test: Examples
+    note: str
+
+
+__all__ = ["Examples", "Split"]

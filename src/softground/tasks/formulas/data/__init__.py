@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .alphabet import DIGITS, OPERATORS, value
 from .loader import Source, SplitName, load
-from .source import FormulaData
+from .source import Split
 
-__all__ = ["DIGITS", "OPERATORS", "FormulaData", "Source", "SplitName", "load", "value"]
+__all__ = ["DIGITS", "OPERATORS", "Source", "Split", "SplitName", "load", "value"]

@@ -22,20 +22,6 @@ BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the 
 
 
 @dataclass(frozen=True)
-class FormulaData:
-    """Formulas to train and to test on.
-
-    ``x`` holds uint8 images ``[examples, sites, 1, height, width]``, ink 255 on 0; ``y`` exact
-    fractions; ``symbols`` the true site-local codes. ``note`` says in one sentence where the images
-    come from and what a reader of results should know about them.
-    """
-
-    train: Examples
-    test: Examples
-    note: str
-
-
-@dataclass(frozen=True)
 class Pool:
     """Images ``[images, height, width]`` and, for each, the place of its symbol in ``SYMBOLS``."""
 
@@ -104,7 +90,6 @@ def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
 __all__ = [
     "TEST_FORMULAS",
     "TRAIN_FORMULAS",
-    "FormulaData",
     "Images",
     "Indices",
     "Pool",
