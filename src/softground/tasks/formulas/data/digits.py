@@ -6,10 +6,10 @@ from importlib import import_module
 
 import numpy as np
 
+from ....data.images import resize
 from ....errors import DataError
 from . import strokes
 from .alphabet import DIGITS, OPERATORS
-from .images import resize
 from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Indices, Pool, Split, held_out, random_examples
 
 IMAGE_SIZE = 16

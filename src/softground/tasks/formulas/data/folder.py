@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ....data.images import read_grey
 from ....errors import DataError
 from .alphabet import DIGITS
-from .images import read_grey
 from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Pool, Split, held_out, random_examples
 
 NAMES: tuple[str, ...] = (*(str(digit) for digit in DIGITS), "plus", "minus", "times", "divide")

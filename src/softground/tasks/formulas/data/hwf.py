@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ....data.images import resize
 from ....errors import DataError
 from . import archive, original, writers
-from .images import resize
 from .listing import Published
 from .source import Split, examples
 

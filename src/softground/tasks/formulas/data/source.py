@@ -13,7 +13,6 @@ from ....data.room import check_room
 from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
-Images = npt.NDArray[np.uint8]
 Indices = npt.NDArray[np.int64]
 
 TRAIN_FORMULAS = 3000

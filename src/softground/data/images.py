@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ....errors import DataError
-from .source import Images
+from ..errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+Images = npt.NDArray[np.uint8]
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
 """What a picture may be. Pillow knows more, some of which start other programs."""
 
@@ -75,4 +75,4 @@ def resize(images: Images, size: int) -> Images:
     return scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
 
 
-__all__ = ["read_grey", "resize"]
+__all__ = ["Images", "read_grey", "resize"]

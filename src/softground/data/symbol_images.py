@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import DataError
-from ..tasks.formulas.data.images import read_grey
-from ..tasks.formulas.data.source import Images
+from .images import Images, read_grey
 
 
 def read_symbols(paths: Sequence[Path], sites: int, image: tuple[int, int, int], strip: bool) -> Tensor:
