@@ -51,6 +51,12 @@ def options_of(problem: type[Problem], *bases: type) -> type:
         kind: Any = Literal[choices] if choices else hints[name]
         help = tyro.conf.arg(help=each.metadata["help"], help_behavior_hint="(default: the preset's)")
         made.append((name, Annotated[kind | None, help], None))
+    for base in (*bases, problem, RunOptions):
+        # Help texts say themselves what leaving such an option out means.
+        unset = {f.name for f in dataclasses.fields(base) if f.default is None}
+        kinds = typing.get_type_hints(base)
+        silent = tyro.conf.arg(help_behavior_hint="")
+        made += [(name, Annotated[kinds[name], silent], None) for name in unset - {m[0] for m in made}]
     both = make_dataclass(problem.__name__, made, bases=(*bases, problem, RunOptions), frozen=True, kw_only=True)
     both.__doc__ = problem.__doc__
     return both

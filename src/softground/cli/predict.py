@@ -44,8 +44,8 @@ class Command:
         model = model_of(RunFolder.open(self.run_folder), self.previous, self.device)
         if model.shape is None or len(model.shape) != 4:
             raise DataError(
-                f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one image "
-                "per symbol. Use softground.load and its predict with inputs of its own kind."
+                f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one "
+                "image per symbol. Use softground.load and its predict with inputs of its own kind."
             )
         sites, *image = model.shape
         x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)

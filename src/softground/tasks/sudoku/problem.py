@@ -25,8 +25,8 @@ from .walks import BOARD_KERNELS, board_walk, make_inverse
 
 PRESETS: dict[str, dict[str, Any]] = {
     # From the authors' code: images of mean 0 and standard deviation 1, without which SGD 0.1 is too slow; γ from 0.1
-    # to 0.02 for the mean over the 16 sites, which for the paper's sum is 1.6 to 0.32; 100 epochs of Stage II, where the
-    # paper says 30; the network with the most valid training boards is kept.
+    # to 0.02 for the mean over the 16 sites, which for the paper's sum is 1.6 to 0.32; 100 epochs of Stage II, where
+    # the paper says 30; the network with the most valid training boards is kept.
     "paper": {"gamma": 1.6, "floor": 0.32, "standardise": True, "zero_epochs": 100, "keep": "best"},
     # The 288 boards can be listed, so Q* needs no chain, and its marginals at γ = 1 no annealing: within a few hundred
     # updates all boards agree on one labelling of the digits. From there on it is ordinary training, and distorted

@@ -6,11 +6,12 @@ from importlib import import_module
 
 import numpy as np
 
+from ....data.examples import Split
 from ....data.images import resize
 from ....errors import DataError
 from . import strokes
 from .alphabet import DIGITS, OPERATORS
-from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Indices, Pool, Split, held_out, random_examples
+from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Indices, Pool, held_out, random_examples
 
 IMAGE_SIZE = 16
 TEST_EVERY = 4

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ....data.examples import Split
 from ....data.images import resize
 from ....errors import DataError
 from . import archive, original, writers
 from .listing import Published
-from .source import Split, examples
+from .source import examples
 
 
 def load(

@@ -6,11 +6,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
+from ....data.examples import Split
 from ....data.folders import existing_folder
 from ....errors import DataError
 from . import digits, folder, hwf
 from .alphabet import LONGEST
-from .source import Split
 
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]

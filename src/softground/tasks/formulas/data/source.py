@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ....data.examples import Examples
+from ....data.images import Images
 from ....data.room import check_room
 from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
