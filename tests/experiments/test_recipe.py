@@ -15,8 +15,9 @@ import torch
 import softground as sg
 from softground.data.examples import Split
 from softground.errors import CheckpointError, InverseError, LearnerError
-from softground.experiments import EXACT, TASKS, Experiment, Place, Problem, Recipe
+from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
 from softground.experiments.recipe import settings
+from softground.tasks import TASKS
 
 WHERE = Path("config.json")
 TASK_NAMES = ["hwf", "sudoku", "sdsp", "addition"]

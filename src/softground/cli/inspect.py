@@ -10,12 +10,13 @@ from rich.console import Console
 from torch import Tensor
 
 from ..errors import LearnerError, SoftgroundError
-from ..experiments import TASKS, Experiment
+from ..experiments import Experiment
 from ..inspection import inspect
 from ..inspection.mixing import ANSWERS
 from ..inspection.show import renderables
 from ..kernels import Kernel
 from ..learner.evaluation import evaluating
+from ..tasks import TASKS
 from .options import RunOptions, by_task, task_first
 
 

@@ -2,7 +2,7 @@
 
 from .experiment import Experiment
 from .place import Place
-from .problem import EXACT, TASKS, Problem
+from .problem import EXACT, Problem
 from .recipe import Recipe
 
-__all__ = ["EXACT", "TASKS", "Experiment", "Place", "Problem", "Recipe"]
+__all__ = ["EXACT", "Experiment", "Place", "Problem", "Recipe"]
