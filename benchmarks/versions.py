@@ -2,7 +2,7 @@
 
     python benchmarks/versions.py --old DIR [--devices cpu cuda] [--quick] [--seed 0] [--out DIR]
 
-``DIR`` holds an older tree, such as ``git worktree add DIR COMMIT`` makes. Each tree prepares the same task in a process
+``DIR`` holds an older tree, as ``git worktree add DIR COMMIT`` makes it. Each prepares the same task in a process
 of its own; then they take turns, an epoch of some steps at a time, and each turn gives a ratio.
 """
 
