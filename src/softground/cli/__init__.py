@@ -17,32 +17,37 @@ PIPE_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from ..errors import SoftgroundError
-
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["--tyro-print-completion"]:
         args[0] = "completion"
     if args in ([], ["train"], ["inspect"]):
         args.append("--help")
+    return politely(lambda: _run(args))
+
+
+def politely(work: Callable[[], None], name: str = "softground") -> int:
+    """Do the work; returns its exit code. What stops it is told in one line that begins with ``name``."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from ..errors import SoftgroundError
+
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what is no text
     complain = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        _run(args)
+        work()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, head or less, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
         return PIPE_CLOSED
     except (SoftgroundError, OSError) as error:  # a name that is too long, say, in the system's own words
         # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-        complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
+        complain.print(Text.assemble((f"{name}: ", "bold red"), f"{type(error).__name__}: {error}"))
         return BAD_INPUT
     except MemoryError as error:
         what = str(error) or "there is not enough memory"
-        complain.print(Text(f"softground: MemoryError: {what}. Ask for less, or use a larger machine."))
+        complain.print(Text(f"{name}: MemoryError: {what}. Ask for less, or use a larger machine."))
         return BAD_INPUT
     except KeyboardInterrupt as stop:
         complain.print(Text(f"Interrupted. {stop}".strip()))
@@ -95,7 +100,6 @@ def every_command() -> dict[str, Callable[..., Any]]:
     from .new_task import NewTask
     from .predict import Predict
     from .report import Report
-    from .reproduce import Reproduce
     from .tasks import Tasks
 
     return {
@@ -106,7 +110,6 @@ def every_command() -> dict[str, Callable[..., Any]]:
         "report": Report,
         "inspect": _InspectHelp,
         "export": Export,
-        "reproduce": Reproduce,
         "tasks": Tasks,
         "new-task": NewTask,
         "completion": Completion,

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..runs.folder import plain
-from ..tasks import TASKS
-from ..tasks.experiment import Device
+from softground.runs.folder import plain
+from softground.tasks import TASKS
+from softground.tasks.experiment import Device
 
 Kind = Literal["train", "jump", "z3", "law"]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import files
-from ..files import Missing, Unreadable, failure
-from ..runs.folder import plain
+from softground import files
+from softground.files import Missing, Unreadable, failure
+from softground.runs.folder import plain
+
 from .cell import Cell
 
 DATA = "data"  # the one option in which a record may differ from the plan and still be shown

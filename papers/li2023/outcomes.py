@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import SoftgroundError
-from ..kernels import Kernel
-from ..spaces import Categorical
-from ..target import Target
+from softground.errors import SoftgroundError
+from softground.kernels import Kernel
+from softground.spaces import Categorical
+from softground.target import Target
 
 
 class Outcomes:

@@ -17,16 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints import Program
-from ..inverses import Table
-from ..kernels import Collapsed, Kernel, Metropolis
-from ..projections import ChangeOne, Drop
-from ..seeds import stream
-from ..spaces.categorical import Categorical, CategoricalBelief
-from ..target import Target
-from ..tasks.formulas.data.alphabet import DIGITS, OPERATORS
-from ..tasks.formulas.data.alphabet import value as exact_value
-from ..tasks.formulas.rule import value
+from softground.constraints import Program
+from softground.inverses import Table
+from softground.kernels import Collapsed, Kernel, Metropolis
+from softground.projections import ChangeOne, Drop
+from softground.seeds import stream
+from softground.spaces.categorical import Categorical, CategoricalBelief
+from softground.target import Target
+from softground.tasks.formulas.data.alphabet import DIGITS, OPERATORS
+from softground.tasks.formulas.data.alphabet import value as exact_value
+from softground.tasks.formulas.rule import value
+
 from .outcomes import transition_matrix
 
 GAMMAS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)

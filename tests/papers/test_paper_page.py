@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reproduce_cases import formula, made_up, record, stages
-from softground.cli import main
+from paper_cases import formula, made_up, record, stages
+from papers.li2023 import checks, tables, verdict
+from papers.li2023.__main__ import main
+from papers.li2023.page import page
+from papers.li2023.plan import plan
+from papers.li2023.render import as_json, read, render
+from papers.li2023.store import Store
+from papers.li2023.summary import Figure, Results
 from softground.errors import CheckpointError
-from softground.reproduction import checks, tables, verdict
-from softground.reproduction.page import page
-from softground.reproduction.plan import plan
-from softground.reproduction.render import as_json, read, render
-from softground.reproduction.store import Store
-from softground.reproduction.summary import Figure, Results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,7 +40,7 @@ def test_the_committed_page_is_the_rendering_of_the_committed_records() -> None:
     committed = (ROOT / "docs" / "reproduction.md").read_text()
     written = page(read(Store(ROOT / "benchmarks" / "results" / "reproduction"), "all"))
     assert committed == written, (
-        "docs/reproduction.md is stale: softground reproduce all --render --out benchmarks/results/reproduction "
+        "docs/reproduction.md is stale: python -m papers.li2023 all --render --out benchmarks/results/reproduction "
         "--page docs/reproduction.md"
     )
 
@@ -113,7 +113,7 @@ def test_a_lead_within_a_standard_deviation_is_no_lead(tmp_path: Path) -> None:
 
 def test_everything_is_written_from_the_records_alone(store: Store, tmp_path: Path) -> None:
     target = tmp_path / "docs" / "page.md"
-    assert main(["reproduce", "all", "--render", "--out", str(store.folder), "--page", str(target)]) == 0
+    assert main(["all", "--render", "--out", str(store.folder), "--page", str(target)]) == 0
     text = target.read_text()
     assert "22 of 180 cells are on record: 0.2 hours of runs, 2 at a time, on GPU. Data: hwf, mnist." in text
     for picture in ("curves", "paths", "distances"):

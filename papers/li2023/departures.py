@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..tasks.sudoku.presets import PAPER
+from softground.tasks.sudoku.presets import PAPER
+
 from . import hwf, sdsp
 from .settings import STAGE_II
 

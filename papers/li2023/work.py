@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..learner import Learner
-from ..runs import environment
-from ..runs.folder import plain
-from ..tasks import TASKS, Experiment, Options
+from softground.learner import Learner
+from softground.runs import environment
+from softground.runs.folder import plain
+from softground.tasks import TASKS, Experiment, Options
+
 from .cell import Cell, Where
 from .claims import jump, z3_times
 from .proposition import laws

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from exhaustive import transition_matrix as trusted
+from papers.li2023.outcomes import Outcomes, transition_matrix
+from papers.li2023.proposition import distances, laws, score_gradients
 from problems import PROBLEMS, Problem
 from softground.errors import SoftgroundError
 from softground.kernels import Collapsed, Exact, Kernel, Metropolis
 from softground.projections import ChangeOne, Drop
-from softground.reproduction.outcomes import Outcomes, transition_matrix
-from softground.reproduction.proposition import distances, laws, score_gradients
 from softground.spaces import CategoricalBelief
 
 

@@ -48,7 +48,7 @@ def _head(results: Results, what: What) -> str:
     text = [
         "# The paper, reproduced",
         "",
-        f"Written by `softground reproduce {what} --render` from the records of its cells; do not edit. The paper: "
+        f"Written by `python -m papers.li2023 {what} --render` from the records of its cells; do not edit. The paper: "
         "Z. Li et al., *Softened Symbol Grounding for Neuro-symbolic Systems*, ICLR 2023.",
         "",
     ]
@@ -153,8 +153,8 @@ def _again(results: Results, what: What) -> str:
     seeds = max((cell.seed for cell in results.cells), default=0) + 1
     lines = [
         "```sh",
-        f"softground reproduce {what} --seeds {seeds} --data-dir DIR --device cuda --jobs 14",
-        f"softground reproduce {what} --render   # page, JSON and plots from the records alone",
+        f"python -m papers.li2023 {what} --seeds {seeds} --data-dir DIR --device cuda --jobs 14",
+        f"python -m papers.li2023 {what} --render   # page, JSON and plots from the records alone",
         "```",
         "",
         "DIR holds `hwf.npz` and MNIST's IDX files. Finished cells are skipped; `--list` shows what is left. Cells "
