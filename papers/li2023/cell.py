@@ -27,8 +27,8 @@ class Cell:
     task
         The task, by its name on the command line.
     options
-        The task's options, beside the seed and where to run; a record made with others does not count, nor one made
-        before the preset changed.
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one that
+        says that it was made with another preset (the oldest do not say).
     rank
         What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
     seconds

@@ -64,7 +64,6 @@ def made_up(folder: Path) -> Store:
             "distance": gamma / steps,
             "worst": 1.0,
             "bias": 0.1,
-            "bound": 2.0,
         }
         for kernel in ("metropolis", "collapsed")
         for gamma in (1.0, 0.2, 0.02)

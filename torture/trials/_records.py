@@ -110,7 +110,6 @@ def make_records(folder: Path) -> list[Path]:
                     "distance": 0.5,
                     "worst": 1.0,
                     "bias": 0.1,
-                    "bound": 2.0,
                 }
             ],
         },
