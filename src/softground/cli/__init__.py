@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -35,17 +35,15 @@ DESCRIPTION = "Teach networks to recognise symbols from rules instead of labels.
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    return politely(lambda: _run(args))
+
+
+def politely(work: Callable[[], None], name: str = "softground") -> int:
+    """Do the work; returns its exit code. What a user can mend is told in one line that begins with ``name``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # the name of a file may hold bytes that are no text
     try:
-        if args[:1] in ([], ["-h"], ["--help"]):
-            print(_help())
-        elif args[:1] == ["--version"]:
-            from .. import __version__
-
-            print(f"softground {__version__}")
-        else:
-            _run(args)
+        work()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, head or less, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
@@ -54,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"Interrupted. {stop}".strip(), file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        return _complain(error)
+        return _complain(error, name)
     return 0
 
 
@@ -66,6 +64,12 @@ def _help() -> str:
 
 
 def _run(args: list[str]) -> None:
+    if args[:1] in ([], ["-h"], ["--help"]):
+        return print(_help())
+    if args[:1] == ["--version"]:
+        from .. import __version__
+
+        return print(f"softground {__version__}")
     from ..errors import SoftgroundError
 
     if hidden := [word for word in args if word.lstrip("-").startswith(("tyro-", "tyro_"))]:
@@ -84,7 +88,7 @@ def _run(args: list[str]) -> None:
     tyro.cli(module.Command, prog=f"softground {name}", description=COMMANDS[name], args=rest, config=config).run()
 
 
-def _complain(error: Exception) -> int:
+def _complain(error: Exception, name: str) -> int:
     """One line for what a user can mend; everything else is a bug of ours and keeps its traceback."""
     from ..errors import SoftgroundError
 
@@ -98,6 +102,6 @@ def _complain(error: Exception) -> int:
     from rich.text import Text
 
     # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-    line = Text.assemble(("softground: ", "bold red"), text)
+    line = Text.assemble((f"{name}: ", "bold red"), text)
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
     return BAD_INPUT

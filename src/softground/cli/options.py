@@ -31,12 +31,10 @@ class RunOptions(Place):
 
     def experiment(self, **other: Any) -> Experiment:
         """The experiment that these options describe; ``other`` options take the place of single ones."""
-        kind: Any = next(base for base in type(self).__mro__ if base in TASKS.values())
-        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | other
-        problem = kind(**{f.name: given[f.name] for f in dataclasses.fields(kind)})
-        recipe = {name: given[name] for name in settings() if given.get(name) is not None}
-        place = Place(**{f.name: given[f.name] for f in dataclasses.fields(Place)})
-        return Experiment.of(problem, given["preset"], recipe, place)
+        task = next(name for name, problem in TASKS.items() if isinstance(self, problem))
+        parts = [f.name for part in (TASKS[task], Place) for f in dataclasses.fields(part)]
+        names = {*parts, *settings()} & {f.name for f in dataclasses.fields(self)}
+        return Experiment.named(task, self.preset, **{name: getattr(self, name) for name in names} | other)
 
 
 def options_of(problem: type[Problem], *bases: type) -> type:

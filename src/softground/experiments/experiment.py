@@ -65,20 +65,8 @@ class Experiment:
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
         """The experiment that ``softground train TASK`` runs with these options."""
-        kind = _tasks()[task]
-        groups: dict[str, dict[str, Any]] = {"problem": {}, "recipe": {}, "place": {}}
-        own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
-        for name, value in options.items():
-            if name not in own | where | settings().keys() - set(kind.absent):
-                raise LearnerError(f"{name}={value!r} was given; {task} has no such option.")
-            groups["problem" if name in own else "place" if name in where else "recipe"][name] = value
-        return cls.of(kind(**groups["problem"]), preset, groups["recipe"], Place(**groups["place"]))
-
-    @classmethod
-    def of(cls, problem: Problem, preset: str, given: dict[str, Any], place: Place) -> Experiment:
-        """The experiment of a problem: a preset's recipe with the settings that were given."""
-        recipe = problem.recipe(preset, **given)
-        return cls.cooked(recipe, place, getattr(problem, "data_dir", None))
+        recipe, place = named_recipe(task, preset, **options)
+        return cls.cooked(recipe, place, options.get("data_dir"))
 
     @classmethod
     def cooked(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
@@ -200,6 +188,18 @@ class Experiment:
         return summary
 
 
+def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
+    """The recipe of a task's preset with these options in their place, and where it is to run."""
+    kind = _tasks()[task]
+    own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
+    known = own | where | (settings().keys() - set(kind.absent))
+    if unknown := [name for name in options if name not in known]:
+        raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
+    problem = kind(**{name: options[name] for name in own & options.keys()})
+    given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
+    return problem.recipe(preset, **given), Place(**{name: options[name] for name in where & options.keys()})
+
+
 def _tasks() -> Registry[type[Problem]]:
     """All ready-made problems; theirs are the rooms above, which register themselves when they are imported."""
     from ..tasks import TASKS
@@ -207,4 +207,4 @@ def _tasks() -> Registry[type[Problem]]:
     return TASKS
 
 
-__all__ = ["Experiment"]
+__all__ = ["Experiment", "named_recipe"]

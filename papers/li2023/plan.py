@@ -8,7 +8,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from ..errors import SoftgroundError
+from softground.errors import SoftgroundError
+
 from . import hwf, sdsp, sudoku
 from .cell import Cell
 

@@ -8,44 +8,45 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from ..data.examples import Examples
-from ..dice import Sampler
-from ..inverses.base import Inverse
-from ..kernels.base import ChainState
-from ..learner import make_fabric
-from ..learner.batches import Batches
-from ..learner.evaluation import beliefs, evaluating
-from ..projections import ChangeOne, Drop, Projection
-from ..projections.base import Move, kept_sites
-from ..projections.swap import SwapInside
-from ..reals.noise import AddNoise
-from ..seeds import stream
-from ..target import Target
-from ..tasks.experiment import Options
-from ..tasks.formulas.data.alphabet import value
-from ..tasks.formulas.options import make_kernel
-from ..tasks.formulas.rule import formula_program
-from ..tasks.sdsp import random_graphs, sdsp_task
-from ..tasks.sdsp.kernels import NOISE, dropped
-from ..tasks.sudoku import sudoku_task
-from ..tasks.sudoku.rule import boxes
-from ..tasks.sudoku.walks import diagonal
+from softground.data.examples import Examples
+from softground.dice import Sampler
+from softground.experiments import Experiment
+from softground.inverses.base import Inverse
+from softground.kernels import KERNELS
+from softground.kernels.base import ChainState
+from softground.learner import make_fabric
+from softground.learner.batches import Batches
+from softground.learner.evaluation import beliefs, evaluating
+from softground.projections import ChangeOne, Drop, Projection
+from softground.projections.base import Move, kept_sites
+from softground.projections.swap import SwapInside
+from softground.reals.noise import AddNoise
+from softground.seeds import stream
+from softground.target import Target
+from softground.tasks.formulas import Formulas
+from softground.tasks.formulas.data.alphabet import value
+from softground.tasks.formulas.rule import formula_program
+from softground.tasks.sdsp import random_graphs, sdsp_task
+from softground.tasks.sdsp.kernels import NOISE, dropped
+from softground.tasks.sudoku import sudoku_task
+from softground.tasks.sudoku.rule import boxes
+from softground.tasks.sudoku.walks import diagonal
 
 WALKS = 10  # T
 
 
-def jump(options: Options) -> tuple[dict[str, Any], str]:
+def jump(experiment: Experiment) -> tuple[dict[str, Any], str]:
     """The share of solutions that have changed after one walk over the training set, and after T, at γ = 1.
 
     The paper's projection and walk, its network before any training, chains where the inverse puts them. An epoch of
     the paper's is one walk (its 1,000 epochs count each), an epoch of the learner's is T.
     """
-    experiment = options.build()
-    device = make_fabric(options.device).device
+    device = make_fabric(experiment.place.device).device
     task, train = experiment.task, cast(Examples, experiment.train)
     y = task.constraint.encode(train.y).to(device)
-    start = task.inverse.start(y, stream(options.seed, "start I")).z
-    kernel, dice = make_kernel("metropolis", task), Sampler(stream(options.seed, "dice"), device)
+    start = task.inverse.start(y, stream(experiment.seed, "start I")).z
+    kernel = KERNELS["metropolis"](Formulas(length=task.space.sites).walk(task), False)
+    dice = Sampler(stream(experiment.seed, "dice"), device)
     network = experiment.network.to(device)
     moved: dict[int, list[Tensor]] = {1: [], WALKS: []}
     accepted = []
@@ -85,11 +86,11 @@ def z3_times(task: str, queries: int, seed: int) -> dict[str, Any]:
 
 def _queries(task: str, count: int, seed: int) -> tuple[Tensor, Tensor, Projection, Move, dict[str, Inverse]]:
     """Feasible states and their answers, the paper's projection and walk, and inverses by Z3."""
-    from ..constraints.smt import SMT
-    from ..inverses.z3 import Z3
-    from ..reals.z3 import Z3Reals
-    from ..tasks.formulas.smt import formula_rule
-    from ..tasks.sudoku.rule import sudoku_smt
+    from softground.constraints.smt import SMT
+    from softground.inverses.z3 import Z3
+    from softground.reals.z3 import Z3Reals
+    from softground.tasks.formulas.smt import formula_rule
+    from softground.tasks.sudoku.rule import sudoku_smt
 
     if task == "sdsp":
         paths = sdsp_task(margin=2.0**-10)

@@ -59,12 +59,16 @@ class Results:
 
     def over(self, family: str, value: Callable[[Record], float | None]) -> Figure | None:
         """A figure of a family's records, those left out that do not have it."""
+        return Figure.of(self.each(family, value))
+
+    def each(self, family: str, value: Callable[[Record], float | None]) -> list[float]:
+        """What :meth:`over` averages, seed by seed."""
         found = [value(record["result"]) for record in self.families.get(family, [])]
-        return Figure.of([v for v in found if v is not None])
+        return [v for v in found if v is not None]
 
     def test(self, family: str, stage: str, metric: str) -> Figure | None:
         """A metric on held-out data after a stage, in per cent."""
-        return self.over(family, lambda r: _percent(r["stages"].get(stage, {}).get("test", {}).get(metric)))
+        return self.over(family, share(stage, metric))
 
     def grounded(self, family: str, stage: str) -> Figure | None:
         """How many training examples the network's prediction explains after a stage."""
@@ -78,8 +82,14 @@ class Results:
         return str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+def share(stage: str, metric: str) -> Callable[[Record], float | None]:
+    """A metric on held-out data after a stage, read off a record, in per cent."""
+
+    def read(record: Record) -> float | None:
+        found = record["stages"].get(stage, {}).get("test", {}).get(metric)
+        return None if found is None else 100 * found
+
+    return read
 
 
-__all__ = ["Figure", "Record", "Results"]
+__all__ = ["Figure", "Record", "Results", "share"]

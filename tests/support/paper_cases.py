@@ -1,4 +1,4 @@
-"""What the tests of ``softground reproduce`` share: records made up, and a worker that does nothing but answer."""
+"""What the tests of the paper's cells share: records made up, and a worker that does nothing but answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from softground.reproduction.cell import Cell
-from softground.reproduction.plan import plan
-from softground.reproduction.store import Store
+from papers.li2023.cell import Cell
+from papers.li2023.plan import plan
+from papers.li2023.store import Store
 
 ENVIRONMENT = {"gpu": "GPU", "cpus": 2}
 
@@ -64,7 +64,6 @@ def made_up(folder: Path) -> Store:
             "distance": gamma / steps,
             "worst": 1.0,
             "bias": 0.1,
-            "bound": 2.0,
         }
         for kernel in ("metropolis", "collapsed")
         for gamma in (1.0, 0.2, 0.02)

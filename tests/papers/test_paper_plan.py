@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reproduce_cases import cells, on_record, record
+from paper_cases import cells, on_record, record
+from papers.li2023 import layout, published
+from papers.li2023.cell import Where
+from papers.li2023.plan import plan, select
+from papers.li2023.store import Store
+from papers.li2023.sudoku import SIZES
+from papers.li2023.work import options
 from softground.errors import CheckpointError, SoftgroundError
-from softground.reproduction import layout, published
-from softground.reproduction.cell import Where
-from softground.reproduction.plan import plan, select
-from softground.reproduction.store import Store
-from softground.reproduction.sudoku import SIZES
-from softground.reproduction.work import options
 
 
 def test_names_are_stable() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from reproduce_cases import WORKER, cells, on_record
+from paper_cases import WORKER, cells, on_record
+from papers.li2023.cell import Cell, Where
+from papers.li2023.pool import SOURCES, Progress, run_all
+from papers.li2023.store import Store
 from softground.errors import DataError
-from softground.reproduction.cell import Cell, Where
-from softground.reproduction.pool import Progress, run_all
-from softground.reproduction.store import Store
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(SOURCES)}
 
 
 def run(wanted: list[Cell], store: Store, **more: Any) -> Progress:
@@ -107,7 +107,7 @@ def test_what_another_seed_took_is_remembered(tmp_path: Path) -> None:
 
 def test_a_worker_needs_neither_a_solver_nor_a_plotter() -> None:
     """A machine with a GPU may lack them: they are imported where they are used."""
-    code = "import sys, softground.reproduction.worker; print(*sys.modules)"
+    code = "import sys, papers.li2023.worker; print(*sys.modules)"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert "torch" in names.stdout.split()
     assert not {"z3", "joblib", "matplotlib", "sklearn"} & set(names.stdout.split())

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import files
-from ..files import Missing, Unreadable, failure
-from ..runs.folder import plain
+from softground import files
+from softground.files import Missing, Unreadable, failure
+from softground.runs.folder import plain
+
 from .cell import Cell
 
 DATA = "data"  # the one option in which a record may differ from the plan and still be shown
@@ -76,8 +77,9 @@ class Store:
 
 
 def _present(record: Mapping[str, Any], cell: Cell) -> bool:
-    """Whether the presets are still what they were; the oldest records do not say."""
-    return "settings" not in record or bool(record["settings"] == cell.settings)
+    """Whether the recipe is still what it was, as far as the record says: the oldest say nothing, others not all."""
+    then, now = record.get("settings", {}), cell.settings
+    return all(value == now[name] for name, value in then.items() if name in now and value is not None)
 
 
 def _but_data(options: Mapping[str, Any]) -> dict[str, Any]:

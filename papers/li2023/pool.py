@@ -18,13 +18,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import DataError
+import papers
+import softground
+from softground.errors import DataError
+
 from .cell import Cell, Where
 from .store import Store
 
 PAUSE = 0.05  # seconds between looks at the running processes
-SOURCE = Path(__file__).resolve().parents[2]
-WORKER = (sys.executable, "-m", "softground.reproduction.worker")
+# Where a worker finds this package and softground, from whichever folder it is started.
+SOURCES = tuple(str(Path(str(module.__file__)).resolve().parents[1]) for module in (papers, softground))
+WORKER = (sys.executable, "-m", "papers.li2023.worker")
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Running:
     def start(cls, cell: Cell, where: Where, threads: int | None, command: Sequence[str]) -> Running:
         """Start a worker on ``cell``."""
         output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
-        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join([*SOURCES, *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = os.environ | {"PYTHONPATH": path}
         if threads is not None:
             environment["OMP_NUM_THREADS"] = str(threads)

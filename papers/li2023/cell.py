@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..runs.folder import plain
-from ..tasks import TASKS
-from ..tasks.experiment import Device
+from softground.experiments.experiment import named_recipe
+from softground.experiments.place import Device
 
 Kind = Literal["train", "jump", "z3", "law"]
 
@@ -27,8 +26,8 @@ class Cell:
     task
         The task, by its name on the command line.
     options
-        The task's options, beside the seed and where to run; a record made with others does not count, nor one made
-        before the preset changed.
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one that
+        says that it was made with another preset (the oldest do not say).
     rank
         What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
     seconds
@@ -53,10 +52,11 @@ class Cell:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The preset's hyper-parameters with the options in their place; nothing where nothing is trained."""
+        """The recipe without the seed, flat; nothing where nothing is trained."""
         if self.kind != "train":
             return {}
-        return plain(asdict(TASKS[self.task](**self.options).settings()))  # type: ignore[attr-defined, no-any-return]
+        recipe = named_recipe(self.task, **self.options)[0].to_json()
+        return {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
 
     def as_json(self) -> dict[str, Any]:
         """For a worker process."""

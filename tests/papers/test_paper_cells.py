@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+import softground
 from cli_cases import hurry
-from softground.cli import main
-from softground.reproduction.cell import Where
-from softground.reproduction.plan import plan, select
-from softground.reproduction.work import run
+from papers.li2023.__main__ import main
+from papers.li2023.cell import Where
+from papers.li2023.plan import plan, select
+from papers.li2023.work import run
+from softground.cli import every_command
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 CELLS = {cell.name: cell for cell in plan("all", 1, real=False, quick=True)}
@@ -71,7 +74,7 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--quick", "--seeds", "1", "--device", "cpu", "--out", str(tmp_path / "out")]
-    assert main(["reproduce", "sdsp", *out, "--only", "sdsp/sup", "--jobs", "2"]) == 0
+    assert main(["sdsp", *out, "--only", "sdsp/sup", "--jobs", "2"]) == 0
     text = capsys.readouterr().out
     assert "0 of 1 cells are done; 1 to go." in text
     assert "[1/1] sdsp/sup/0: SUP " in text
@@ -80,11 +83,11 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/sup"])[0].options)
     assert kept["environment"]["torch"]
     when = path.stat().st_mtime_ns
-    assert main(["reproduce", "sdsp", *out, "--only", "sdsp/sup"]) == 0
+    assert main(["sdsp", *out, "--only", "sdsp/sup"]) == 0
     assert "1 of 1 cells are done; 0 to go." in capsys.readouterr().out
     assert path.stat().st_mtime_ns == when
     assert "| SUP | " in (tmp_path / "out" / "reproduction.md").read_text()
-    assert main(["reproduce", "sdsp", *out, "--list"]) == 0
+    assert main(["sdsp", *out, "--list"]) == 0
     listed = capsys.readouterr().out
     assert "done  sdsp/sup/0" in listed
     assert "      sdsp/exp/0" in listed
@@ -95,6 +98,7 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     ("arguments", "message"),
     [
         (["hwf", "--seeds", "0"], "--seeds 0"),
+        (["hwf", "--list", "--seeds", "1000000000"], "at most 1,000"),
         (["hwf", "--jobs", "0"], "--jobs 0"),
         (["hwf", "--seconds", "-1"], "--seconds -1"),
         (["hwf", "--only", "nothing/like/this"], "fits no cell"),
@@ -105,12 +109,30 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
 def test_bad_input_is_refused(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == 2
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_no_folder_for_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    assert main(["reproduce", "hwf", "--out", str(tmp_path / "file")]) == 2
+    assert main(["hwf", "--out", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("papers.li2023.__main__.run_all", stop)
+    assert main(["sdsp", "--quick", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "Interrupted. Finished cells are kept; the same command goes on with the rest.\n"
+
+
+def test_it_is_no_part_of_the_command_line_that_is_installed() -> None:
+    """Nor of the wheel: nothing there imports it."""
+    assert "reproduce" not in every_command()
+    source = Path(softground.__file__).parent
+    assert not [path for path in source.rglob("*.py") if re.search(r"^\s*(from|import) papers", path.read_text(), re.M)]

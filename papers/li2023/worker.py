@@ -1,4 +1,4 @@
-"""``python -m softground.reproduction.worker``: run the cell described on standard input, print its record.
+"""``python -m papers.li2023.worker``: run the cell described on standard input, print its record.
 
 The record, or the error that stopped it, is the only thing printed to standard output; whatever the run prints goes to
 standard error.
@@ -14,7 +14,8 @@ import time
 from contextlib import redirect_stdout
 from typing import Any
 
-from ..errors import DataError, SoftgroundError
+from softground.errors import DataError, SoftgroundError
+
 from .cell import Cell, Where
 from .work import run
 

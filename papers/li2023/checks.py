@@ -54,20 +54,24 @@ def claims(results: Results, wanted: tuple[str, ...]) -> list[str]:
 
 
 def proposition(results: Results) -> list[str]:
-    """Distances against γ and the number of dropped sites, against T, and the bound on the bias."""
+    """Distances against γ and the number of dropped sites, and against T; the gradient's bias."""
     records = results.families.get("proposition", [])
     if not records:
         return ["Not measured yet."]
     found: dict[tuple[str, int, float, int], list[float]] = defaultdict(list)
-    tightest = 0.0
+    biases: dict[tuple[str, float], list[float]] = defaultdict(list)
     for record in records:
         for row in record["result"]["rows"]:
             found[row["kernel"], row["dropped"], row["gamma"], row["steps"]].append(row["distance"])
-            if row["bound"] > 1e-6:
-                tightest = max(tightest, row["bias"] / row["bound"])
+            if (row["dropped"], row["steps"]) == (2, 10):
+                biases[row["kernel"], row["gamma"]].append(row["bias"])
 
     def cell(kernel: str, dropped: int, gamma: float, steps: int) -> str:
         figure = Figure.of(found[kernel, dropped, gamma, steps])
+        return NONE if figure is None else f"{figure.mean:.3f}"
+
+    def bias(kernel: str, gamma: float) -> str:
+        figure = Figure.of(biases[kernel, gamma])
         return NONE if figure is None else f"{figure.mean:.3f}"
 
     dropped = sorted({key[1] for key in found})
@@ -96,14 +100,18 @@ def proposition(results: Results) -> list[str]:
     most = dropped[-1]
     lines += [
         "",
-        "The paper remarks that the bias is wiped out as γ falls. "
+        "The paper remarks that the bias is 'gradually wiped out' in training as γ falls. "
         f"From γ = {warm:g} to γ = {cold:g} the distance after ten steps of its kernel goes from "
         f"{cell('metropolis', 2, warm, 10)} to {cell('metropolis', 2, cold, 10)} with two sites dropped, "
         f"and with the exact kernel and {most} sites dropped from "
         f"{cell('collapsed', most, warm, 10)} to {cell('collapsed', most, cold, 10)}.",
         "",
-        f"The largest ratio of the gradient's bias to its bound n ε L is {tightest:.3f}, so the bound "
-        f"{'holds' if tightest <= 1 else 'fails'}.",
+        "The gradient's bias itself, ‖Σ_z (Q̂(z) − Q\\*(z)) ∇ log P(z)‖ in the network's outputs, after ten steps from "
+        f"the worst start with two sites dropped, at γ = {warm:g} and γ = {cold:g}: "
+        + "; ".join(f"{text} {bias(kernel, warm)} and {bias(kernel, cold)}" for kernel, text in KERNELS.items())
+        + ". All of this is for one fixed random belief in each problem, averaged over all starts but for the bias; "
+        "the paper speaks of training, in which P sharpens as γ falls. Its inequality, on K steps of descent, is not "
+        "tested.",
     ]
     return lines
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..files import failure, replace_file
+from softground.files import failure, replace_file
+
 from . import layout, published
 from .page import page
 from .plan import What, plan

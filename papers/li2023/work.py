@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..learner import Learner
-from ..runs import environment
-from ..runs.folder import plain
-from ..tasks import TASKS, Experiment, Options
+from softground.experiments import Experiment
+from softground.learner import Learner
+from softground.runs import environment
+from softground.runs.folder import plain
+
 from .cell import Cell, Where
 from .claims import jump, z3_times
 from .proposition import laws
@@ -25,7 +26,7 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
         case "train":
             result, device = train(cell, where)
         case "jump":
-            result, device = jump(options(cell, where))
+            result, device = jump(experiment_of(cell, where))
         case "z3":
             result, device = z3_times(cell.task, int(cell.options["queries"]), cell.seed), "cpu"
         case "law":
@@ -43,28 +44,18 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
     }
 
 
-def options(cell: Cell, where: Where) -> Options:
-    """The options that ``softground train`` would have been given."""
-    given = dict(cell.options) | {"seed": cell.seed, "device": where.device, "quiet": True}
+def experiment_of(cell: Cell, where: Where) -> Experiment:
+    """The experiment that ``softground train`` would have run."""
+    given = dict(cell.options) | {"seed": cell.seed, "device": where.device}
     if given.get("data", "digits") != "digits":
         given["data_dir"] = None if where.data_dir is None else Path(where.data_dir)
-    return TASKS[cell.task](**given)
+    return Experiment.named(cell.task, **given)
 
 
 def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     """A training run: figures after every stage and, where a figure needs them, of every epoch."""
-    given = options(cell, where)
-    experiment = given.build()
-    learner = Learner(
-        experiment.task,
-        experiment.network,
-        experiment.stages,
-        batch_size=experiment.batch_size,
-        seed=given.seed,
-        augment=experiment.augment,
-        device=given.device,
-        evaluate_every=given.evaluate_every,
-    )
+    experiment = experiment_of(cell, where)
+    learner = experiment.learner()
     stages = _Stages(learner, experiment)
     learner.fit(experiment.train, experiment.test, observer=stages)
     result = {

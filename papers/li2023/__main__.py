@@ -1,8 +1,9 @@
-"""``softground reproduce``: check the paper with one command."""
+"""``python -m papers.li2023``: check the paper with one command."""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +12,17 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from ..errors import DataError, SoftgroundError
-from ..reproduction.cell import Cell, Where
-from ..reproduction.plan import What, plan, select
-from ..reproduction.pool import Progress, run_all
-from ..reproduction.render import render
-from ..reproduction.store import Store
-from ..tasks.experiment import Device
+from softground.cli import politely
+from softground.errors import DataError, SoftgroundError
+from softground.experiments.place import Device
 
+from .cell import Cell, Where
+from .plan import What, plan, select
+from .pool import Progress, run_all
+from .render import render
+from .store import Store
+
+PROGRAM = "python -m papers.li2023"
 OUT = Path("runs") / "reproduction"
 MOST = 1000  # seeds, and jobs
 
@@ -126,3 +130,13 @@ def _show(cells: Sequence[Cell], store: Store, console: Console) -> None:
         console.print(f"{'done' if cell.name in done else '    '}  {cell.name}", markup=False)
     rest = sum(cell.seconds for cell in cells if cell.name not in done)
     console.print(f"{len(done)} of {len(cells)} are done; the rest takes about {rest / 60:.0f} minutes, one by one.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
+    return politely(lambda: tyro.cli(Reproduce, prog=PROGRAM, args=argv, config=config).run(), PROGRAM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
