@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from softground.tasks import Sudoku
 
-PAPER = Sudoku().recipe("paper")
 from . import hwf, sdsp
 from .settings import STAGE_II
+
+PAPER = Sudoku().recipe("paper")
 
 COMMON = (
     "**Epochs.** The paper's 1,000 epochs count every walk over the data as one. With T = 10 walks to a gradient step "
