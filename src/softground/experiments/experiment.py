@@ -159,7 +159,9 @@ class Experiment:
             tensorboard.require()
         learner = self.learner()
         main = learner.fabric.is_global_zero
-        run = RunFolder.at(folder, self.task.name, learner.fabric, resume)
+        given = folder.path if isinstance(folder, RunFolder) else folder
+        made = "" if resume or not main else str(RunFolder.create(given, self.task.name).path)
+        run = RunFolder(Path(str(given) if resume else learner.fabric.broadcast(made)))
         console = Console(quiet=not main or silent, highlight=False)
         console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
         if not quiet:
@@ -174,18 +176,24 @@ class Experiment:
         try:
             with display or nullcontext():
                 learner.fit(
-                    self.train, self.test, out=run, resume=resume, previous=previous, observer=together(board, display)
+                    self.train,
+                    self.test,
+                    out=run,
+                    resume=resume,
+                    previous=previous,
+                    observer=together(board, display) if main else None,
                 )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(run.path))}") from None
-        summary = run.read_summary()
-        if main:
-            moments = {"before": summary["before"]} if summary.get("before") else {}
-            moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
-            console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
-            console.print(f"Report: {run.path / 'report.html'}", markup=False, soft_wrap=True)
-            console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
-        return summary
+        if not main:
+            return {}
+        summary = learner.summary_
+        moments = {"before": summary["before"]} if summary["before"] else {}
+        moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
+        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
+        console.print(f"Report: {run.path / 'report.html'}", markup=False, soft_wrap=True)
+        console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
+        return {"run_folder": str(run.path), **run.read_summary()}
 
 
 def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:

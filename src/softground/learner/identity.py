@@ -40,6 +40,7 @@ def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
         "version": found["softground"],
         "task": learner.task.name,
         "recipe": plain(learner.recipe),
+        "place": plain(learner.place),
         "settings": settings(learner),
         "data": data_digests(train),
         "rule": rule_digest(learner.task, train),

@@ -46,9 +46,9 @@ class Learner:
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
-    recipe, note
-        What the run was made from, as JSON, and a sentence about it: kept in the run folder. A run is resumed with the
-        same recipe only.
+    recipe, place, note
+        What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
+        resumed with the same recipe only, in any place.
 
     Attributes
     ----------
@@ -75,6 +75,7 @@ class Learner:
         evaluate_every: int = 1,
         workers: int = 0,
         recipe: Mapping[str, Any] | None = None,
+        place: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> None:
         self.task = task
@@ -95,7 +96,7 @@ class Learner:
         self.seed = seed
         self.augment = augment
         self.evaluate_every = evaluate_every
-        self.recipe = recipe
+        self.recipe, self.place = recipe, place
         self.note = note
         self.fabric = make_fabric(device)
 

@@ -44,7 +44,8 @@ def decisive(config: Mapping[str, Any]) -> dict[str, Any]:
             return recipe
         return {name: essential(part) for name, part in recipe.items() if name not in INCIDENTAL}
 
-    kept = {name: part for name, part in config.items() if name != "before"}  # what was measured on the way
+    # Not what was measured on the way, nor where.
+    kept = {name: part for name, part in config.items() if name not in ("before", "place")}
     return kept | ({"recipe": essential(kept["recipe"])} if "recipe" in kept else {})
 
 
