@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from softground.errors import SoftgroundError
-from softground.kernels import Kernel
+from softground.kernels import Info, Kernel
 from softground.spaces import Categorical
 from softground.target import Target
 
@@ -66,19 +66,8 @@ def transition_matrix(
 ) -> Tensor:
     """P[i, j]: probability of going from states[i] to states[j] in one step; ``states`` must be all of S_y."""
     place = {index: row for row, index in enumerate(space.index(states).tolist())}
-    start = torch.arange(len(states))
-    probability = torch.ones(len(states), dtype=torch.float64)
-    decided = torch.zeros(len(states), 0, dtype=torch.long)
-    while True:
-        dice = Replay(decided)
-        after, _ = kernel.step(dice, kernel.init(states[start]), target(len(start)))
-        if dice.next is None:
-            break
-        row, outcome = dice.next.nonzero(as_tuple=True)
-        probability = probability[row] * dice.next[row, outcome]
-        decided = torch.cat([decided[row], outcome[:, None]], 1)
-        start = start[row]
-    reached = space.index(after.z).tolist()
+    start, probability, after, _ = every_path(kernel, states, target)
+    reached = space.index(after).tolist()
     if not set(reached) <= set(place):
         raise SoftgroundError("A step left the states that were given; give all of S_y.")
     matrix = torch.zeros(len(states), len(states), dtype=torch.float64)
@@ -86,4 +75,23 @@ def transition_matrix(
     return matrix.index_put((start, stop), probability, accumulate=True)
 
 
-__all__ = ["Replay", "transition_matrix"]
+def every_path(
+    kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]]
+) -> tuple[Tensor, Tensor, Tensor, Info]:
+    """Every path of one step from every state: where it starts, its probability, where it ends, what it reports."""
+    start = torch.arange(len(states))
+    probability = torch.ones(len(states), dtype=torch.float64)
+    decided = torch.zeros(len(states), 0, dtype=torch.long)
+    while True:
+        dice = Replay(decided)
+        after, step = kernel.step(dice, states[start], target(len(start)))
+        if dice.next is None:
+            break
+        row, outcome = dice.next.nonzero(as_tuple=True)
+        probability = probability[row] * dice.next[row, outcome]
+        decided = torch.cat([decided[row], outcome[:, None]], 1)
+        start = start[row]
+    return start, probability, after, step
+
+
+__all__ = ["Replay", "every_path", "transition_matrix"]

@@ -13,9 +13,9 @@ from papers.li2023.proposition import distances, laws, score_gradients
 from problems import PROBLEMS, Problem
 from softground.dice import Dice
 from softground.errors import SoftgroundError
-from softground.kernels import ChainState, Collapsed, Info, Kernel, Metropolis
+from softground.kernels import Collapsed, Info, Kernel, Metropolis
 from softground.kernels.base import info
-from softground.projections import ChangeOne, Drop
+from softground.projections import ChangeOne, Drop, Dropped
 from softground.spaces import Categorical, CategoricalBelief
 from softground.target import Target
 
@@ -25,18 +25,14 @@ def kernels(problem: Problem, which: int = 0) -> list[Kernel]:
     return [Metropolis(problem.table, drop, move), Collapsed(problem.table, drop, move)]
 
 
-class Lazy:
+class Lazy(Kernel):
     """One site of three symbols: one step up with 0.8, else one down; the move is made with probability 1/2."""
 
-    def init(self, z: Tensor) -> ChainState:
-        return ChainState(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         up = dice.categorical(torch.tensor([[0.2, 0.8]]).log().expand(len(z), -1))
         accepted = dice.accept(torch.full((len(z),), 0.5).log())
         after = torch.where(accepted[:, None], (z + 2 * up[:, None] - 1) % 3, z)
-        return ChainState(after), info(z, after, accepted, ~accepted)
+        return after, info(z, after, accepted, ~accepted)
 
 
 def test_the_matrix_is_the_one_computed_by_hand() -> None:
@@ -66,7 +62,7 @@ def test_an_exact_kernel_reaches_the_law_and_the_papers_does_not() -> None:
     # The paper's stationary law is Q* over the size of the fibre.
     drop = torch.tensor([problem.drops[1]]).expand(len(problem.states), -1)
     law = problem.law(1.0)
-    biased = law / problem.table.fibre(problem.states, y.expand(len(problem.states)), drop).count
+    biased = law / problem.table.fibre(problem.states, y.expand(len(problem.states)), Dropped(drop)).count
     error = biased / biased.sum() - law
     assert found[0]["distance"] == pytest.approx(float(error.abs().sum() / 2), abs=1e-9)
     assert found[0]["distance"] > 0.02

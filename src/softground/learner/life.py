@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import Dataset
 
 from ..errors import NonFiniteOutput
-from ..inverses.base import solver_faults
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
@@ -90,7 +89,7 @@ def finish(
         "epochs": len(history),
         "wall_seconds": learner.seconds_,
         "seconds": {part: sum(record["seconds"][part] for record in history) for part in PARTS},
-        **solver_faults(task.inverse),
+        **{f"solver_{name}": count for name, count in task.inverse.faults.items() if count},
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,

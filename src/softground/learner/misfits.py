@@ -11,7 +11,6 @@ from typing import Any
 
 from torch import Tensor
 
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .batches import countable
 from .stage import Stage
@@ -61,7 +60,7 @@ def check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], examp
 
 def check_chains(task: Task, chains: Tensor | None, y: Tensor) -> None:
     """Chains are states of the space, and ground the answers ``y``: under another rule they would not."""
-    if chains is None or not isinstance(task.space, Categorical):
+    if chains is None or not task.space.categorical:
         return
     if not countable(chains) or chains.shape[1:] != (task.space.sites,):
         raise ValueError(f"its chains are {list(chains.shape)} numbers of {chains.dtype}")
