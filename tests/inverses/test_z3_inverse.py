@@ -18,7 +18,7 @@ from softground.errors import InverseError
 from softground.inverses.base import Fibre
 from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
-from softground.solver import engine as z3_worker
+from softground.solver import engine
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
 
@@ -72,10 +72,10 @@ def test_fibres_of_formulas_equal_enumeration(dropped: tuple[int, ...], rows: in
     assert inverse.solver_seconds > 0
 
 
-@pytest.mark.parametrize("kind", z3_worker.KINDS)
+@pytest.mark.parametrize("kind", engine.KINDS)
 def test_each_kind_of_solver_finds_what_the_table_finds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With rows that drop different sites."""
-    monkeypatch.setattr(z3_worker, "KINDS", (kind,))
+    monkeypatch.setattr(engine, "KINDS", (kind,))
     space, program, smt = formulas(7)
     z, answers = walk(space, 120, (2, 4), seed=5)
     sites = torch.tensor([(2, 4), (1, 4), (3, 5)]).repeat(40, 1)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..errors import InverseError
 
-Backend = Literal["loky", "multiprocessing", "dask", "ray"]
+Backend = Literal["local", "dask", "ray"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +16,8 @@ class SolverOptions:
 
     solver_workers: int = 1
     """Processes for the z3 inverse."""
-    solver_backend: Backend = "loky"
-    """Where they run: here (loky; multiprocessing forks, which starts at once), or on a Dask or Ray cluster."""
+    solver_backend: Backend = "local"
+    """Where they run: on this machine, or on a Dask or Ray cluster."""
     scheduler: str | None = None
     """The address of the cluster's scheduler, such as tcp://host:8786."""
     solver_limit: float = 300.0
@@ -27,7 +27,7 @@ class SolverOptions:
 
     def solver(self, inverse: str) -> dict[str, Any]:
         """These options as :class:`~softground.inverses.z3.Z3` knows them; nothing is sent out for other inverses."""
-        if inverse != "z3" and (self.solver_backend != "loky" or self.scheduler is not None):
+        if inverse != "z3" and (self.solver_backend != "local" or self.scheduler is not None):
             raise InverseError(
                 f"--solver-backend {self.solver_backend} and --scheduler {self.scheduler} are for the Z3 inverse, but "
                 f"the inverse is {inverse}. Add --inverse z3."
