@@ -68,7 +68,7 @@ def test_fibres_of_formulas_equal_enumeration(dropped: tuple[int, ...], rows: in
     assert ragged(fibre) == truth
     assert fibre.complete.all()
     assert 0 < sum(not f for f in truth) < rows
-    assert inverse.unknowns == inverse.capped == 0
+    assert inverse.faults["unknowns"] == inverse.capped == 0
     assert inverse.solver_seconds > 0
 
 
@@ -165,10 +165,10 @@ def test_unknown_rejects_that_row_alone_and_is_not_remembered(monkeypatch: pytes
         patch.setattr(z3.Solver, "check", lambda s, *a: z3.unknown if asked[0] == poison else check(s, *a))
         fibre = inverse.fibre(z, y, sites)
     assert (~fibre.complete).nonzero().tolist() == [[4]]
-    assert inverse.unknowns == 1
+    assert inverse.faults["unknowns"] == 1
     assert ragged(fibre) == [*truth[:4], [], *truth[5:]]
     assert ragged(inverse.fibre(z, y, sites)) == truth
-    assert inverse.unknowns == 1
+    assert inverse.faults["unknowns"] == 1
     assert inverse.hits == 29
 
 
@@ -179,7 +179,7 @@ def test_a_tiny_resource_limit_says_unknown() -> None:
     y = smt.encode(answers)
     fibre = inverse.fibre(z, y, torch.tensor([2, 4]).expand(5, -1))
     assert not fibre.complete.any()
-    assert inverse.unknowns == 5
+    assert inverse.faults["unknowns"] == 5
     start = inverse.start(y, seed=0)
     assert not start.found.any()
     assert not start.proved.any()
@@ -245,5 +245,5 @@ def test_a_worker_that_dies_costs_one_unknown_query() -> None:
         fibre = inverse.fibre(z, y, torch.tensor([[1]] * 4))
         assert fibre.complete.tolist() == [True, True, True, False]
         assert ragged(fibre) == [[(6,)], [(7,)], [(9,)], []]
-    assert inverse.crashes == inverse.unknowns == 1
+    assert inverse.faults["crashes"] == inverse.faults["unknowns"] == 1
     assert inverse.hits == 4

@@ -86,7 +86,7 @@ def test_those_solved_together_with_what_hangs_are_asked_alone_next_time() -> No
     first, second, third = asked(inverse), asked(inverse), asked(inverse)
     assert first == [*GOOD[:3], [], [], []]  # the second chunk is one group
     assert second == third == without(3)
-    assert inverse.timeouts == 3 + 1
+    assert inverse.faults["timeouts"] == 3 + 1
 
 
 @pytest.mark.parametrize("table", [0, 4096])
@@ -94,7 +94,7 @@ def test_only_the_query_that_kills_is_lost(table: int) -> None:
     inverse = forked(faulty(die), table=table)
     for _ in range(2):
         assert asked(inverse) == without(3)
-    assert inverse.crashes == inverse.unknowns == 1
+    assert inverse.faults["crashes"] == inverse.faults["unknowns"] == 1
 
 
 def test_a_process_killed_while_idle_costs_nothing() -> None:
@@ -104,7 +104,7 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
     for idle in inverse._solver._idle:
         os.kill(idle.pid, signal.SIGKILL)
     assert asked(inverse) == GOOD
-    assert inverse.crashes == 0
+    assert inverse.faults["crashes"] == 0
 
 
 def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pyt
 def test_a_formula_that_devours_memory_is_stopped() -> None:
     inverse = forked(faulty(lambda: bytearray(2**32)), memory=64, limit=20.0)
     assert asked(inverse) == without(3)
-    assert inverse.memouts == inverse.unknowns == 1
+    assert inverse.faults["memouts"] == inverse.faults["unknowns"] == 1
 
 
 @pytest.mark.parametrize("settings", [{"workers": 1}, {}], ids=["in this process", "in others"])
@@ -130,7 +130,7 @@ def test_so_is_a_query_that_fills_z3s_memory(settings: dict[str, Any]) -> None:
     inverse = forked(SMT(long_product, Categorical([range(10)] * 2)), memory=16, limit=60.0, **settings)
     for _ in range(2):
         assert asked(inverse) == without(3)
-    assert inverse.memouts == inverse.unknowns == 2
+    assert inverse.faults["memouts"] == inverse.faults["unknowns"] == 2
     assert z3.simplify(z3.IntVal(2) + 2).as_long() == 4  # the limit is lifted again
 
 
@@ -141,9 +141,9 @@ def test_in_this_process_a_query_gives_up_when_half_its_limit_has_passed() -> No
 
     inverse = Z3(SMT(cubes, Categorical([range(10)] * 2)), table=0, rlimit=10**9, limit=0.4)
     assert asked(inverse) == without(3)
-    assert inverse.timeouts == inverse.unknowns == 1
+    assert inverse.faults["timeouts"] == inverse.faults["unknowns"] == 1
     assert asked(inverse) == without(3)
-    assert inverse.timeouts == 2  # not remembered: another time it may be quicker
+    assert inverse.faults["timeouts"] == 2  # not remembered: another time it may be quicker
 
 
 def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
@@ -167,10 +167,10 @@ def test_the_work_of_lost_workers_goes_on_here(error: Any, monkeypatch: pytest.M
     monkeypatch.setattr(cluster.Cluster, "_send", losing)
     inverse = Z3(faulty(die), workers=2, table=0, cache=0, backend="dask")
     assert asked(inverse) == without(3)
-    assert (inverse.losses, inverse.crashes) == (1, 1)
+    assert (inverse.faults["losses"], inverse.faults["crashes"]) == (1, 1)
     for _ in range(3):
         assert asked(inverse)[:3] == GOOD[:3]
-    assert (calls, inverse.losses) == ([6] * 3, 3)  # after three losses the cluster is left alone
+    assert (calls, inverse.faults["losses"]) == ([6] * 3, 3)  # after three losses the cluster is left alone
 
 
 def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
-from ..solver.queries import FAULTS, FibreQuery, Limits, Query, Reply, StartQuery
+from ..solver.queries import End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Solutions, Start
 from .default import default_inverse
 
@@ -38,16 +38,15 @@ class Z3:
     smt
         The rule.
     cap
-        Most completions per fibre. A fibre with more is cut and incomplete; without a table, cutting takes long.
+        Most completions per fibre; one with more is cut and incomplete.
     table
-        Up to this many combinations of the dropped sites, one simplification evaluates the formula on all of
-        them, which is several times faster than search; 0 always searches.
+        Most combinations of the dropped sites for which one simplification evaluates the formula on all of them,
+        several times faster than search; 0 always searches.
     rlimit, timeout
         Per check, Z3's deterministic measure of work (2 million are about a second), and seconds. Beyond either the
         reply is 'unknown' and the fibre incomplete.
     limit
-        Seconds per query. A query gives up by itself after half of it. With several workers, a process that has not
-        replied after ``limit`` is killed.
+        Seconds. A query gives up after half of it; with several workers, a process that does not is killed.
     memory
         MiB per query; None sets no limit.
     workers
@@ -68,11 +67,8 @@ class Z3:
     ----------
     queries, hits
         Fibres asked for, and those answered from memory.
-    unknowns, capped
-        Queries that brought nothing, and those with more completions than ``cap``.
-    timeouts, memouts, crashes, losses
-        Unknowns whose time was up, whose memory was up and whose process died; and how often a cluster's workers were
-        lost, whose queries others then solved.
+    capped
+        Fibres with more completions than ``cap``.
     solver_seconds
         Wall-clock time spent on solving.
 
@@ -104,10 +100,9 @@ class Z3:
     ) -> None:
         load_z3()
         positive = {"cap": cap, "rlimit": rlimit, "workers": workers, "solutions_cap": solutions_cap}
-        positive |= {name: given for name, given in (("chunk", chunk), ("memory", memory)) if given is not None}
+        positive |= {"chunk": 1 if chunk is None else chunk, "memory": 1 if memory is None else memory}
         for name, given in {**positive, "table": table, "cache": cache, "tries": tries}.items():
-            least = 1 if name in positive else 0
-            if given < least:
+            if given < (least := int(name in positive)):
                 raise InverseError(f"{name}={given} was given to the Z3 inverse; expected {least} or more.")
         if workers > MOST_WORKERS:
             raise InverseError(f"workers={workers:,} was given to the Z3 inverse; expected at most {MOST_WORKERS:,}.")
@@ -124,8 +119,8 @@ class Z3:
         crew = Crew(smt, self.limits, workers, chunk, forks=workers > 1 or backend != "local")
         self._solver = crew if backend == "local" else Cluster(crew, backend, scheduler)
         self.solver_seconds = 0.0
-        self.queries = self.hits = self.unknowns = self.capped = 0
-        self.timeouts = self.memouts = self.crashes = 0
+        self.queries = self.hits = self.capped = 0
+        self._ends: Counter[End] = Counter()
         self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Reply] = OrderedDict()
         self._cache_size = cache
@@ -230,14 +225,13 @@ class Z3:
         return Fibre(values.to(dropped.device), mask.to(dropped.device), complete.to(dropped.device))
 
     @property
-    def losses(self) -> int:
-        """How often a cluster's workers were lost."""
-        return self._solver.losses
-
-    @property
     def faults(self) -> dict[str, int]:
-        """All that went wrong so far, by name, for a run's records."""
-        return {name: getattr(self, name) for name in ("unknowns", *FAULTS.values(), "losses")}
+        """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often
+        a cluster's workers were lost, whose queries others then solved."""
+        ends = self._ends
+        unknowns = ends.total() - ends["whole"] - ends["capped"]
+        named = {"timeouts": ends["timeout"], "memouts": ends["memory"], "crashes": ends["crashed"]}
+        return {"unknowns": unknowns, **named, "losses": self._solver.losses}
 
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()
@@ -245,10 +239,7 @@ class Z3:
             replies = self._solver.solve(queries)
         finally:
             self.solver_seconds += time.perf_counter() - begin
-        self.unknowns += sum(reply.unknown for reply in replies)
-        for end, count in Counter(reply.end for reply in replies).items():
-            if end in FAULTS:
-                setattr(self, FAULTS[end], getattr(self, FAULTS[end]) + count)
+        self._ends.update(reply.end for reply in replies)
         return replies
 
 

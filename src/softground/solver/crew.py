@@ -102,7 +102,8 @@ class Crew:
                         end = "timeout"
                     if end is not None:
                         del busy[connection]
-                        waiting.extend(filter(None, [self._settle(errand, end, found)]))
+                        if left := self._settle(errand, end, found):
+                            waiting.append(left)
             return found
         finally:
             for errand in busy.values():  # after an error: a late reply must not be taken for another query's

@@ -67,7 +67,8 @@ class SolverProcess:
     def _live(self, connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
         """Answer the parent until it ends."""
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent
+            for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # these are for the parent to handle
+                signal.signal(ignored, signal.SIG_IGN)
             sys.unraisablehook = lambda unraisable: None  # copies of the parent's objects find their files closed
             # Only the parent may hold its ends of pipes: others see them close when it ends.
             os.closerange(3, connection.fileno())

@@ -10,8 +10,6 @@ from .truth_table import Codes
 
 # These are all states, there are more than the cap, Z3 gave up, time was up, memory was up, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
-# The names under which the inverse counts the last three.
-FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}
 
 
 @dataclass(frozen=True)
