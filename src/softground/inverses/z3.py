@@ -19,11 +19,11 @@ from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
-from ..solver.queries import End, FibreQuery, Limits, Query, Reply, StartQuery
+from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Solutions, Start
 from .default import default_inverse
 
-MOST_TABLES = 4096  # S_y is listed by tables over the last sites, one for each combination of the first ones
+MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
 BACKENDS = ("local", "dask", "ray")
 START_RETRIES = 3  # from other places, where the solver gave up or died
@@ -178,11 +178,12 @@ class Z3:
 
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or Z3 gives up."""
-        answers = list(dict.fromkeys(y.tolist()))
-        kept, dropped = self._split()
-        prefixes = list(itertools.product(*(range(self.space.sizes[site]) for site in kept)))
-        zeros = (0,) * len(dropped)
-        pairs = list(itertools.product(answers, prefixes))
+        answers, sizes = list(dict.fromkeys(y.tolist())), self.space.sizes
+        # Tables complete the last sites, one table for each combination of the first; or one query completes all.
+        cut = next((i for i in range(len(sizes)) if math.prod(sizes[i:]) <= self.limits.table), 0)
+        cut = cut if math.prod(sizes[:cut]) <= MOST_TABLES else 0
+        dropped, zeros = tuple(range(cut, len(sizes))), (0,) * (len(sizes) - cut)
+        pairs = list(itertools.product(answers, itertools.product(*map(range, sizes[:cut]))))
         replies = self._solve(
             [FibreQuery(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i, prefix in pairs]
         )
@@ -204,16 +205,6 @@ class Z3:
         flat = torch.cat(rows) if rows else torch.zeros(0, dtype=torch.long)
         return Solutions(flat.to(y.device), owner.to(y.device), offsets.to(y.device))
 
-    def _split(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The sites to go through and those that a table completes; none and all where that takes too many tables."""
-        sizes = self.space.sizes
-        cut = len(sizes)
-        while cut > 0 and math.prod(sizes[cut - 1 :]) <= self.limits.table:
-            cut -= 1
-        if cut == len(sizes) or math.prod(sizes[:cut]) > MOST_TABLES:
-            cut = 0
-        return tuple(range(cut)), tuple(range(cut, len(sizes)))
-
     def _pack(self, replies: list[Reply], dropped: Tensor) -> Fibre:
         options = max([1, *(len(reply.states) for reply in replies)])
         padding = (0,) * dropped.shape[1]
@@ -228,10 +219,9 @@ class Z3:
     def faults(self) -> dict[str, int]:
         """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often
         a cluster's workers were lost, whose queries others then solved."""
-        ends = self._ends
-        unknowns = ends.total() - ends["whole"] - ends["capped"]
-        named = {"timeouts": ends["timeout"], "memouts": ends["memory"], "crashes": ends["crashed"]}
-        return {"unknowns": unknowns, **named, "losses": self._solver.losses}
+        unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
+        faults = {name: self._ends[end] for end, name in FAULTS.items()}
+        return {"unknowns": unknowns, **faults, "losses": self._solver.losses}
 
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()

@@ -111,7 +111,7 @@ def answer(
     crew = _crews.pop(key) if key in _crews else Crew(smt, limits)
     _crews[key] = crew  # at the end: the least recently used is first
     while len(_crews) > CREWS_KEPT:
-        _crews.pop(next(iter(_crews))).close()
+        del _crews[next(iter(_crews))]
     return places, crew.solve_some(queries)
 
 

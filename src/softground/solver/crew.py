@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import deque
@@ -26,7 +27,7 @@ class Errand:
 
     groups: Groups
     process: SolverProcess
-    new: bool  # whether the process is
+    new: bool  # whether the process had no errand before
     deadline: float
     done: int = 0  # groups whose replies have come
 
@@ -48,9 +49,7 @@ class Crew:
 
     losses = 0  # of workers on other machines
 
-    def __init__(
-        self, smt: SMT, limits: Limits, size: int = 1, chunk: int | None = None, *, forks: bool = True
-    ) -> None:
+    def __init__(self, smt: SMT, limits: Limits, size: int = 1, chunk: int | None = None, forks: bool = True) -> None:
         self.smt, self.limits, self.size, self.chunk = smt, limits, size, chunk
         self._forks = forks and CAN_FORK
         self._engine: Engine | None = None
@@ -67,13 +66,9 @@ class Crew:
         found = self._work(queries, len(queries), time.monotonic() + self.limits.limit)
         return [found.get(place) for place in range(len(queries))]
 
-    def close(self) -> None:
-        """End all processes."""
-        while self._idle:
-            self._idle.pop().end()
-
     def __del__(self) -> None:
-        self.close()
+        for process in self._idle:
+            process.end()
 
     def _work(self, queries: Sequence[Query], chunk: int, ends: float) -> dict[int, Reply]:
         found: dict[int, Reply] = {}
@@ -83,7 +78,7 @@ class Crew:
             waiting.append([[i + place for place in group] for group in groups])
         if not self._forks:
             self._engine = self._engine or Engine(self.smt, self.limits)
-            for group in [group for groups in waiting for group in groups]:
+            for group in itertools.chain(*waiting):
                 found.update(zip(group, self._engine.solve([queries[place] for place in group]), strict=True))
             return found
         busy: dict[Any, Errand] = {}
@@ -140,14 +135,14 @@ class Crew:
 
     def _settle(self, errand: Errand, end: End, found: dict[int, Reply]) -> Groups:
         """Keep the process or end it, reply for the group that it was at, and return what must be asked again."""
-        replied = [place for group in errand.groups[: errand.done] for place in group]
+        replied = itertools.chain(*errand.groups[: errand.done])
         if end == "whole" and not any(found[place].end == "memory" for place in replied):
             self._idle.append(errand.process)
         else:
             errand.process.end()  # after a query that took all memory, too: a new process has it back
         at, left = errand.process.at[0], errand.groups[errand.done :]
         if end != "whole" and at == NOTHING and errand.new:  # it cannot begin, and another could not either
-            found.update({place: Reply([], end, "alone") for group in left for place in group})
+            found.update(dict.fromkeys(itertools.chain(*left), Reply([], end, "alone")))
             return []
         if end == "whole" or at < errand.done:  # no time for more, or stopped or killed while it did nothing
             return left

@@ -133,13 +133,10 @@ class Engine:
         Sites are decided one after the other until a table can take the rest, so no model is needed."""
         sizes = [len(symbols) for symbols in self.terms.symbols]
         self._seconds_left()
-        if self._fits(free):
-            states = self.table.solve([self.smt.expression(answer, codes, free)], free)[0]
-            if states is not None:
-                yield from sorted(
-                    states, key=lambda s: [(c - first[i]) % sizes[i] for c, i in zip(s, free, strict=True)]
-                )
-                return
+        states = self.table.solve([self.smt.expression(answer, codes, free)], free)[0] if self._fits(free) else None
+        if states is not None:
+            yield from sorted(states, key=lambda s: [(c - first[i]) % sizes[i] for c, i in zip(s, free, strict=True)])
+            return
         site, rest = free[0], free[1:]
         for code in (*range(first[site], sizes[site]), *range(first[site])):
             known = (*codes[:site], code, *codes[site + 1 :])

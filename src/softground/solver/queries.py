@@ -10,6 +10,7 @@ from .truth_table import Codes
 
 # These are all states, there are more than the cap, Z3 gave up, time was up, memory was up, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
+FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}  # as they are counted
 
 
 @dataclass(frozen=True)
