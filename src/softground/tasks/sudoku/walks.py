@@ -14,7 +14,7 @@ the boards that the network reads (:mod:`.confident`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -56,7 +56,7 @@ def _paper(walk: Walk, marginals: bool) -> Kernel:
     """The paper's walk switches two digits inside a kept box; of many completions it takes any."""
     size = _size(walk)
     inverse = Completion(size, cap=ANY, partial=True) if isinstance(walk.inverse, Completion) else walk.inverse
-    return Metropolis(inverse, walk.drop, SwapInside(walk.space, boxes(size)))
+    return Metropolis(inverse, walk.drop, SwapInside(_space(walk), boxes(size)))
 
 
 def _uniform(walk: Walk, marginals: bool) -> Kernel:
@@ -68,13 +68,17 @@ def _mixed(walk: Walk, marginals: bool) -> Kernel:
     return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(walk.inverse, size**2 // 3)])
 
 
+def _space(walk: Walk) -> Categorical:
+    return cast(Categorical, walk.space)
+
+
 def _size(walk: Walk) -> int:
     return math.isqrt(walk.space.sites)
 
 
 BOARD_KERNELS = KERNELS | {
     "metropolis": _paper,
-    "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(walk.space)),
+    "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(_space(walk))),
     "kempe": lambda walk, marginals: Kempe(_size(walk)),
     "mixed": _mixed,
     "uniform": _uniform,
