@@ -140,11 +140,10 @@ PAYLOADS: dict[str, Payload] = {
                 "gallery.jsonl",
                 "report.json",
                 "report.html",
-                "result.png",
             )
         )
     ),
-    "links instead of results": linked("report.html", "result.png", "summary.json"),
+    "links instead of results": linked("report.html", "summary.json"),
     "metrics that are a link": linked("metrics.jsonl"),
     "gallery that is a link": linked("gallery.jsonl"),
     "lock that is a link": linked(".lock"),

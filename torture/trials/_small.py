@@ -1,7 +1,7 @@
 """A run of a second with all that has a memory, as a task that the command line can train and resume.
 
 Four stages: exact marginals with the best network kept, the paper's walk, the guided kernel, Stage II. The optimisers
-remember gradients, the network drops out and normalises, images are distorted; a picture and a report are written.
+remember gradients, the network drops out and normalises, images are distorted; a report is written.
 """
 
 from __future__ import annotations

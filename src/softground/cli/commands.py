@@ -16,7 +16,7 @@ from rich.console import Console
 from ..errors import CheckpointError
 from ..inverses.base import solver_faults
 from ..learner import Learner
-from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
+from ..report import Display, Watch, gather, result_table, tensorboard, title, together, write_report
 from ..runs import RunFolder, environment
 from ..tasks import Experiment, Options
 from ..tasks.experiment import Device
@@ -142,8 +142,6 @@ def _run(
         folder.write_summary(summary)
         moments = {"before": before} | {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
-        if draw_result(picture := folder.path / "result.png", learner, experiment.test):
-            console.print(f"Picture: {picture}", markup=False, soft_wrap=True)
         report = write_report(folder, gather(learner, experiment.train, experiment.test, folder))
         console.print(f"Report: {report}", markup=False, soft_wrap=True)
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)

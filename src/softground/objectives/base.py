@@ -17,6 +17,9 @@ from ..dice import Dice
 from ..spaces.base import Belief
 from ..task import Task
 
+CHAINS = "chains"
+"""Where :meth:`Objective.state` keeps the examples' groundings ``[examples, sites]``, if it has any."""
+
 
 class Stopwatch(Protocol):
     """Adds up the time spent in named parts of a step."""
@@ -73,7 +76,10 @@ class Objective(Protocol):
         """Numbers worth recording for this epoch, such as γ."""
 
     def state(self) -> dict[str, Tensor]:
-        """Memory per example, first axis the training set, for checkpoints and for gathering across processes."""
+        """Memory per example, first axis the training set, for checkpoints and for gathering across processes.
+
+        Groundings, where there are any, are under :data:`CHAINS`.
+        """
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from :meth:`state`, on the network's device; a finished stage is restored without ``begin``."""

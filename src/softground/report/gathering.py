@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
-from ..constraints.program import NO_ANSWER, Program
+from ..constraints import computed_answers, like_given
+from ..errors import ConstraintError
 from ..learner import Learner
 from ..learner.batches import Batches
-from ..learner.evaluation import predictions
+from ..learner.evaluation import predictions as predicted_by
+from ..metrics import best_relabelling
+from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
-from ..tasks.sudoku.metrics import best_relabelling
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
 from .watch import GALLERY, WATCHED, read_gallery, texts
@@ -37,7 +38,13 @@ class _Read:
     symbols: Tensor | None
 
 
-def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: RunFolder | None = None) -> Findings:
+def gather(
+    learner: Learner,
+    train: Dataset[Any],
+    test: Dataset[Any],
+    folder: RunFolder | None = None,
+    predictions: tuple[Tensor, Tensor] | None = None,
+) -> Findings:
     """Look at a trained network.
 
     Parameters
@@ -47,23 +54,31 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
     train, test
         The run's data. True symbols, where there are any, are shown and compared with; nothing learns from them here.
     folder
-        The run folder, whose checkpoint holds the chains and whose gallery says which examples were watched.
+        The run folder, whose gallery says which examples were watched, and whose checkpoint holds the chains of a
+        learner that was not fitted just now.
+    predictions
+        The network's codes for ``train`` and ``test``, where they are known already.
     """
     space = learner.task.space
-    held_out, trained = _read(learner, test, HELD_OUT), _read(learner, train, TRAINED)
-    chains = None if folder is None else last_chains(folder)
+    known = predictions or (None, None)
+    trained, held_out = _read(learner, train, TRAINED, known[0]), _read(learner, test, HELD_OUT, known[1])
+    epochs, chains = _memory(learner, folder)
     relabelling = _relabelling(learner, held_out)
     if relabelling is not None:
-        held_out, trained = _renamed(held_out, relabelling), _renamed(trained, relabelling)
+        held_out, trained = (_renamed(read, relabelling) for read in (held_out, trained))
     feasible = learner.task.feasible(held_out.predicted, held_out.y)
-    lucky = _lucky(held_out, feasible)
+    lucky = torch.zeros_like(feasible)
     categorical = isinstance(space, Categorical)
+    if categorical and held_out.symbols is not None:
+        lucky = feasible & (held_out.predicted != held_out.symbols).any(1)
+    codes = [] if relabelling is None else relabelling.tolist()
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
     return Findings(
+        epochs=epochs,
         sites=space.sites,
         symbols=[str(s) for s in space.symbols] if categorical else [],
-        renamed={} if relabelling is None else _names(space, relabelling),
+        renamed={str(space.symbols[i]): str(space.symbols[j]) for i, j in enumerate(codes) if i != j},
         matrices=_matrices(space, held_out, trained, chains) if categorical else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
@@ -73,18 +88,23 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
     )
 
 
-def last_chains(folder: RunFolder) -> Tensor | None:
-    """The chains in a run's checkpoint: those of its last stage that has any."""
-    if not folder.has_checkpoint():
-        return None
+def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | None]:
+    """Epochs done, and the chains of the last stage that has any: in memory after a fit, else in the checkpoint.
+
+    Where several processes train, each has the chains of its own examples in memory; the checkpoint has all.
+    """
+    history = getattr(learner, "history_", None)
+    if history is not None and learner.fabric.world_size == 1:
+        states = (stage.objective.state() for stage in reversed(learner.stages))
+        return len(history), next((state[CHAINS] for state in states if CHAINS in state), None)
+    if folder is None or not folder.has_checkpoint():
+        return 0, None
     tensors, meta = folder.load_checkpoint()
-    for stage in range(int(meta["stage"]), -1, -1):
-        if (chains := tensors.get(f"objective/{stage}/chains")) is not None:
-            return chains
-    return None
+    stages = range(int(meta["stage"]), -1, -1)
+    return int(meta["records"]), next((tensors[k] for i in stages if (k := f"objective/{i}/{CHAINS}") in tensors), None)
 
 
-def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
+def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | None) -> _Read:
     """The network's predictions for the first examples of a data set."""
     device = learner.fabric.device
     known = getattr(data, "symbols", None)
@@ -94,7 +114,9 @@ def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
     symbols = batches.symbols
     if symbols is None and isinstance(known, Tensor):
         symbols = known[: len(batches)].to(device)
-    predicted = predictions(learner.task, learner.network.to(device), batches)
+    if predicted is None:
+        predicted = predicted_by(learner.task, learner.network.to(device), batches)
+    predicted = predicted[:most].to(device)
     y = learner.task.constraint.encode(batches.answers).to(device)
     return _Read(data, predicted, y, batches.answers, symbols)
 
@@ -102,10 +124,8 @@ def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
     """True code to the network's code for it, for a task that says its symbols are fixed only up to their names."""
     space = learner.task.space
-    if read.symbols is None or not isinstance(space, Categorical) or len(set(space.alphabets)) > 1:
-        return None
-    figures = learner.task.figures(read.predicted, read.y, read.symbols)
-    if not any(name.startswith("relabelled") for name in figures):
+    named = not learner.task.nameless_symbols or not isinstance(space, Categorical) or len(set(space.alphabets)) > 1
+    if named or read.symbols is None:
         return None
     whole = torch.arange(space.width, device=read.predicted.device)
     found = best_relabelling(read.symbols, read.predicted)
@@ -114,20 +134,7 @@ def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
 
 
 def _renamed(read: _Read, relabelling: Tensor) -> _Read:
-    symbols = None if read.symbols is None else relabelling[read.symbols]
-    return _Read(read.data, read.predicted, read.y, read.answers, symbols)
-
-
-def _names(space: Categorical, relabelling: Tensor) -> dict[str, str]:
-    alphabet = space.alphabets[0]
-    return {str(alphabet[i]): str(alphabet[j]) for i, j in enumerate(relabelling.tolist()) if i != j}
-
-
-def _lucky(read: _Read, feasible: Tensor) -> Tensor:
-    """Which predictions explain their answer with other symbols than the true ones; reals are never exactly right."""
-    if read.symbols is None or read.predicted.is_floating_point():
-        return torch.zeros_like(feasible)
-    return feasible & (read.predicted != read.symbols).any(1)
+    return read if read.symbols is None else replace(read, symbols=relabelling[read.symbols])
 
 
 def _matrices(space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None) -> list[Matrix]:
@@ -182,47 +189,42 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
     if not index:
         return []
     z, y = read.predicted[index], read.y[index]
-    predicted, feasible = texts(space, z), task.feasible(z, y).tolist()
-    truth = None if read.symbols is None else texts(space, read.symbols[index])
-    grounded = None if chains is None else texts(space, chains[index])
-    gives = _answers_of(task.constraint, z)
-    shown = []
-    for k, i in enumerate(index):
-        answer = read.answers[i]
-        shown.append(
-            Shown(
-                example=i,
-                input=look_at(read.data[i][0], space.sites),
-                answer=written(answer),
-                truth=None if truth is None else truth[k],
-                predicted=predicted[k],
-                grounded=None if grounded is None else grounded[k],
-                feasible=feasible[k],
-                gives=None if feasible[k] else written(gives[k], like=answer),
-            )
+    feasible = task.feasible(z, y).tolist()
+    truth, predicted, grounded = (
+        [None] * len(index) if states is None else texts(space, states[index])
+        for states in (read.symbols, read.predicted, chains)
+    )
+    gives = _computed(task.constraint, z, read.answers)
+    return [
+        Shown(
+            example=i,
+            input=look_at(read.data[i][0], space.sites),
+            answer=written(read.answers[i]),
+            truth=truth[k],
+            predicted=predicted[k],
+            grounded=grounded[k],
+            feasible=feasible[k],
+            gives=None if feasible[k] else written(gives[k]),
         )
-    return shown
+        for k, i in enumerate(index)
+    ]
 
 
-def _answers_of(constraint: Any, z: Tensor) -> list[Any]:
-    """The answers that a program gives for some states; None where it gives none, or the rule is not a program."""
-    ids = constraint.answer_ids(z).tolist() if isinstance(constraint, Program) else [NO_ANSWER] * len(z)
-    return [None if i == NO_ANSWER else constraint.answer(torch.tensor(i)) for i in ids]
+def _computed(constraint: Any, z: Tensor, given: list[Any]) -> list[Any]:
+    """The answers that states have, in the form of those ``given``; None where a state, or the rule, has none."""
+    try:
+        return [like_given(answer, given) for answer in computed_answers(constraint, z)]
+    except ConstraintError:  # the rule only checks
+        return [None] * len(z)
 
 
-def written(answer: Any, like: Any = None) -> str | None:
+def written(answer: Any) -> str | None:
     """An answer in a few characters; None for one that is a tensor or just too long.
 
-    >>> written(Fraction(7, 2)), written((7, 2), like=3), written((7, 2)), written(True), written("x" * 99)
-    ('7/2', '7/2', '(7, 2)', 'True', None)
+    >>> written((7, 2)), written(True), written(torch.tensor(3)), written("x" * 99)
+    ('(7, 2)', 'True', '3', None)
     """
-    match answer:
-        case (int(over), int(under)) if under and isinstance(like, int | Fraction):
-            answer = Fraction(over, under)  # a vectorised rule's own form of a rational
     if isinstance(answer, Tensor):
         answer = answer.item() if answer.dim() == 0 else None
     text = None if answer is None else str(answer)
     return text if text is not None and len(text) <= 60 else None
-
-
-__all__ = ["counts", "gather", "last_chains", "written"]

@@ -109,6 +109,3 @@ def _row(values: Tensor) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
-
-
-__all__ = ["images", "look_at", "png"]

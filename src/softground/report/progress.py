@@ -1,4 +1,4 @@
-"""A live display of a run: a bar per stage, and one line of what is happening."""
+"""A run on the terminal: while it goes on a bar per stage and one line of facts, at its end a table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
+from ..learner.loop import Observer
 from ..learner.stage import Stage
+from .numbers import figure, spoken
 
 
 class _Bars(Progress):
@@ -31,7 +34,7 @@ class _Bars(Progress):
 
 
 class Display:
-    """An observer of the training loop that draws on a terminal, and prints a line per tenth of a stage elsewhere."""
+    """An observer of the training loop that draws on a terminal, and elsewhere prints at most ten lines per stage."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -76,8 +79,8 @@ class Display:
             stage, done = self._stages[facts["stage"]], facts["epoch"] + 1
             self.progress.facts = summary_line(facts)
             self.progress.update(self._bars[stage.name], completed=done)
-            tenth = max(1, stage.epochs // 10)
-            if not self.console.is_terminal and (done % tenth == 0 or done == stage.epochs):
+            another_tenth = 10 * done // stage.epochs > 10 * (done - 1) // stage.epochs
+            if another_tenth and not self.console.is_terminal:
                 line = f"{title(stage.name)}, epoch {done}/{stage.epochs}: {summary_line(facts)}"
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -90,15 +93,15 @@ def title(stage: str) -> str:
 def summary_line(record: dict[str, Any]) -> str:
     """An epoch in a few words.
 
-    >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75})
-    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%'
+    >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75, "test_error": 3.2})
+    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%, error 3.2'
     """
     parts = [f"loss {_number(record['loss'], '.3f')}"]
     if "gamma" in record:
         parts.append(f"γ {_number(record['gamma'], '.3g')}")
-    parts.append(f"feasible {record['feasible']:.1%}")
+    parts.append(f"feasible {figure('feasible', record['feasible'], 1)}")
     test = [
-        f"{name.removeprefix('test_').removesuffix('_accuracy').replace('_', ' ')} {value:.1%}"
+        f"{spoken(name)} {figure(name, value, 1)}"
         for name, value in record.items()
         if name.startswith("test_") and value is not None
     ]
@@ -108,3 +111,24 @@ def summary_line(record: dict[str, Any]) -> str:
 def _number(value: float | None, form: str) -> str:
     """A number of a record, where None stands for infinity."""
     return "∞" if value is None else format(value, form)
+
+
+def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
+    """Figures side by side: one column per moment (before, after Stage I, …), one row per metric."""
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("on held-out data")
+    for moment in columns:
+        table.add_column(moment, justify="right")
+    for metric in dict.fromkeys(m for figures in columns.values() for m in figures):
+        table.add_row(metric.replace("_", " "), *(figure(metric, figures.get(metric)) for figures in columns.values()))
+    return table
+
+
+def together(*observers: Observer | None) -> Observer:
+    """One observer that tells several, in order; those that are None are left out."""
+
+    def tell(event: str, facts: dict[str, Any]) -> None:
+        for observer in filter(None, observers):
+            observer(event, facts)
+
+    return tell

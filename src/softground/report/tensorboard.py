@@ -9,8 +9,7 @@ from typing import Any
 from ..errors import SoftgroundError
 from ..files import failure
 from ..runs import RunFolder
-from .html.numbers import is_number
-from .observers import epochs_done
+from .numbers import is_number
 
 LOGS = "tensorboard"
 
@@ -47,7 +46,7 @@ class TensorBoard:
         if event == "begin":
             from torch.utils.tensorboard import SummaryWriter
 
-            self.done = epochs_done(facts)
+            self.done = facts["epochs"]
             self.total = sum(stage.epochs for stage in facts["stages"])
             # Steps from here on that an interrupted run left are not shown.
             self.writer: Any = SummaryWriter(str(self.path), purge_step=self.done + 1)
@@ -73,6 +72,3 @@ def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         elif name != "epoch" and is_number(value):
             group = "held-out" if name.startswith("test_") else "training"
             yield f"{group}/{name.removeprefix('test_')}", float(value)
-
-
-__all__ = ["TensorBoard", "available", "require", "scalars"]

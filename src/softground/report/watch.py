@@ -1,6 +1,6 @@
 """A few training examples followed through a run: after each epoch, what their chains and the network say.
 
-``gallery.jsonl`` in the run folder, one JSON object a line::
+``gallery.jsonl`` in the run folder, one JSON object per line::
 
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
@@ -24,9 +24,9 @@ from torch.utils.data import Dataset
 from ..data import Examples
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
+from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from .findings import Symbols
-from .observers import epochs_done
 
 GALLERY = "gallery.jsonl"
 WATCHED = 6
@@ -34,32 +34,20 @@ DECIMALS = 3  # of reals
 
 
 class Watch:
-    """An observer of the training loop that keeps a line per epoch.
+    """An observer of the training loop that keeps a line per epoch for the first examples that this process owns.
 
     It draws no random numbers that the run would have drawn, so a run is the same with it and without.
-
-    Parameters
-    ----------
-    learner
-        The learner that is about to be fitted.
-    train
-        Its training set. The first examples that this process owns are watched.
-    folder
-        Where the lines go.
     """
 
     def __init__(self, learner: Learner, train: Dataset[Any], folder: RunFolder, count: int = WATCHED) -> None:
-        self.learner = learner
-        self.train = train
+        self.learner, self.train, self.count = learner, train, count
         self.path = folder.path / GALLERY
-        self.count = count
-        self.done = 0
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""
         if event == "begin":
-            self.done = epochs_done(facts)
-            self.index = self.learner.loop.own[: self.count]
+            self.done = facts["epochs"]
+            self.index = facts["own"][: self.count]
             with self._untouched():
                 self.x = inputs(self.train, self.index.tolist())
             self._resume()
@@ -78,7 +66,8 @@ class Watch:
         space = self.learner.task.space
         with self._untouched():
             predicted = self.learner.predict_codes(self.x)
-        chains = None if stage is None else self._chains(stage)
+        objective = next((s.objective for s in self.learner.stages if s.name == stage), None)
+        chains = objective.state().get(CHAINS) if objective else None
         record = {
             "epochs": self.done,
             "stage": stage,
@@ -87,10 +76,6 @@ class Watch:
             "predicted": texts(space, predicted),
         }
         append_line(self.path, _line(record))
-
-    def _chains(self, stage: str) -> Tensor | None:
-        objective = next(s.objective for s in self.learner.stages if s.name == stage)
-        return objective.state().get("chains")
 
     @contextmanager
     def _untouched(self) -> Iterator[None]:
@@ -129,6 +114,3 @@ def read_gallery(path: Path) -> list[dict[str, Any]]:
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, allow_nan=False).encode() + b"\n"
-
-
-__all__ = ["GALLERY", "WATCHED", "Watch", "inputs", "read_gallery", "texts"]

@@ -30,6 +30,3 @@ def write_comparison(folders: Sequence[RunFolder], path: Path) -> Path:
     """Write a page with several runs side by side."""
     replace_file(path, compare_page([Facts.read(folder) for folder in folders]).encode())
     return path
-
-
-__all__ = ["REPORT", "write_comparison", "write_report"]
