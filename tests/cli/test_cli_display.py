@@ -67,7 +67,7 @@ def test_an_epoch_in_a_few_words_fits_eighty_columns() -> None:
 def test_however_many_epochs_there_are_ten_lines_tell_of_them_and_one_of_the_last(epochs: int, lines: int) -> None:
     screen = io.StringIO()
     display = Display(Console(file=screen, width=80))
-    display("begin", {"stages": [Stage("I", ZeroDegree(), epochs, adam)], "done": (0, 0)})
+    display("begin", {"stages": [Stage("I", ZeroDegree(), epochs, adam)], "epochs": 0})
     for epoch in range(epochs):
         display("epoch", RECORD | {"epoch": epoch})
     written = screen.getvalue().splitlines()

@@ -184,7 +184,7 @@ DAMAGE: dict[str, Any] = {
     "held_out": "many",
     "watched": [{}],
     "looked_at": [7],
-    "sites": 1e999,
+    "wrong": 1e999,
 }
 
 

@@ -202,7 +202,6 @@ def findings(sites: int = 5, **more: Any) -> Findings:
     ]
     known = {
         "epochs": 8,
-        "sites": sites,
         "symbols": ["0", "1", "+"],
         "renamed": {},
         "held_out": 20,

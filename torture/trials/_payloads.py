@@ -126,7 +126,7 @@ PAYLOADS: dict[str, Payload] = {
         ]
         and None
     ),
-    "report of huge numbers": lambda r, o: Forged(r).document("report.json", sites=HUGE, held_out=HUGE, wrong=HUGE),
+    "report of huge numbers": lambda r, o: Forged(r).document("report.json", lucky=HUGE, held_out=HUGE, wrong=HUGE),
     "markup in every text": injected,
     "links instead of new files": linked(
         *(

@@ -78,8 +78,8 @@ class Loop:
         self.prepare(train, test)
         memory = Memory(self)
         at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
-        done = {"done": (at_stage, at_epoch), "epochs": len(self.history)}
-        self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own} | done)
+        known = {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": len(self.history)}
+        self.observer("begin", known)
         for number, stage in enumerate(self.stages):
             if number < at_stage:
                 continue

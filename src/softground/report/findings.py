@@ -32,26 +32,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Shown:
-    """One example: its input, its answer, and its symbols as they are, as predicted and as grounded.
+    """One example: its input, its answer, and its symbols as they are, as predicted and as grounded."""
 
-    Attributes
-    ----------
-    example
-        Its position in the data set.
-    truth
-        True symbols where known, in the network's names for them (see :attr:`Findings.renamed`).
-    gives
-        The answer that the predicted symbols have, where it is not the right one.
-    """
-
-    example: int
+    example: int  # its position in the data set
     input: Input
     answer: str | None = None
-    truth: Symbols | None = None
+    truth: Symbols | None = None  # where known, in the network's names for them (see Findings.renamed)
     predicted: Symbols | None = None
     grounded: Symbols | None = None
     feasible: bool | None = None
-    gives: str | None = None
+    gives: str | None = None  # the answer that the predicted symbols have, where it is not the right one
 
     @property
     def real(self) -> bool:
@@ -81,33 +71,17 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Findings:
-    """Counts and examples.
+    """Counts and examples."""
 
-    Attributes
-    ----------
-    epochs
-        How many epochs the network had been trained for, through all stages.
-    symbols
-        The union alphabet; empty for reals.
-    renamed
-        True symbol to the network's name for it, where the rule cannot tell symbols apart; empty elsewhere.
-    held_out, wrong, lucky
-        How many held-out examples were looked at, how many predictions do not explain their answer, and how many do
-        with other symbols than the true ones.
-    watched, looked_at
-        Training examples that were followed through the run, and held-out ones, mistakes first.
-    """
-
-    epochs: int
-    sites: int
-    symbols: list[str]
-    renamed: dict[str, str]
+    epochs: int  # that the network had been trained for, through all stages
+    symbols: list[str]  # the union alphabet; empty for reals
+    renamed: dict[str, str]  # true symbol to the network's name for it, where the rule cannot tell symbols apart
     matrices: list[Matrix]
-    held_out: int
-    wrong: int
-    lucky: int
-    watched: list[Shown]
-    looked_at: list[Shown]
+    held_out: int  # how many examples were looked at
+    wrong: int  # how many predictions among them do not explain their answer
+    lucky: int  # and how many do, with other symbols than the true ones
+    watched: list[Shown]  # training examples that were followed through the run
+    looked_at: list[Shown]  # held-out ones, mistakes first
 
     def __post_init__(self) -> None:
         size = len(self.symbols)

@@ -69,6 +69,7 @@ def gather(
     feasible = learner.task.feasible(held_out.predicted, held_out.y)
     lucky = torch.zeros_like(feasible)
     categorical = isinstance(space, Categorical)
+    countable = categorical and len(space.symbols) <= MOST_SYMBOLS
     if categorical and held_out.symbols is not None:
         lucky = feasible & (held_out.predicted != held_out.symbols).any(1)
     codes = [] if relabelling is None else relabelling.tolist()
@@ -76,10 +77,9 @@ def gather(
     index = watched[0].get("examples") if watched else None
     return Findings(
         epochs=epochs,
-        sites=space.sites,
         symbols=[str(s) for s in space.symbols] if categorical else [],
         renamed={str(space.symbols[i]): str(space.symbols[j]) for i, j in enumerate(codes) if i != j},
-        matrices=_matrices(space, held_out, trained, chains) if categorical else [],
+        matrices=_matrices(space, held_out, trained, chains) if countable else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
         lucky=int(lucky.sum()),
@@ -111,14 +111,11 @@ def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | N
     if len(data) > most:  # type: ignore[arg-type]
         data = Subset(data, range(most))
     batches = Batches(data, device, learner.workers)
-    symbols = batches.symbols
-    if symbols is None and isinstance(known, Tensor):
-        symbols = known[: len(batches)].to(device)
+    symbols = known[: len(batches)].to(device) if isinstance(known, Tensor) else batches.symbols
     if predicted is None:
         predicted = predicted_by(learner.task, learner.network.to(device), batches)
-    predicted = predicted[:most].to(device)
     y = learner.task.constraint.encode(batches.answers).to(device)
-    return _Read(data, predicted, y, batches.answers, symbols)
+    return _Read(data, predicted[:most].to(device), y, batches.answers, symbols)
 
 
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
@@ -138,17 +135,13 @@ def _renamed(read: _Read, relabelling: Tensor) -> _Read:
 
 
 def _matrices(space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None) -> list[Matrix]:
-    if len(space.symbols) > MOST_SYMBOLS:
-        return []
-    found = []
-    if held_out.symbols is not None:
-        found.append(Matrix("true", "predicted", "held-out", counts(space, held_out.symbols, held_out.predicted)))
-    if chains is not None:
-        chains = chains[: len(trained.predicted)]
-        found.append(Matrix("grounded", "predicted", "training", counts(space, chains, trained.predicted)))
-        if trained.symbols is not None:
-            found.append(Matrix("true", "grounded", "training", counts(space, trained.symbols, chains)))
-    return found
+    chains = None if chains is None else chains[: len(trained.predicted)]
+    pairs = (
+        ("true", "predicted", "held-out", held_out.symbols, held_out.predicted),
+        ("grounded", "predicted", "training", chains, trained.predicted),
+        ("true", "grounded", "training", trained.symbols, chains),
+    )
+    return [Matrix(r, c, d, counts(space, a, b)) for r, c, d, a, b in pairs if a is not None and b is not None]
 
 
 def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]:
@@ -158,8 +151,7 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     >>> counts(space, torch.tensor([[0, 0], [1, 0]]), torch.tensor([[0, 0], [1, 1]]))
     [[1, 0, 0], [0, 2, 1], [0, 0, 0]]
     """
-    union = {symbol: k for k, symbol in enumerate(space.symbols)}
-    size = len(union)
+    union, size = {symbol: k for k, symbol in enumerate(space.symbols)}, len(space.symbols)
     table = torch.tensor([[union[s] for s in a] + [0] * (space.width - len(a)) for a in space.alphabets])
     sites = torch.arange(space.sites)
     pairs = table[sites, rows.cpu()] * size + table[sites, columns.cpu()]
@@ -177,8 +169,7 @@ def _watched(index: Any, count: int, sites: int) -> list[int]:
 def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
     """Held-out examples to show: mistakes first, then right answers from wrong symbols, then some that are right."""
     room = max(3, min(9, MOST_IMAGES // sites))
-    groups = [~feasible, lucky, feasible & ~lucky]
-    wrong, chance, right = (group.nonzero().flatten().tolist() for group in groups)
+    wrong, chance, right = (group.nonzero().flatten().tolist() for group in (~feasible, lucky, feasible & ~lucky))
     some = wrong[: room - min(3, len(right) + len(chance))]
     some += chance[: max(1, room - len(some) - 2)]
     return some + right[: room - len(some)]
@@ -190,23 +181,15 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
         return []
     z, y = read.predicted[index], read.y[index]
     feasible = task.feasible(z, y).tolist()
-    truth, predicted, grounded = (
+    columns = (
         [None] * len(index) if states is None else texts(space, states[index])
         for states in (read.symbols, read.predicted, chains)
     )
-    gives = _computed(task.constraint, z, read.answers)
+    answers = map(written, _computed(task.constraint, z, read.answers))
+    gives = [None if fine else answer for fine, answer in zip(feasible, answers, strict=True)]
     return [
-        Shown(
-            example=i,
-            input=look_at(read.data[i][0], space.sites),
-            answer=written(read.answers[i]),
-            truth=truth[k],
-            predicted=predicted[k],
-            grounded=grounded[k],
-            feasible=feasible[k],
-            gives=None if feasible[k] else written(gives[k]),
-        )
-        for k, i in enumerate(index)
+        Shown(i, look_at(read.data[i][0], space.sites), written(read.answers[i]), *facts)
+        for i, *facts in zip(index, *columns, feasible, gives, strict=True)
     ]
 
 
@@ -226,5 +209,4 @@ def written(answer: Any) -> str | None:
     """
     if isinstance(answer, Tensor):
         answer = answer.item() if answer.dim() == 0 else None
-    text = None if answer is None else str(answer)
-    return text if text is not None and len(text) <= 60 else None
+    return None if answer is None or len(str(answer)) > 60 else str(answer)

@@ -29,17 +29,13 @@ def require() -> None:
 
 
 class TensorBoard:
-    """An observer of the training loop that logs every number of an epoch.
-
-    The step is the number of epochs done, through all stages. A resumed run replaces what it repeats.
-    """
+    """An observer of the training loop that logs every number of an epoch, by epochs through all stages."""
 
     def __init__(self, folder: RunFolder) -> None:
         require()
         self.path = folder.path / LOGS
         if self.path.is_symlink():
             raise failure(self.path, "it is a link, which may lead out of the run folder", "Remove it")
-        self.done = self.total = 0
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""

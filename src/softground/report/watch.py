@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +50,14 @@ class Watch:
             self.index = facts["own"][: self.count]
             with self._untouched():
                 self.x = inputs(self.train, self.index.tolist())
-            self._resume()
+            # What comes after the checkpoint goes, and lines that a crash left unfinished.
+            kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
+            replace_file(self.path, b"".join(_line(record) for record in kept))
+            if self.done == 0 and not kept:
+                self._append(None)
         elif event == "epoch":
             self.done += 1
             self._append(facts["stage"])
-
-    def _resume(self) -> None:
-        """Drop what comes after the checkpoint, and lines that a crash left unfinished."""
-        kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
-        replace_file(self.path, b"".join(_line(record) for record in kept))
-        if self.done == 0 and not kept:
-            self._append(None)
 
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
@@ -103,13 +100,9 @@ def read_gallery(path: Path) -> list[dict[str, Any]]:
     """Every complete line, in order; one that is damaged is left out, as is a file that is missing."""
     found = []
     for line in read_lines(path):
-        try:
-            record = parse_object(line)
-        except Unreadable:
-            continue
-        if type(record.get("epochs")) is int and isinstance(record.get("predicted"), list):
-            found.append(record)
-    return found
+        with suppress(Unreadable):
+            found.append(parse_object(line))
+    return [r for r in found if type(r.get("epochs")) is int and isinstance(r.get("predicted"), list)]
 
 
 def _line(record: dict[str, Any]) -> bytes:

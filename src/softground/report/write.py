@@ -15,10 +15,7 @@ REPORT = "report.html"
 
 
 def write_report(folder: RunFolder, findings: Findings | None = None, path: Path | None = None) -> Path:
-    """Write ``report.html`` (or ``path``) from what the run folder holds.
-
-    ``findings``, where given, are kept in the folder first.
-    """
+    """Write ``report.html`` (or ``path``) from what the run folder holds; ``findings`` are kept in the folder first."""
     if findings is not None:
         findings.write(folder)
     path = path or folder.path / REPORT

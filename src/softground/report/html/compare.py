@@ -57,19 +57,19 @@ def letter(place: int) -> str:
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
     """By heading, each run's figure in words, and whether it is the best among runs of the same task and rule."""
     kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for run in runs:
         final = list(run.moments.values())[-1] if run.moments else {}
         more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
         rows.append({k: v for k, v in final.items() if is_number(v)} | more | {"epochs": len(run.history)})
     found = {}
     for name in dict.fromkeys(name for row in rows for name in row):
-        cells = []
-        for kind, row in zip(kinds, rows, strict=True):
-            rivals = {r[name] for k, r in zip(kinds, rows, strict=True) if k == kind and is_number(r.get(name))}
-            best = is_share(name) and len(rivals) > 1 and row.get(name) == max(rivals)
-            cells.append((_words(name, row.get(name)), best))
-        found[HEADINGS.get(name, spoken(name))] = cells
+        values = [row.get(name) for row in rows]
+        rivals: list[set[Any]] = [
+            {v for k, v in zip(kinds, values, strict=True) if k == kind and is_number(v)} for kind in kinds
+        ]
+        best = [is_share(name) and len(r) > 1 and v == max(r) for r, v in zip(rivals, values, strict=True)]
+        found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
 
 

@@ -26,7 +26,7 @@ def listed(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | None]]:
         yield path, "…" if groups else ", ".join(map(_word, value)) if isinstance(value, list) else _word(value)
 
 
-def flat(settings: Mapping[str, Any]) -> dict[str, str]:
+def flat(settings: Any) -> dict[str, str]:
     """Every setting by its path, without the groups.
 
     >>> flat({"lr": 0.1, "stages": [{"epochs": 3}]})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..findings import Matrix
@@ -24,16 +23,7 @@ LEDES = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A square: where, how strong, and what it says."""
-
-    x: float
-    y: float
-    same: bool
-    strength: float
-    words: str
-    count: str
+Cell = tuple[float, float, bool, float, str, str]  # x, y, on the diagonal or not, strength, words, percent
 
 
 class Confusion(NamedTuple):
@@ -56,14 +46,14 @@ def confusion(matrix: Matrix, symbols: Sequence[str]) -> Confusion:
     left = min(MOST_LEFT, 20 + CHARACTER * max(map(len, names), default=0))
     size = min(44.0, (WIDTH - left) / max(1, len(names)))
     met = [(i, j, n, n / sum(row)) for i, row in enumerate(matrix.counts) for j, n in enumerate(row) if n]
-    cells = []
+    cells: list[Cell] = []
     for i, j, count, share in met if len(names) <= MOST_SYMBOLS else []:
         # The root lifts rare confusions above the threshold of the eye; on the diagonal nothing is rare.
         strength = share if i == j else max(0.12, share**0.5)
         words = f"{matrix.rows} {names[i]}, {matrix.columns} {names[j]}: {count:,} ({share:.1%} of the row)"
         written = len(names) <= NUMBERS_TO and share >= 0.0095
         x, y = left + j * size, TOP + i * size
-        cells.append(Cell(x, y, i == j, strength, words, f"{100 * share:.0f}" if written else ""))
+        cells.append((x, y, i == j, strength, words, f"{100 * share:.0f}" if written else ""))
     across, down = max(1, int(size / CHARACTER)), int(left / CHARACTER)
     headings = [((i + 0.5) * size, name[:across], name[:down]) for i, name in enumerate(names)]
     wrong = sorted((-n, i, j) for i, j, n, _ in met if i != j)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..numbers import is_number, is_share, spoken
 from ..progress import title
-from .lines import Band, Chart, Epochs, Line, colour, numbers, shares, spans
+from .lines import Chart, Epochs, Line, colour, numbers, shares, spans
 
 Records = Sequence[Mapping[str, Any]]
 # Metrics of one picture: the name of its line, and what it means.
@@ -82,9 +82,9 @@ def _gamma(history: Records, epochs: Epochs) -> Chart:
     found = points(history, "gamma")
     positive = [(i, v) for i, v in found if v > 0]
     infinite = [i for i, r in enumerate(history, start=1) if "gamma" in r and r["gamma"] is None]
-    bands = [Band(*ends, "γ = ∞") for ends in _runs(infinite)]
+    bands = [(*ends, "γ = ∞") for ends in _runs(infinite)]
     if not positive or spans([v for _, v in positive]):
-        bands += [Band(*ends, "γ = 0") for ends in _runs([i for i, v in found if v == 0])]
+        bands += [(*ends, "γ = 0") for ends in _runs([i for i, v in found if v == 0])]
         found = positive
     return numbers("Temperature γ", GAMMA, [Line("γ", "c1", found)], epochs, bands)
 

@@ -11,7 +11,8 @@ from ..numbers import number, percent
 from .svg import WIDTH, Frame, Scale, epoch_marks
 
 HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
-MOST_POINTS, MOST_TITLES, MARKED = 800, 120, 12
+MOST_POINTS, MOST_TITLES = 800, 120
+Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and a word on why
 LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
 
 
@@ -21,14 +22,6 @@ class Line(NamedTuple):
     name: str
     colour: str
     points: list[tuple[int, float]]
-
-
-class Band(NamedTuple):
-    """Epochs ``first … last`` without a value to draw, such as γ = ∞, with a word on why."""
-
-    first: int
-    last: int
-    name: str
 
 
 @dataclass(frozen=True)
@@ -48,8 +41,8 @@ class Chart:
     lines: list[Line]
     epochs: Epochs
     form: Callable[[float], str]
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 1.0
     log: bool = False
     bands: Sequence[Band] = ()
 
@@ -66,10 +59,6 @@ class Chart:
         stride = -(-len(line.points) // MOST_POINTS)
         points = line.points[::stride] + ([line.points[-1]] if (len(line.points) - 1) % stride else [])
         return [(self.frame.x(epoch), self.frame.y(value)) for epoch, value in points]
-
-    def marks(self, line: Line) -> list[tuple[float, float]]:
-        """Points that are drawn as such: all where they are few, else the last."""
-        return self.at(line)[0 if self.epochs.count <= MARKED else -1 :]
 
     def columns(self) -> Iterator[tuple[float, float, str]]:
         """Invisible columns (left, width, words) that show an epoch's values when pointed at."""
@@ -88,7 +77,7 @@ class Chart:
 def shares(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs) -> Chart:
     """Shares, from 0 to 100 percent."""
     inside = [line._replace(points=[(i, v) for i, v in line.points if 0 <= v <= 1]) for line in lines]
-    return Chart(heading, lede, [line for line in inside if line.points], epochs, percent, 0.0, 1.0)
+    return Chart(heading, lede, [line for line in inside if line.points], epochs, percent)
 
 
 def numbers(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs, bands: Sequence[Band] = ()) -> Chart:

@@ -19,13 +19,12 @@ MOST_ROWS = 200
 def run_page(facts: Facts) -> str:
     """Facts in, one HTML document out."""
     findings, asked = facts.findings, facts.asked
-    versions = facts.summary.get("versions")
     rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings")}
-    rest |= {"versions": versions} if isinstance(versions, dict) else {}
+    rest["versions"] = facts.summary.get("versions", {})
     return render(
         "run.html",
         facts=facts,
-        note=note if isinstance(note := facts.summary.get("note"), str) else None,
+        note=facts.summary.get("note"),
         tiles=list(_tiles(facts)),
         figures=_figures(facts),
         charts=curves(facts.history),
@@ -33,9 +32,9 @@ def run_page(facts: Facts) -> str:
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
         timing=timing(facts.history),
-        recipe=flat(asked["recipe"]) if "recipe" in asked else {},
-        settings=list(listed(asked["settings"])) if "settings" in asked else [],
-        rest=list(listed(rest)) if rest else [],
+        recipe=flat(asked.get("recipe")),
+        settings=list(listed(asked.get("settings"))),
+        rest=list(listed(rest)),
     )
 
 
@@ -72,12 +71,9 @@ def _records(history: Records) -> dict[str, Any]:
     """All numbers behind the curves; thinned where there are very many."""
     names = [k for k in keys(history) if k != "epoch"]
     stride = max(1, -(-len(history) // MOST_ROWS))
-    chosen = [(i, r) for i, r in enumerate(history, 1) if (i - 1) % stride == 0 or i == len(history)]
-    rows = [[i, str(record.get("stage", "")), *[_cell(record, k) for k in names]] for i, record in chosen]
+    rows = [
+        [i, str(record.get("stage", "")), *[figure(k, record[k]) if k in record else "–" for k in names]]
+        for i, record in enumerate(history, start=1)
+        if (i - 1) % stride == 0 or i == len(history)
+    ]
     return {"head": ["epoch", "stage", *[k.replace("_", " ") for k in names]], "rows": rows, "stride": stride}
-
-
-def _cell(record: Any, name: str) -> str:
-    if is_number(record.get(name)):
-        return figure(name, record[name])
-    return "∞" if name == "gamma" and name in record else "–"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..findings import Symbols
 from ..numbers import is_number, number
@@ -12,14 +11,7 @@ from .svg import Frame, Scale
 SIZE, LEFT, TOP, BOTTOM, RIGHT = 200, 30, 18, 28, 6
 MOST = 4
 Moment = tuple[str, Symbols | None, Symbols | None]  # when, grounded, predicted
-
-
-class Panel(NamedTuple):
-    """One moment: dots (x, y, kind, words) in a frame."""
-
-    when: str
-    frame: Frame
-    dots: list[tuple[float, float, str, str]]
+Panel = tuple[str, Frame, list[tuple[float, float, str, str]]]  # when, and dots (x, y, kind, words) in a frame
 
 
 def panels(truth: Symbols | None, story: Sequence[Moment]) -> list[Panel]:
@@ -34,7 +26,7 @@ def panels(truth: Symbols | None, story: Sequence[Moment]) -> list[Panel]:
     rows, columns = ([(scale(v), number(v)) for v in scale.ticks(4)] for scale in (y, x))
     name = "true" if base else "grounded"
     frame = Frame(SIZE, SIZE, x, y, rows, columns, f"{name} →")
-    found = []
+    found: list[Panel] = []
     for when, grounded, predicted in chosen:
         shown = [("dot", "predicted", predicted)] + ([("ring", "grounded", grounded)] if base else [])
         dots = [
@@ -42,7 +34,7 @@ def panels(truth: Symbols | None, story: Sequence[Moment]) -> list[Panel]:
             for kind, meaning, seen in shown
             for site, (a, b) in enumerate(zip(base or _numbers(grounded), _numbers(seen), strict=False))
         ]
-        found.append(Panel(when, frame, dots))
+        found.append((when, frame, dots))
     return found
 
 
