@@ -16,10 +16,11 @@ from softground.data.embedded import embedded_digits
 from softground.errors import DataError, ScheduleError
 from softground.experiments import Experiment
 from softground.learner import Learner
+from softground.metrics import best_relabelling
 from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import Sudoku, sudoku_task
 from softground.tasks.sudoku.data import draw_images, load
-from softground.tasks.sudoku.metrics import best_relabelling, sudoku_metrics
+from softground.tasks.sudoku.metrics import sudoku_metrics
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST
 
 

@@ -118,23 +118,15 @@ PAYLOADS: dict[str, Payload] = {
         ]
         and None
     ),
-    "report of huge numbers": lambda r, o: Forged(r).document("report.json", sites=HUGE, held_out=HUGE, wrong=HUGE),
+    "report of huge numbers": lambda r, o: Forged(r).document("report.json", lucky=HUGE, held_out=HUGE, wrong=HUGE),
     "markup in every text": injected,
     "links instead of new files": linked(
         *(
             f".{name}.tmp"
-            for name in (
-                "config.json",
-                "summary.json",
-                "metrics.jsonl",
-                "gallery.jsonl",
-                "report.json",
-                "report.html",
-                "result.png",
-            )
+            for name in ("config.json", "summary.json", "metrics.jsonl", "gallery.jsonl", "report.json", "report.html")
         )
     ),
-    "links instead of results": linked("report.html", "result.png", "summary.json"),
+    "links instead of results": linked("report.html", "summary.json"),
     "metrics that are a link": linked("metrics.jsonl"),
     "gallery that is a link": linked("gallery.jsonl"),
     "lock that is a link": linked(".lock"),

@@ -69,8 +69,9 @@ class Command:
             )
 
     def _look(self, folder: RunFolder) -> None:
-        """Make the findings of a run that has none: one that is older, or that was interrupted."""
-        if Findings.read(folder) is not None or not folder.has_checkpoint():
+        """Make the findings of a run that has none, or that has gone on since they were made."""
+        known = Findings.read(folder)
+        if not folder.has_checkpoint() or (known is not None and known.epochs == len(folder.read_metrics())):
             return
         try:
             experiment, learner = load_run(folder, data_dir=self.data_dir)

@@ -99,7 +99,7 @@ def finish(
     findings = None
     if data[1] is not None and test is not None:
         read = trained, predictions(task, learner.network, test)
-        findings = gather(learner, data[0], data[1], folder, predicted=read)
+        findings = gather(learner, data[0], data[1], folder, predictions=read)
     write_report(folder, findings)
     if hasattr(learner, "save"):
         learner.save(folder.path / MODEL)

@@ -79,8 +79,8 @@ class Loop:
             if resume:
                 self._resume(previous)
             progress = self.progress
-            done = (progress.stage, progress.epoch)
-            self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "done": done})
+            known = {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": len(progress.history)}
+            self.observer("begin", known)
             for number in range(progress.stage, len(self.stages)):
                 self._stage(number, self.stages[number])
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
-
-from torch import Tensor
 
 from ...data.digits import Source
 from ...data.examples import Split
 from ...experiments.problem import EXACT, TASKS, Problem
+from ...metrics import accuracies
 from ...seeds import stream
 from ...task import Task
 from .data import load
 from .rule import addition_program, addition_scan
 
 RuleName = Literal["scan", "program"]
+METRICS = partial(accuracies, name="sum_accuracy")  # the field's figure
 LONG = 20  # numbers of more digits than this are long
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat addition. This is its kernel, annealing and optimiser, as for formulas: the walk changes
@@ -64,12 +65,4 @@ class Addition(Problem):
 def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
     """Sums of numbers of so many digits as a task."""
     constraint = addition_scan(digits) if rule == "scan" else addition_program(digits)
-    return Task(constraint.space, constraint, metrics=addition_metrics, name="addition")
-
-
-def addition_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Share of right sums, the field's figure, and of right digits."""
-    result = {"sum_accuracy": feasible.double().mean().item()}
-    if symbols is not None:
-        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
-    return result
+    return Task(constraint.space, constraint, metrics=METRICS, name="addition")

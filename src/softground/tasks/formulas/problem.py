@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
-
-from torch import Tensor
 
 from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...inverses import Inverse, Table, default_inverse
+from ...metrics import accuracies
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...projections.walk import Walk
 from ...seeds import stream
@@ -21,6 +21,7 @@ from .data import Source, SplitName, load
 from .long import enumeration
 from .rule import formula_program
 
+METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
 TABULATED = 9  # the longest formulas that the default inverse tabulates
 PRESETS: dict[str, dict[str, Any]] = {
     # The authors' code keeps the network with the most right training answers.
@@ -87,7 +88,7 @@ class Formulas(Problem):
 def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
     """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = formula_program(length)
-    return Task(program.space, program, _inverse(inverse, program, **solver), formula_metrics, "hwf")
+    return Task(program.space, program, _inverse(inverse, program, **solver), METRICS, "hwf")
 
 
 def _inverse(name: str, program: Any, **solver: Any) -> Inverse:
@@ -103,11 +104,3 @@ def _inverse(name: str, program: Any, **solver: Any) -> Inverse:
 
             return Z3(SMT(formula_rule, program.space, answers=program), **solver)
     return default_inverse(program, program.space) if program.space.sites <= TABULATED else enumeration(program)
-
-
-def formula_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Symbol accuracy and calculation accuracy, the paper's two figures."""
-    result = {"calculation_accuracy": feasible.double().mean().item()}
-    if symbols is not None:
-        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
-    return result

@@ -92,4 +92,5 @@ class Sudoku(Problem):
 def sudoku_task(size: int = 4, inverse: str = "auto", **solver: Any) -> Task:
     """Boards of a size as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = sudoku_program(size)
-    return Task(program.space, program, make_inverse(inverse, size, program.space, **solver), sudoku_metrics, "sudoku")
+    found = make_inverse(inverse, size, program.space, **solver)
+    return Task(program.space, program, found, sudoku_metrics, "sudoku", nameless_symbols=True)

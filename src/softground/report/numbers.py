@@ -1,12 +1,13 @@
-"""Numbers as a reader wants them."""
+"""Numbers as a reader wants them, the same on the terminal and on a page."""
 
 from __future__ import annotations
 
 from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
-# Shares that are not called accuracies.
-SHARES = frozenset({"feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used"})
+# Not called accuracies.
+SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used"})
+SIGNS = {"*": "×", "/": "÷", "-": "−"}
 
 
 def is_number(value: Any) -> bool:
@@ -15,24 +16,24 @@ def is_number(value: Any) -> bool:
 
 
 def is_share(name: str) -> bool:
-    """Whether a metric is a share of something, shown in percent.
+    """Whether a metric is a share of something, shown in percent: an accuracy, or one of the library's own shares.
 
-    >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "loss")]
+    >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")]
     [True, True, True, False, False]
     """
-    return name.endswith("accuracy") or name.removeprefix("test_") in SHARES
+    return name.endswith("_accuracy") or name.removeprefix("test_") in SHARES
 
 
-def figure(name: str, value: Any) -> str:
-    """A metric's value.
+def figure(name: str, value: Any, decimals: int = 2) -> str:
+    """A metric's value; ``decimals`` are those of a percentage. JSON has no infinity, so that γ = ∞ is kept as None.
 
-    >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", 0.000012), figure("loss", None)
-    ('99.81%', '0.988', '1.2e-05', '–')
+    >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", None), figure("gamma", None)
+    ('99.81%', '0.988', '–', '∞')
     """
     if not is_number(value):
-        return "–" if value is None else str(value)
+        return value if isinstance(value, str) else "∞" if name == "gamma" and value is None else "–"
     if is_share(name):
-        return f"{value:.2%}"
+        return f"{value:.{decimals}%}"
     return f"{value:,}" if isinstance(value, int) else number(value)
 
 
@@ -47,6 +48,15 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def percent(value: float) -> str:
+    """A share at an axis.
+
+    >>> percent(0.2), percent(0.998), percent(1.0)
+    ('20%', '99.8%', '100%')
+    """
+    return f"{value:.1%}".replace(".0%", "%")
 
 
 def seconds(value: float) -> str:
@@ -70,12 +80,6 @@ def spoken(name: str) -> str:
     return name.removeprefix("test_").removesuffix("_accuracy").replace("_", " ")
 
 
-SIGNS = {"*": "×", "/": "÷", "-": "−"}
-
-
 def symbol(text: str) -> str:
     """A symbol as it is written by hand."""
     return SIGNS.get(text, text)
-
-
-__all__ = ["figure", "is_number", "is_share", "number", "seconds", "spoken", "symbol"]
