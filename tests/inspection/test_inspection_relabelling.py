@@ -10,8 +10,8 @@ import torch
 
 from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
-from softground.inspection.elements import Elements
-from softground.inspection.limit import Limit
+from softground.inspection.renamable_symbols import RenamableSymbols
+from softground.inspection.time_limit import TimeLimit
 from softground.inspection.relabelling import Relabellings, relabellings
 from softground.inspection.sample import take
 from softground.tasks.addition.options import addition_task
@@ -21,7 +21,7 @@ from softground.tasks.sudoku.options import sudoku_task
 
 
 def search(task: Task, answers: object, count: int = 32) -> Relabellings:
-    return relabellings(task, take(task, answers, count, 0, Limit()), Limit())  # type: ignore[arg-type]
+    return relabellings(task, take(task, answers, count, 0, TimeLimit()), TimeLimit())  # type: ignore[arg-type]
 
 
 def by_trying_all(task: Task, answers: list[object]) -> int:
@@ -125,31 +125,31 @@ def test_symbols_stay_in_their_alphabets() -> None:
 
 def test_a_search_that_is_cut_short_says_so() -> None:
     task = sudoku_task(4)
-    sample = take(task, [True], 1, 0, Limit())
-    found = relabellings(task, sample, Limit(), nodes=5)
+    sample = take(task, [True], 1, 0, TimeLimit())
+    found = relabellings(task, sample, TimeLimit(), nodes=5)
     assert not found.finished
     assert not found.proved
     assert not found.identifies
     assert found.count < 24
 
 
-def test_elements_rename_and_return() -> None:
+def test_symbols_rename_and_return() -> None:
     space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
-    elements = Elements(space)
+    symbols = RenamableSymbols(space)
     z = space.encode([(1, "+", 3), (2, "-", 2)])
     images = torch.tensor([1, 2, 0, 4, 3])
-    renamed = elements.relabelled(z, images)
+    renamed = symbols.relabelled(z, images)
     assert space.decode(renamed) == [(2, "-", 1), (3, "+", 3)]
-    assert torch.equal(elements.relabelled(renamed, images.argsort()), z)
+    assert torch.equal(symbols.relabelled(renamed, images.argsort()), z)
 
 
 def test_reals_are_free_up_to_a_shift() -> None:
-    from softground.inspection.reals import freedom
+    from softground.inspection.real_maps import real_maps
 
     task = sdsp_task(4, margin=0.5)
     weights = torch.tensor([[0, 1, 3, 0], [1, 0, 1, 4], [3, 1, 0, 2], [0, 4, 2, 0]]).double()
     marks = torch.zeros(4, 4)
     marks[1, 0] = marks[2, 1] = marks[3, 2] = 1
-    found = freedom(task, take(task, [(weights, marks)], 1, 0, Limit()))
+    found = real_maps(task, take(task, [(weights, marks)], 1, 0, TimeLimit()))
     assert found.kept == ("adding a constant to all components",)
-    assert found.convex == found.answers == 1
+    assert found.answers == 1

@@ -1,14 +1,14 @@
-"""What an inspection looks at: some distinct answers, and for each of them S_y, or some of its members.
+r"""What an inspection looks at: some distinct answers, and for each of them S_y, or some of its members.
 
-Only answers are read. Where S_y can be listed (a table, a listing, a scan with few solutions) all of it is; elsewhere
-solutions are drawn, in the way that chains would be started.
+Only answers are read. Where the inverse knows the law of S_y, the mass of the uniform weight w(z) = 1 is \|S_y\| and
+its marginals say how often each symbol stands at each site. Where S_y can be listed all of it is; elsewhere solutions
+are drawn, in the way that chains would be started.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import torch
@@ -20,10 +20,10 @@ from ..inverses.base import Inverse, SolvingInverse
 from ..inverses.enumeration import Enumeration
 from ..inverses.listing import Listing
 from ..inverses.scanned import Scanned
-from ..inverses.table import Table
+from ..kernels.exact_scan import scan_marginals
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..task import Task
-from .limit import Limit
+from .time_limit import TimeLimit
 
 LISTED = 20_000  # most solutions of an answer that are listed
 DRAWN = 256  # how many are drawn where they cannot be
@@ -32,21 +32,22 @@ DRAWN_SOLVER = 32  # with a solver that takes milliseconds for each
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Solutions of one answer: ``z[N, sites]``, all of S_y where ``whole``; ``count`` is \\|S_y\\| where known."""
+    """Solutions of one answer: ``z[N, sites]``, all of S_y where ``whole``."""
 
     answer: Any
     y: Tensor  # [1, …]
     z: Tensor
     whole: bool
-    count: float | None
+    count: float | None = None  # |S_y| where known
+    shares: Tensor | None = None  # [sites, K] how often each symbol stands at each site, where known
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The answers looked at."""
+    """The answers looked at, of ``of`` that were given."""
 
     found: tuple[Found, ...]
-    of: int  # how many answers there were to choose from
+    of: int
 
     @property
     def listed(self) -> tuple[Found, ...]:
@@ -56,31 +57,23 @@ class Sample:
     def rows(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """``count`` solutions with their answers, each answer as often as the others: z, y."""
         generator = torch.Generator().manual_seed(seed)
-        z, y = [], []
-        for row in range(count):
-            found = self.found[row % len(self.found)]
-            z.append(found.z[int(torch.randint(len(found.z), (1,), generator=generator))])
-            y.append(found.y[0])
-        return torch.stack(z), torch.stack(y)
+        found = [self.found[row % len(self.found)] for row in range(count)]
+        z = [f.z[int(torch.randint(len(f.z), (1,), generator=generator))] for f in found]
+        return torch.stack(z), torch.cat([f.y for f in found])
 
-    def pairs(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Pairs of different solutions of one answer: from, to, y. There may be fewer than asked for."""
-        first, second, y = [], [], []
+    def pairs(self, count: int) -> tuple[Tensor, Tensor, Tensor] | None:
+        """At most ``count`` pairs of different solutions of one answer: from, to, y. None where there are none."""
         several = [f for f in self.found if len(f.z) > 1]
-        for row in range(count if several else 0):
-            found, turn = several[row % len(several)], row // len(several)
-            if 2 * turn + 1 < len(found.z):
-                # From both ends of the list: neighbours in it may be neighbours in S_y.
-                first.append(found.z[turn])
-                second.append(found.z[-1 - turn])
-                y.append(found.y[0])
-        if not first:
-            nothing = self.found[0].z[:0]
-            return nothing, nothing, self.found[0].y[:0]
-        return torch.stack(first), torch.stack(second), torch.stack(y)
+        turns = [(several[row % len(several)], row // len(several)) for row in range(count if several else 0)]
+        # From both ends of the list: neighbours in it may be neighbours in S_y.
+        pairs = [(f.z[turn], f.z[-1 - turn], f.y[0]) for f, turn in turns if 2 * turn + 1 < len(f.z)]
+        if not pairs:
+            return None
+        first, second, y = (torch.stack(column) for column in zip(*pairs, strict=True))
+        return first, second, y
 
 
-def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit: Limit) -> Sample:
+def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit: TimeLimit) -> Sample:
     """``count`` distinct answers, drawn from those given, with their solutions; one at least, whatever the limit."""
     given = _from_rule(task, count, seed) if answers is None else answers
     if not len(given) or count < 1:
@@ -88,26 +81,21 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
             f"{len(given)} answers and a sample of {count} were given; an inspection needs at least one answer."
         )
     order = torch.randperm(len(given), generator=torch.Generator().manual_seed(seed)).tolist()
-    shown = [given[i] for i in order[: 50 * count]]
-    y = task.constraint.encode(shown)
+    y = task.constraint.encode([given[i] for i in order[: 50 * count]])
     chosen = list(range(len(y)))
-    if y.dim() == 1:  # ids: equal answers have equal ids
-        first: dict[int, int] = {}
-        for row, number in enumerate(y.tolist()):
-            first.setdefault(number, row)
-        chosen = list(first.values())
+    if y.dim() == 1:  # ids: equal answers have equal ids, of which the first is kept
+        chosen = sorted({number: row for row, number in reversed(list(enumerate(y.tolist())))}.values())
     found: list[Found] = []
     for row in chosen[:count]:
         if found and not limit.left():
             break
-        z, whole, size = solutions(task.inverse, y[row : row + 1], seed)
-        if not len(z):
+        found.append(solutions(task, y[row : row + 1], seed))
+        if not len(found[-1].z):
             raise InfeasibleAnswer(
-                f"No symbols were found that explain the answer {task.constraint.answer(y[row])!r}. Correct or remove "
-                "such examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
+                f"No symbols were found that explain the answer {found[-1].answer!r}. Correct or remove such "
+                "examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
                 (order[row],),
             )
-        found.append(Found(task.constraint.answer(y[row]), y[row : row + 1], z, whole, size))
     return Sample(tuple(found), len(given))
 
 
@@ -121,44 +109,38 @@ def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
         )
     if isinstance(task.inverse, Listing):  # random states would hardly be among those listed
         z = task.inverse.states(torch.device("cpu"))[:1]
-        return [rule.answer(rule.answer_ids(z)[0])]
-    sizes = torch.tensor(task.space.sizes)
-    z = (torch.rand(50 * count, task.space.sites, generator=generator, dtype=torch.float64) * sizes).long()
+    else:
+        z = random_states(task.space, 50 * count, generator)
     ids = rule.answer_ids(z)
     return [rule.answer(i) for i in ids[ids != NO_ANSWER]]
 
 
-@singledispatch
-def solutions(inverse: Any, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    """Solutions of one encoded answer ``y[1, …]``, whether they are all, and \\|S_y\\| where known."""
-    return _drawn(inverse, y, seed), False, None
+def random_states(space: Categorical, rows: int, generator: torch.Generator) -> Tensor:
+    """States drawn uniformly."""
+    uniform = torch.rand(rows, space.sites, generator=generator, dtype=torch.float64)
+    return (uniform * torch.tensor(space.sizes)).long()
 
 
-@solutions.register
-def _(inverse: Table, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    return _listed(inverse, inverse.space, y, seed)
-
-
-@solutions.register
-def _(inverse: Listing, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    return _listed(inverse, inverse.space, y, seed)
-
-
-@solutions.register
-def _(inverse: Enumeration, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    if inverse.space.size <= inverse.cap:
-        return _listed(inverse, inverse.space, y, seed)
-    return _drawn(inverse, y, seed), False, None
-
-
-@solutions.register
-def _(inverse: Scanned, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    count = float(inverse.log_partition(uniform(inverse.space, 1), y).exp())
-    if count > LISTED:
-        return _drawn(inverse, y, seed), False, count
-    everything = torch.arange(inverse.space.sites)[None]
-    fibre = inverse.fibre(torch.zeros_like(everything), y, everything)
-    return fibre.values[0][fibre.mask[0]], bool(fibre.complete.all()), float(round(count))
+def solutions(task: Task, y: Tensor, seed: int) -> Found:
+    """Solutions of one encoded answer ``y[1, …]``."""
+    inverse, answer = task.inverse, task.constraint.answer(y[0])
+    if isinstance(inverse, Scanned):
+        belief = uniform(inverse.space, 1)
+        count = float(inverse.log_partition(belief, y).exp())
+        shares = scan_marginals(inverse.scan, belief, y)[0]
+        if count > LISTED:
+            return Found(answer, y, _drawn(inverse, y, seed), False, count, shares)
+        everything = torch.arange(inverse.space.sites)[None]
+        fibre = inverse.fibre(torch.zeros_like(everything), y, everything)
+        return Found(answer, y, fibre.values[0][fibre.mask[0]], bool(fibre.complete.all()), float(round(count)), shares)
+    small = not isinstance(inverse, Enumeration) or inverse.space.size <= inverse.cap
+    if isinstance(inverse, SolvingInverse) and small:
+        index = inverse.solutions(y).index
+        some = torch.randperm(len(index), generator=torch.Generator().manual_seed(seed))[:LISTED]
+        states = task.space.states(index)
+        often = torch.nn.functional.one_hot(states, task.space.width).double().sum(0) / max(1, len(index))
+        return Found(answer, y, states[some.sort().values], len(index) <= LISTED, float(len(index)), often)
+    return Found(answer, y, _drawn(inverse, y, seed), False)
 
 
 def uniform(space: Categorical, rows: int) -> CategoricalBelief:
@@ -179,11 +161,3 @@ def _drawn(inverse: Inverse, y: Tensor, seed: int) -> Tensor:
     start = inverse.start(y.expand(rows, *y.shape[1:]), seed)
     once: Tensor = torch.unique(start.z[start.found], dim=0)
     return once
-
-
-def _listed(inverse: SolvingInverse, space: Categorical, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    index = inverse.solutions(y).index
-    if len(index) <= LISTED:
-        return space.states(index), True, float(len(index))
-    some = torch.randperm(len(index), generator=torch.Generator().manual_seed(seed))[:LISTED]
-    return space.states(index[some].sort().values), False, float(len(index))

@@ -8,15 +8,15 @@ the number of solutions seen is reported, a lower bound, and no estimate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from ..errors import SoftgroundError
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .limit import Limit
-from .sample import Found, Sample
+from .sample import Found, Sample, random_states
+from .time_limit import TimeLimit
 
 DRAWS = 256  # random u per answer
 BLOCK = 1_000  # most combinations of the sites that are completed
@@ -25,62 +25,50 @@ FEW = 10  # u with a completion, below which no estimate is given
 
 @dataclass(frozen=True)
 class Size:
-    """\\|S_y\\| of one answer: ``count`` with standard error ``error`` (0: counted), or None."""
+    """\\|S_y\\| of one answer: counted where ``exact``, else an estimate with a standard error, or None."""
 
     answer: str
     count: float | None
     error: float
+    exact: bool
     at_least: int  # solutions seen
     why: str = ""  # why there is no count
-
-    @property
-    def exact(self) -> bool:
-        """Whether it was counted."""
-        return self.count is not None and self.error == 0
 
     def __str__(self) -> str:
         if self.count is None:
             return f"unknown ({self.why}): {self.at_least:,} seen"
-        if self.exact:
-            return number(self.count)
-        return f"{number(self.count)} ± {number(self.error)} (estimated)"
+        return number(self.count) if self.exact else f"{number(self.count)} ± {number(self.error)} (estimated)"
 
 
-def sizes(task: Task, sample: Sample, limit: Limit, seed: int) -> list[Size]:
+def sizes(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> tuple[Size, ...]:
     """\\|S_y\\| of every answer of the sample, as far as time allows; of those left out, how many were seen."""
-    return [_size(task, found, seed) if limit.left() else _seen(found, "no time left") for found in sample.found]
+    return tuple(_size(task, f, seed) if limit.left() else _seen(f, "no time left") for f in sample.found)
 
 
 def _seen(found: Found, why: str) -> Size:
-    return Size(short(found.answer), found.count, 0.0, len(found.z), why)
+    text = str(found.answer)
+    short = text if len(text) <= 24 else text[:23] + "…"
+    return Size(short, found.count, 0.0, found.count is not None, len(found.z), why)
 
 
 def _size(task: Task, found: Found, seed: int) -> Size:
     space = task.space
     if found.count is not None or not isinstance(space, Categorical):
         return _seen(found, "" if found.count is not None else "reals")
-    block = _block(space)
-    kept = space.size // math.prod(space.sizes[site] for site in block)
-    generator = torch.Generator().manual_seed(seed)
-    uniform = torch.rand(DRAWS, space.sites, generator=generator, dtype=torch.float64)
-    z = (uniform * space.layout(uniform.device).sizes).long()
+    # As many of the last sites are completed as have BLOCK combinations.
+    last = max((d for d in range(1, space.sites) if math.prod(space.sizes[-d:]) <= BLOCK), default=1)
+    sites = torch.arange(space.sites - last, space.sites).expand(DRAWS, -1)
+    z = random_states(space, DRAWS, torch.Generator().manual_seed(seed))
     try:
-        fibre = task.inverse.fibre(z, found.y.expand(DRAWS, *found.y.shape[1:]), torch.tensor(block).expand(DRAWS, -1))
+        fibre = task.inverse.fibre(z, found.y.expand(DRAWS, *found.y.shape[1:]), sites)
     except SoftgroundError:  # an inverse that cannot complete so many sites
         return _seen(found, "no fibres of random u")
     count = fibre.count.double()
     if int((count > 0).sum()) < FEW or not bool(fibre.complete.all()):
         return _seen(found, "too rare to estimate")
-    mean, deviation = float(count.mean()), float(count.std())
-    return Size(short(found.answer), kept * mean, kept * deviation / math.sqrt(DRAWS), len(found.z))
-
-
-def _block(space: Categorical) -> list[int]:
-    """Sites to complete, from the last on: as many as have :data:`BLOCK` combinations."""
-    block = [space.sites - 1]
-    while len(block) < space.sites - 1 and space.combinations(len(block) + 1) <= BLOCK:
-        block.append(space.sites - 1 - len(block))
-    return sorted(block)
+    kept = math.prod(space.sizes[:-last])
+    mean, error = float(count.mean()), float(count.std()) / math.sqrt(DRAWS)
+    return replace(_seen(found, ""), count=kept * mean, error=kept * error)
 
 
 def number(value: float) -> str:
@@ -92,9 +80,3 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "∞"
     return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"
-
-
-def short(answer: object) -> str:
-    """An answer in a few characters."""
-    text = str(answer)
-    return text if len(text) <= 24 else text[:23] + "…"

@@ -15,17 +15,15 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
-from ..kernels.base import Kernel
+from ..kernels import Kernel
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .candidates import parts
-from .limit import Limit
 from .sample import Sample
+from .time_limit import TimeLimit
 
 PAIRS = 32
 PAIRS_UNLISTED = 8  # where S_y cannot be listed, and steps cost more
 STEPS = 200
-PARTS = 8  # a kernel composed of more than this many gets fewer steps
 PULL = 4.0  # log-odds of the target's symbol against each other one
 
 
@@ -39,33 +37,32 @@ class Led:
     agreement: float  # share of sites that are the target's in the end
     allowed: int  # steps that a chain was given
 
+    def __str__(self) -> str:
+        end = f"after {self.steps:.0f} steps on average" if self.steps is not None else f"in {self.allowed} steps"
+        rest = "" if self.arrived == 1 else f"; in the end {self.agreement:.0%} of the sites were the target's"
+        return f"{self.arrived:.0%} of the chains led from one solution to another arrived {end}{rest}"
 
-def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: Limit, seed: int) -> Led | None:
+
+def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int) -> Led | None:
     """Lead chains from solution to solution; None where no answer has two, or the kernel cannot be used."""
-    z, goal, y = sample.pairs(PAIRS if sample.listed else PAIRS_UNLISTED)
-    steps = STEPS if len(list(parts(kernel))) <= PARTS else STEPS // PARTS
-    if not len(z):
+    pairs = sample.pairs(PAIRS if sample.listed else PAIRS_UNLISTED)
+    if pairs is None:
         return None
+    z, goal, y = pairs
     target = Target.at(_pulling(space, goal), y, 1.0)
     dice, state = Sampler(seed), kernel.init(z)
     arrived = torch.zeros(len(z), dtype=torch.long)
     taken = 0
-    while taken < steps and not bool(arrived.all()) and (taken == 0 or limit.left()):
+    while taken < STEPS and not bool(arrived.all()) and (taken == 0 or limit.left()):
         try:
             state, _ = kernel.step(dice, state, target)
         except SoftgroundError:
             return None
         taken += 1
-        there = (state.z == goal).all(-1)
-        arrived = torch.where((arrived == 0) & there, taken, arrived)
+        arrived = torch.where((arrived == 0) & (state.z == goal).all(-1), taken, arrived)
     home = arrived > 0
-    return Led(
-        pairs=len(z),
-        arrived=float(home.double().mean()),
-        steps=float(arrived[home].double().mean()) if bool(home.any()) else None,
-        agreement=float((state.z == goal).double().mean()),
-        allowed=taken,
-    )
+    mean = float(arrived[home].double().mean()) if bool(home.any()) else None
+    return Led(len(z), float(home.double().mean()), mean, float((state.z == goal).double().mean()), taken)
 
 
 def _pulling(space: Categorical, goal: Tensor) -> CategoricalBelief:
