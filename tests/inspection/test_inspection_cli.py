@@ -30,7 +30,7 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", *TINY, "--json", "--no-mixing", "--seconds", "60"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert read["task"] == "hwf"
-    assert read["recommendation"]["name"] == "Exact"
+    assert read["recommendation"]["kernel"] == "Exact"
     assert (read["answers"], read["given"]) == (8, 64)
     assert all(size["exact"] for size in read["sizes"])
 

@@ -9,24 +9,17 @@ import torch
 
 from problems import PROBLEMS, Problem
 from softground import Categorical, ChangeOne, Collapsed, Drop, RandomDrop, Task
-from softground.inspection.candidate_projections import Candidate, candidates, correlated, information
-from softground.inspection.connectivity import components, fibres
-from softground.inspection.led_chains import lead
-from softground.inspection.ranking import ranking, single_site
-from softground.inspection.sample import Found, take
+from softground.inspection.connectivity import components, fibres, lead
+from softground.inspection.ranking import correlated, families, information, joined, ranking
+from softground.inspection.solutions import Found, take
 from softground.inspection.time_limit import TimeLimit
 from softground.kernels import Exact
-from softground.projections import Move, Stay
 from softground.tasks.formulas import formula_task
 
 
 def whole(task: Task, answer: object) -> Found:
     (found,) = take(task, [answer], 1, 0, TimeLimit()).found
     return found
-
-
-def dropping(space: Categorical, *sets: tuple[int, ...], move: Move | None = None) -> Candidate:
-    return Candidate("", RandomDrop(space, sets), move or ChangeOne(space))
 
 
 def brute_force(z: torch.Tensor, sets: list[tuple[int, ...]], change: bool) -> int:
@@ -47,8 +40,7 @@ def brute_force(z: torch.Tensor, sets: list[tuple[int, ...]], change: bool) -> i
 def test_components(problem: Problem, sets: list[tuple[int, ...]], change: bool) -> None:
     task = Task(problem.space, problem.program)
     found = whole(task, problem.answer)
-    move = ChangeOne(problem.space) if change else Stay()
-    result = components(problem.space, dropping(problem.space, *sets, move=move), found)
+    result = components(problem.space, found, sets, change)
     assert result is not None
     assert result.count == brute_force(found.z, sets, change)
     assert (result.reach == 1) == (result.count == 1)
@@ -57,18 +49,18 @@ def test_components(problem: Problem, sets: list[tuple[int, ...]], change: bool)
 def test_a_family_joins_what_one_set_leaves_apart() -> None:
     problem = next(p for p in PROBLEMS if p.name == "all equal")
     space, found = problem.space, whole(Task(problem.space, problem.program), True)
-    none = components(space, None, found)
+    none = components(space, found, [()], True)
     assert none is not None
     assert (none.count, none.alone) == (3, 3)
-    assert components(space, dropping(space, (0,)), found).count == 3  # type: ignore[union-attr]
-    assert components(space, dropping(space, *RandomDrop(space, 2).sets), found).count == 1  # type: ignore[union-attr]
+    assert components(space, found, [(0,)], True).count == 3  # type: ignore[union-attr]
+    assert components(space, found, RandomDrop(space, 2).sets, True).count == 1  # type: ignore[union-attr]
 
 
 def test_the_papers_running_example() -> None:
     """4×9+3+3 = 42 has no neighbour at all; dropping the first and last digit joins all of S_42."""
     task = formula_task(7)
     space, found = task.space, whole(task, 42)
-    alone = components(space, None, found)
+    alone = components(space, found, [()], True)
     assert alone is not None
     assert alone.count > 1000
     assert alone.alone > 0
@@ -77,7 +69,7 @@ def test_the_papers_running_example() -> None:
     assert int((apart == 0).sum()) == 1
     assert not bool((apart == 1).any())
     for dropped in ((0, 6), (2, 4)):
-        joined = components(space, dropping(space, dropped), found)
+        joined = components(space, found, [dropped], True)
         assert joined is not None
         assert joined.count == 1
         assert joined.solutions == len(found.z)
@@ -87,14 +79,14 @@ def test_too_many_solutions_are_not_compared(monkeypatch: pytest.MonkeyPatch) ->
     task = formula_task(3)
     found = whole(task, 5)
     monkeypatch.setattr("softground.inspection.connectivity.LARGEST", len(found.z) - 1)
-    assert components(task.space, None, found) is None
+    assert components(task.space, found, [()], True) is None
 
 
 def test_fibres_are_those_of_the_inverse() -> None:
     problem = next(p for p in PROBLEMS if p.name == "uneven")
     task = Task(problem.space, problem.program)
     sample = take(task, [0], 1, 0, TimeLimit())
-    figures = fibres(task, dropping(problem.space, (2,)), sample, 0)
+    figures = fibres(Collapsed(task.inverse, Drop(task.space, [2]), ChangeOne(task.space)), sample, 0)
     assert figures is not None
     # Where the first symbol is 0 all four completions are feasible, else only one.
     assert figures.largest == 4
@@ -124,7 +116,7 @@ def test_the_rule_prefers_what_connects() -> None:
     sample = take(task, [True], 1, 0, TimeLimit())
     ranked = ranking(task, sample, {}, TimeLimit(), 0)
     assert [(r.name, r.satisfactory) for r in ranked] == [("any 2", True), ("any 1", False)]
-    assert single_site(task, sample, TimeLimit())[0].count == 3
+    assert joined(task, sample, [()], True)[0].count == 3
 
 
 def test_kernels_that_were_given_are_led_themselves() -> None:
@@ -152,7 +144,11 @@ def test_information_finds_the_sites_that_depend_on_each_other() -> None:
     assert correlated(shared, 2) == [(0, 2), (1, 3)]
 
 
-def test_candidates_are_families() -> None:
+def test_families_are_compared() -> None:
     task = formula_task(5)
     sample = take(task, [7], 1, 0, TimeLimit())
-    assert [(c.name, c.dropped) for c in candidates(task, sample, 0)] == [("any 1", 1), ("any 2", 2), ("any 3", 3)]
+    assert [(name, len(p.sets)) for name, p, _ in families(task, sample, 0)] == [
+        ("any 1", 5),
+        ("any 2", 10),
+        ("any 3", 10),
+    ]

@@ -12,8 +12,8 @@ import torch
 from softground import ChangeOne, Collapsed, Drop, Exact, SoftgroundError
 from softground.inspection import inspect
 from softground.inspection import mixing as chains
+from softground.inspection.solutions import take
 from softground.inspection.time_limit import TimeLimit
-from softground.inspection.sample import take
 from softground.tasks.formulas import formula_task
 
 
@@ -76,6 +76,6 @@ def test_without_time_there_are_no_figures() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     task = formula_task(3)
-    with pytest.raises(SoftgroundError, match=r"softground\[inspect\]"):
+    with pytest.raises(SoftgroundError, match="pip install arviz-stats"):
         inspect(task, [5])
     assert inspect(task, [5], mixing=False).mixing == ()

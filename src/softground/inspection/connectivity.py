@@ -1,16 +1,22 @@
-r"""What a projection does to S_y: the completions that it leaves, and the solutions that its steps join.
+r"""What a walk does to S_y: the completions that its projection leaves, and the solutions that its steps join.
 
 *Movement* is the share of proposals u′, one move away from u = Π(z) with z ∈ S_y, that have a completion at all: the
 others are rejected whatever the network says.
 
 Where all of S_y is listed its *components* are counted, no chain needed. A step with the dropped sites D and a change
 of one kept site k leads from z to every solution that agrees with z outside D ∪ {k}; a step that stays in Ω, to those
-that agree outside D. So solutions are joined where they have the same symbols outside such a set: sorting the solutions
-by those symbols finds all who are. The walk reaches all of S_y exactly when there is one component.
+that agree outside D. So solutions are joined where they have the same symbols outside such a set, and sorting them by
+those symbols finds all who are. The walk reaches all of S_y exactly when there is one component.
+
+*Led chains* are connectivity as a walk meets it. The paper counts "the number of random walk steps needed for the
+transition from the initial solution to a target solution". A free walk meets a given one of 10²¹ solutions never, so
+the target is made attractive: the belief prefers its symbols, as a trained network does. A chain that arrives proves
+the two connected; one that does not arrive in time proves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,23 +24,25 @@ import torch
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
-from ..projections import Stay
-from ..projections.base import kept_sites
-from ..spaces.categorical import Categorical
-from ..task import Task
-from .candidate_projections import Candidate
-from .sample import Found, Sample, slow
+from ..kernels import Collapsed, Kernel
+from ..projections.base import Dropped
+from ..spaces.categorical import Categorical, CategoricalBelief
+from ..target import Target
+from .solutions import Found, Sample
+from .time_limit import TimeLimit
 
-ROWS = 256  # fibres measured
-ROWS_SOLVER = 16  # with a solver that takes milliseconds for each
+ROWS, ROWS_SOLVER = 256, 16  # fibres measured, and with a solver that takes milliseconds for each
 MANY = 1_024  # completions of a single u that are too many to walk with
 LARGEST = 8_000  # most solutions of an answer whose components are counted
 ENTRIES = 2_000_000  # most pairs (solution, set outside which it is compared)
+PAIRS, PAIRS_UNLISTED = 32, 8  # chains led, and where S_y cannot be listed and steps cost more
+STEPS = 200
+PULL = 4.0  # log-odds of the target's symbol against each other one
 
 
 @dataclass(frozen=True)
 class Fibres:
-    """Figures of one candidate's fibres over the sample."""
+    """Figures of a projection's fibres over the sample."""
 
     mean: float
     largest: int
@@ -42,22 +50,22 @@ class Fibres:
     movement: float
 
 
-def fibres(task: Task, candidate: Candidate, sample: Sample, seed: int) -> Fibres | None:
+def fibres(walk: Collapsed, sample: Sample, seed: int) -> Fibres | None:
     """The figures, or None where there are too many completions, or the inverse cannot complete so many sites."""
-    z, y = sample.rows(ROWS_SOLVER if slow(task.inverse) else ROWS, seed)
+    z, y = sample.rows(ROWS if walk.inverse.cost == "tensor" else ROWS_SOLVER, seed)
     dice = Sampler(seed)
-    dropped = candidate.projection.draw(dice, len(z), z.device)
-    proposal = candidate.move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+    dropped = walk.projection.draw(dice, len(z), z.device)
+    proposal = walk.move.propose(dice, z, dropped.kept(z.shape[1]))
     try:
-        if int(task.inverse.fibre(z[:1], y[:1], dropped[:1]).count.max()) > MANY:
+        one = Dropped(dropped.sites[:1], dropped.shared, dropped.key)
+        if int(walk.inverse.fibre(z[:1], y[:1], one).count.max()) > MANY:
             return None
-        here, there = task.inverse.fibre(z, y, dropped), task.inverse.fibre(proposal, y, dropped)
+        here, there = walk.inverse.fibre(z, y, dropped), walk.inverse.fibre(proposal, y, dropped)
     except SoftgroundError:
         return None
-    count = here.count
     moved = (there.count > 0) & ((proposal != z).any(-1) | (there.count > 1))
-    whole, movement = float(here.complete.double().mean()), float(moved.double().mean())
-    return Fibres(float(count.double().mean()), int(count.max()), whole, movement)
+    count, whole = here.count.double(), float(here.complete.double().mean())
+    return Fibres(float(count.mean()), int(count.max()), whole, float(moved.double().mean()))
 
 
 @dataclass(frozen=True)
@@ -70,22 +78,22 @@ class Components:
     alone: int  # solutions that no step leaves
 
 
-def components(space: Categorical, candidate: Candidate | None, found: Found) -> Components | None:
-    """Components of S_y under a candidate's steps; with None, under changes of one site and no projection.
+def components(space: Categorical, found: Found, sets: Sequence[Sequence[int]], change: bool) -> Components | None:
+    """Components of S_y under steps that drop one of ``sets`` and, with ``change``, change one other site.
 
     None where there are too many solutions or sets to compare.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n, sets = len(found.z), {frozenset(d) for d in (candidate.projection.sets if candidate else [()])}
-    if candidate is None or not isinstance(candidate.move, Stay):
-        sets = {d | {k} for d in sets for k in range(space.sites) if k not in d}
-    if not found.whole or n > LARGEST or n * len(sets) > ENTRIES:
+    n, free = len(found.z), {frozenset(d) for d in sets}
+    if change:
+        free = {d | {k} for d in free for k in range(space.sites) if k not in d}
+    if not found.whole or n > LARGEST or n * len(free) > ENTRIES:
         return None
     # A graph of solutions 0 … n − 1 and, after them, their classes by the symbols outside each set.
     classes, total = [], n
-    for sites in sorted(map(sorted, sets)):
+    for sites in sorted(map(sorted, free)):
         rest = found.z.clone()
         rest[:, sites] = 0
         keys, dim = (space.index(rest), None) if space.indexable else (rest, 0)
@@ -97,3 +105,42 @@ def components(space: Categorical, candidate: Candidate | None, found: Found) ->
     _, label = connected_components(graph, directed=False)
     sizes = np.unique(label[:n], return_counts=True)[1]
     return Components(n, len(sizes), float((sizes / n) @ (sizes / n)), int((sizes == 1).sum()))
+
+
+@dataclass(frozen=True)
+class Led:
+    """How many chains arrived, after how many steps, and how much of the target the others had."""
+
+    pairs: int
+    arrived: float
+    steps: float | None  # mean over those that arrived, of ``allowed``
+    agreement: float  # share of sites that are the target's in the end
+    allowed: int  # steps that a chain was given
+
+    def __str__(self) -> str:
+        end = f"after {self.steps:.0f} steps on average" if self.steps is not None else f"in {self.allowed} steps"
+        rest = "" if self.arrived == 1 else f"; in the end {self.agreement:.0%} of the sites were the target's"
+        return f"{self.arrived:.0%} of the chains led from one solution to another arrived {end}{rest}"
+
+
+def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int) -> Led | None:
+    """Lead chains from solution to solution; None where no answer has two, or the kernel cannot be used."""
+    pairs = sample.pairs(PAIRS if any(f.whole for f in sample.found) else PAIRS_UNLISTED)
+    if pairs is None:
+        return None
+    z, goal, y = pairs
+    scores = torch.where(torch.arange(space.width) == goal[..., None], 0.0, -PULL).double()
+    scores = scores.masked_fill(~space.layout(z.device).allowed, -torch.inf)
+    target = Target.at(CategoricalBelief(space, scores.log_softmax(-1)), y, 1.0)
+    dice, taken = Sampler(seed), 0
+    arrived = torch.zeros(len(z), dtype=torch.long)
+    while taken < STEPS and not bool(arrived.all()) and (taken == 0 or limit.left()):
+        try:
+            z, _ = kernel.step(dice, z, target)
+        except SoftgroundError:
+            return None
+        taken += 1
+        arrived = torch.where((arrived == 0) & (z == goal).all(-1), taken, arrived)
+    home = arrived > 0
+    mean = float(arrived[home].double().mean()) if bool(home.any()) else None
+    return Led(len(z), float(home.double().mean()), mean, float((z == goal).double().mean()), taken)

@@ -19,17 +19,14 @@ from torch import Tensor
 from ..errors import SoftgroundError
 from ..kernels import Guided, Kernel
 from ..reals import PointMass
-from ..spaces.categorical import Categorical
 from ..task import Task
 from . import mixing as chains
 from .connectivity import Components
-from .mixing import GAMMAS, Mixing, mix
-from .ranking import RULE, Ranked, ranking, single_site
-from .real_maps import RealMaps, real_maps
+from .mixing import Mixing, mix_all
+from .ranking import RULE, Ranked, joined, ranking
 from .recommendation import SAMPLE, Recommendation, choose, movement
 from .relabelling import Relabellings, relabellings
-from .sample import Sample, take
-from .size import Size, sizes
+from .solutions import Sample, Size, size, take
 from .time_limit import TimeLimit
 
 
@@ -43,12 +40,12 @@ class Inspection:
     answers: int  # distinct answers looked at
     given: int  # answers given
     sizes: tuple[Size, ...]
-    identification: Relabellings | RealMaps
+    identification: Relabellings | None  # None for reals
     barrier: tuple[Components, ...]  # components under changes of one site
     ranked: tuple[Ranked, ...]
     mixing: tuple[Mixing, ...]
     recommendation: Recommendation
-    refused: Mapping[str, str]  # kernels given that cannot walk here, and why
+    refused: dict[str, str]  # kernels given that cannot walk here, and why
     left_out: tuple[str, ...]  # parts that the time limit cut short
     seconds: float
 
@@ -88,11 +85,9 @@ def inspect(
     answers
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
     kernels
-        Kernels of one's own, by name, which are led and mixed as well. One that cannot walk here is named in
-        ``refused``, with the reason, and left out.
+        Kernels of one's own, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     output
-        A network's output on inputs (any will do), for the belief that chains mix under; by default a lopsided belief
-        is made up.
+        A network's output on some inputs, for the belief that chains mix under; by default one is made up.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     mixing
@@ -121,88 +116,65 @@ def inspect(
         return parts[name]
 
     space = task.space
-    categorical = isinstance(space, Categorical)
     taken = take(task, answers, sample, seed, part("solutions of the answers", 0.2))
-    counted = sizes(task, taken, part("size of S_y", 0.1), seed)
+    counting = part("size of S_y", 0.1)
+    sizes = tuple(size(task, f, seed, counting.left()) for f in taken.found)
     names = part("relabellings", 0.25)
-    symbols = relabellings(task, taken, names) if categorical else real_maps(task, taken)
-    barrier = single_site(task, taken, part("single-site moves", 0.05))
-    walking, refused = _walking(task, kernels or {}, taken, seed)
+    symbols = relabellings(task, taken, names) if space.categorical else None
+    refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
+    walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
     ranked = ranking(task, taken, walking, part("projections", 0.5), seed)
     best = choose(task, taken, ranked, seed)
-    measured: list[Mixing] = []
-    if mixing:
-        measured = _mix_all(task, walking, best, ranked, taken, part("mixing", 1.0), seed, output)
+    chosen = _mixed(task, walking, best, ranked) if mixing else {}
+    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed, output) if mixing else ()
     return Inspection(
         task=task.name,
-        space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if categorical else ""),
-        states=float(space.size) if categorical else math.inf,
+        space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),
+        states=float(space.size) if space.categorical else math.inf,
         answers=len(taken.found),
         given=taken.of,
-        sizes=counted,
+        sizes=sizes,
         identification=symbols,
-        barrier=barrier,
+        barrier=joined(task, taken, [()], change=True) if space.categorical else (),
         ranked=tuple(ranked),
-        mixing=tuple(measured),
+        mixing=measured,
         recommendation=best,
-        refused=refused,
+        refused={name: why for name, why in refused.items() if why},
         left_out=tuple(name for name, share in parts.items() if share.reached),
         seconds=time.monotonic() - began,
     )
 
 
-def _walking(
-    task: Task, kernels: Mapping[str, Kernel], sample: Sample, seed: int
-) -> tuple[dict[str, Kernel], dict[str, str]]:
-    """The kernels that can take a step here, and why the others cannot."""
-    walking, refused = dict(kernels), {}
-    for name, kernel in kernels.items():
-        try:
-            movement(task, kernel, sample, 1.0, seed, trials=1)
-        except SoftgroundError as error:
-            refused[name] = str(error)
-            del walking[name]
-    return walking, refused
+def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:
+    """Why a kernel cannot take a step here; nothing where it can."""
+    try:
+        movement(task, kernel, sample, 1.0, seed, trials=1)
+    except SoftgroundError as error:
+        return str(error)
+    return ""
 
 
-def _mix_all(
-    task: Task,
-    kernels: Mapping[str, Kernel],
-    best: Recommendation,
-    ranked: Sequence[Ranked],
-    sample: Sample,
-    limit: TimeLimit,
-    seed: int,
-    output: Tensor | None,
-) -> list[Mixing]:
-    """The recommended kernel, walks on the best projection, and the kernels given, at each temperature."""
+def _mixed(
+    task: Task, kernels: Mapping[str, Kernel], best: Recommendation, ranked: Sequence[Ranked]
+) -> dict[str, Kernel]:
+    """What is mixed: the recommended kernel, walks on the best projection, and the kernels given."""
     chosen: dict[str, Kernel] = {best.name: best.kernel}
-    first = next((r for r in ranked if r.usable and r.candidate), None)
-    if first is not None and first.candidate is not None:
-        chosen[f"Collapsed ({first.name})"] = first.kernel
-        chosen[f"Guided ({first.name})"] = Guided(task.inverse, first.candidate.projection)
+    for walk in [r for r in ranked if r.usable and r.projection][:1]:
+        chosen[f"Collapsed ({walk.name})"] = walk.kernel
+        chosen[f"Guided ({walk.name})"] = Guided(task.inverse, walk.projection)  # type: ignore[arg-type]
     # The nearest point is no sampler, and what is there already need not be measured again.
     own = {n: k for n, k in kernels.items() if not isinstance(k, PointMass) and k not in chosen.values()}
-    runs = [(name, kernel, gamma) for name, kernel in (chosen | own).items() for gamma in GAMMAS]
-    result = []
-    for number, (name, kernel, gamma) in enumerate(runs):
-        share = limit.part(1 / (len(runs) - number))
-        found = mix(task, name, kernel, gamma, sample, share, seed, output) if share.left() else None
-        limit.reached = limit.reached or share.reached
-        result += [found] if found is not None else []
-    return result
+    return chosen | own
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as dicts, parts of the library by their repr, and None for infinities, which JSON does not know."""
-    if isinstance(value, str | int | None):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
+    """Dataclasses as dicts, kernels by name, and None for infinities, which JSON does not know."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Kernel):
+        return type(value).__name__
+    if isinstance(value, tuple):
         return [_plain(v) for v in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    if type(value).__module__.startswith(__package__):
+    if dataclasses.is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return repr(value)
+    return value if isinstance(value, str | int | float | dict | None) else repr(value)

@@ -5,8 +5,7 @@ and at some sites whether the symbol is the one that the belief prefers (for rea
 says that the chains agree with each other; the effective sample size (ESS) says how many independent draws their
 steps are worth. Both are arviz-stats' rank-normalised estimates.
 
-The belief is lopsided at random, as a network's is before it knows anything and sharper than that; a symmetric one
-would hide that chains freeze as γ falls.
+The belief is lopsided at random; a symmetric one would hide that chains freeze as γ falls.
 
 Reference: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, Rank-normalization, folding, and
 localization: an improved R̂, Bayesian Analysis 16 (2021).
@@ -18,6 +17,7 @@ import importlib.util
 import math
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +28,9 @@ from torch import Tensor
 from ..dice import Sampler
 from ..errors import SoftgroundError
 from ..kernels import Kernel
-from ..spaces.categorical import Categorical
 from ..target import Target
 from ..task import Task
-from .sample import Sample
+from .solutions import Sample
 from .time_limit import TimeLimit
 
 GAMMAS = (1.0, 0.3, 0.1)
@@ -63,15 +62,28 @@ def require() -> None:
     """Say what to do where arviz-stats is not installed."""
     if importlib.util.find_spec("arviz_stats") is None:
         raise SoftgroundError(
-            "Mixing is measured with the package arviz-stats, which is not installed. Install the extra, pip install "
-            "'softground[inspect]', or leave mixing out (mixing=False)."
+            "Mixing is measured with the package arviz-stats, which is not installed. Install it (pip install "
+            "arviz-stats), or leave mixing out (mixing=False)."
         )
 
 
 def lopsided(space: Any, rows: int, seed: int) -> Tensor:
     """A network's output that prefers some symbols, at random: one row per answer."""
-    shape = (rows, space.sites, space.outputs) if isinstance(space, Categorical) else (rows, space.sites)
+    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
     return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def mix_all(
+    task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: TimeLimit, seed: int, output: Tensor | None
+) -> tuple[Mixing, ...]:
+    """Figures of each kernel at each temperature, as far as time allows."""
+    runs = [(name, kernel, gamma) for name, kernel in kernels.items() for gamma in GAMMAS]
+    result = []
+    for turn, (name, kernel, gamma) in enumerate(runs):
+        share = limit.part(1 / (len(runs) - turn))
+        result.append(mix(task, name, kernel, gamma, sample, share, seed, output) if share.left() else None)
+        limit.reached = limit.reached or share.reached
+    return tuple(m for m in result if m is not None)
 
 
 def mix(
@@ -93,15 +105,15 @@ def mix(
     y = torch.cat([f.y for f in sample.found[:answers]]).repeat_interleave(CHAINS, 0)
     belief = task.space.belief(output[:answers].repeat_interleave(CHAINS, 0))
     target: Target[Any] = Target.at(belief, y, gamma)
-    dice, state = Sampler(seed), kernel.init(task.inverse.start(y, seed).z)
+    dice, z = Sampler(seed), task.inverse.start(y, seed).z
     followed, moved = [], 0.0
     began = time.perf_counter()
     for step in range(WARM + STEPS):
         if step and not limit.left():
             break
-        state, info = kernel.step(dice, state, target)
+        z, info = kernel.step(dice, z, target)
         if step >= WARM:
-            followed.append(_quantities(task.space, target, state.z))
+            followed.append(_quantities(task.space, target, z))
             moved += float(info.moved.double().mean())
     seconds = (time.perf_counter() - began) / (step + 1) / len(y)
     draws = len(followed)
@@ -116,7 +128,7 @@ def mix(
 def _quantities(space: Any, target: Target[Any], z: Tensor) -> Tensor:
     """What is followed of each chain, ``[rows, quantities]``."""
     sites = torch.linspace(0, space.sites - 1, min(SITES, space.sites)).long()
-    part = z == target.weights.mode() if isinstance(space, Categorical) else z
+    part = z == target.weights.mode() if space.categorical else z
     return torch.cat([target.log_weight(z)[:, None].double(), part[:, sites].double()], 1)
 
 

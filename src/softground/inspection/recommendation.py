@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dice import Sampler
-from ..kernels import Collapsed, Composed, Exact, ExactScan, Guided, Kernel, default_kernel
+from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection
 from ..reals import Differences, SiteGibbs
 from ..target import Target
 from ..task import Task
 from .mixing import lopsided
 from .ranking import Ranked, ranking
-from .sample import Sample, take
+from .solutions import Sample, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
@@ -88,16 +88,15 @@ def direct(task: Task) -> Recommendation | None:
             "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
         )
         return Recommendation(SiteGibbs(task.constraint), None, 1, 1.0, gibbs, "SiteGibbs")
-    kernel = default_kernel(task.inverse, task.space)
-    if not isinstance(kernel, Exact | ExactScan):
+    if not task.inverse.exact:
         return None
     reasons = (
-        f"{type(kernel).__name__}: S_y can be listed or summed ({task.inverse!r}), so every step is an independent draw from Q*, and the "
+        f"Exact: S_y can be listed or summed ({task.inverse!r}), so every step is an independent draw from Q*, and the "
         "loss uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed.",
         "T = 1: a second draw would be as good as the first.",
         "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed.",
     )
-    return Recommendation(kernel, None, 1, 1.0, reasons, type(kernel).__name__)
+    return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
 
 
 def choose(task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int) -> Recommendation:
@@ -111,21 +110,20 @@ def choose(task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int) -> R
         kernel = default_kernel(task.inverse, task.space)
         reason = "No candidate projection could be measured, so this is the default: the network's own proposals."
         return Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__)
-    c = best.candidate
-    if c is None:
-        return _paced(task, sample, best.kernel, None, best.name, (_because(best),), seed)
-    guided = Guided(task.inverse, c.projection, marginals=True)
-    walk = Composed([guided, Collapsed(task.inverse, c.projection, c.move, marginals=True)])
+    if best.projection is None:
+        return _paced(task, sample, Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name), seed)
+    guided = Guided(task.inverse, best.projection, marginals=True)
+    walk = Composed([guided, best.kernel])
     why = (
         "S_y can be neither listed nor summed here, so chains must walk. Guided jumps to what the network reads, which "
         "frees chains as γ falls; Collapsed moves while the network knows nothing. Both are exact for Q*.",
         _because(best),
     )
-    return _paced(task, sample, walk, c.projection, "Guided + Collapsed", why, seed)
+    return _paced(task, sample, Recommendation(walk, best.projection, 1, 1.0, why, "Guided + Collapsed"), seed)
 
 
 def _because(best: Ranked) -> str:
-    what = "projection" if best.candidate else "kernel"
+    what = "projection" if best.projection else "kernel"
     why = [f"{what} '{best.name}', of all candidates the first by the rule."]
     if best.led is not None:
         why.append(f"{best.led}.")
@@ -142,34 +140,26 @@ def _because(best: Ranked) -> str:
     return " ".join(why)
 
 
-def _paced(
-    task: Task,
-    sample: Sample,
-    kernel: Kernel,
-    projection: Projection | None,
-    name: str,
-    why: tuple[str, ...],
-    seed: int,
-) -> Recommendation:
-    """T and γ₀ from how often chains move."""
-    free = movement(task, kernel, sample, math.inf, seed)
+def _paced(task: Task, sample: Sample, best: Recommendation, seed: int) -> Recommendation:
+    """With T and γ₀ from how often chains move."""
+    free = movement(task, best.kernel, sample, math.inf, seed)
     for gamma in GAMMAS:
-        moved = movement(task, kernel, sample, gamma, seed)
+        moved = movement(task, best.kernel, sample, gamma, seed)
         if moved >= free / 2 or gamma == GAMMAS[-1]:
             break
     steps = MOST if moved <= 0 else 1 if moved >= 0.9 else min(MOST, math.ceil(math.log(0.1) / math.log(1 - moved)))
     pace = f"T = {steps}: {moved:.0%} of the chains move in a step at γ = {gamma:g}"
     pace += ", so that nine in ten have moved." if steps < MOST else "; more than the paper's 10 are not proposed."
     start = f"γ₀ = {gamma:g}: chains move {moved / free:.0%} as often as at γ = ∞." if free else "γ₀ = 1: the paper's."
-    return Recommendation(kernel, projection, steps, gamma if free else 1.0, (*why, pace, start), name)
+    return replace(best, steps=steps, gamma0=gamma if free else 1.0, reasons=(*best.reasons, pace, start))
 
 
 def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int, trials: int = TRIALS) -> float:
     """Share of steps that change z, under a lopsided belief."""
     z, y = sample.rows(ROWS, seed)
     target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, ROWS, seed)), y, gamma)
-    dice, state, moved = Sampler(seed), kernel.init(z), 0.0
+    dice, moved = Sampler(seed), 0.0
     for _ in range(trials):
-        state, info = kernel.step(dice, state, target)
+        z, info = kernel.step(dice, z, target)
         moved += float(info.moved.double().mean())
     return moved / trials

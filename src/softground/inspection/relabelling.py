@@ -4,13 +4,10 @@ A relabelling π renames symbols, the same way at every site of a group of sites
 π(S_y) = S_y for all y, then a network that reads π(z) explains every answer as well as one that reads z: y cannot tell
 them apart, and training may end with either. The symbols are then named only up to π, a *reasoning shortcut*.
 
-Relabellings that keep S_y form a group G, given by generators (Schreier and Sims): for each symbol b and each candidate
-image t one relabelling is searched that fixes all symbols before b and takes b to t. The search assigns one symbol
-after the other and turns back as soon as
-
-- a symbol would be taken to one with other counts: if π(S_y) = S_y, then s occurs as often as π(s) at each site of
-  each S_y, by the marginals of the uniform law on S_y;
-- a solution all of whose symbols are assigned would be taken to something infeasible.
+Relabellings that keep S_y form a group, given by generators (Schreier and Sims): for each symbol b and each candidate
+image t one is searched that fixes all symbols before b and takes b to t. The search assigns one symbol after the other.
+It turns back as soon as a symbol would be taken to one that occurs more or less often at some site of some S_y (by the
+marginals of the uniform law), or a solution all of whose symbols are assigned to something infeasible.
 
 Where S_y is not listed the solutions tried are those drawn, and what is left is 'not refuted by N solutions'. All of
 S_y is meant throughout: among the combinations that occur in the data there may be fewer that refute a renaming. Only
@@ -29,9 +26,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..spaces.categorical import Categorical
 from ..task import Task
-from .renamable_symbols import RenamableSymbols
-from .sample import Found, Sample
+from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
 NODES = 4_000  # symbols assigned in all searches together
@@ -74,14 +71,14 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODE
                 found += [] if images is None else [Permutation(images)]
     group: Any = PermutationGroup(found)
     count = int(group.order())
-    orbits = [sorted(orbit) for orbit in group.orbits() if len(orbit) > 1]
+    orbits = sorted((list(o) for o in group.orbits() if len(o) > 1), key=lambda o: min(symbols.order[e] for e in o))
     return Relabellings(
         # What was refuted is refuted for good; what was kept is proved only where all solutions were tried.
         count=count,
         proved=search.finished and (count == 1 or all(f.whole for f in sample.found)),
         finished=search.finished,
         examples=tuple(symbols.cycles(g.cyclic_form) for g in found[:0:-1][:SHOWN]),
-        groups=symbols.groups(),
+        groups=tuple(symbols.listed(kind) for kind in symbols.kinds() if len(kind) > 1),
         confused=tuple(symbols.listed(orbit) for orbit in orbits),
         nameless=sum(map(len, orbits)) == size,
         answers=len(sample.found),
@@ -89,21 +86,91 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODE
     )
 
 
+class RenamableSymbols:
+    """The symbols that may be renamed, numbered; a relabelling is a list of their images.
+
+    They are those of a shared head, or of each site where each has a head of its own. A symbol may take the place only
+    of one that stands in the alphabets of the same sites, its *kind*: then every relabelled state is a state again.
+    Given ``solutions``, symbols are numbered so that many solutions are made of the first few.
+    """
+
+    def __init__(self, space: Categorical, solutions: Tensor | None = None) -> None:
+        layout, shared = space.layout(torch.device("cpu")), space.head == "shared"
+        offset = torch.zeros(space.sites, dtype=torch.long) if shared else layout.sizes.cumsum(0) - layout.sizes
+        number = (layout.columns + offset[:, None]).masked_fill(~layout.allowed, -1)  # [sites, K]
+        self.count = int(number.max()) + 1
+        self.order = list(range(self.count)) if solutions is None else _early(number, solutions, self.count)
+        self.number = torch.where(number < 0, number, torch.tensor(self.order).argsort()[number])
+        self.code = torch.zeros(space.sites, self.count, dtype=torch.long)
+        self.where = torch.zeros(space.sites, self.count, dtype=torch.bool)
+        self.names = [""] * self.count
+        for site, alphabet in enumerate(space.alphabets):
+            row = self.number[site, : len(alphabet)]
+            self.code[site, row] = torch.arange(len(alphabet))
+            self.where[site, row] = True
+            for symbol, e in zip(alphabet, row.tolist(), strict=True):
+                self.names[e] = shown(symbol) if shared else f"{shown(symbol)} at site {site}"
+
+    def of(self, z: Tensor) -> Tensor:
+        """Codes ``[N, sites]`` as numbers of symbols."""
+        return _look_up(self.number, z)
+
+    def relabelled(self, z: Tensor, images: Tensor) -> Tensor:
+        """States with every symbol renamed."""
+        return _look_up(self.code, images[self.of(z)])
+
+    def kinds(self) -> list[list[int]]:
+        """Symbols that stand in the alphabets of the same sites."""
+        kinds: dict[tuple[bool, ...], list[int]] = {}
+        for e in sorted(range(self.count), key=self.order.__getitem__):
+            kinds.setdefault(tuple(self.where[:, e].tolist()), []).append(e)
+        return list(kinds.values())
+
+    def listed(self, members: list[int]) -> str:
+        """Some symbols, in the order of the alphabets."""
+        names = [self.names[e] for e in sorted(members, key=self.order.__getitem__)]
+        return " ".join(names) if len(names) <= 16 else f"{names[0]} … {names[-1]}"
+
+    def cycles(self, cycles: list[list[int]]) -> str:
+        """A relabelling as people write it."""
+        named = [[self.names[e] for e in cycle] for cycle in cycles]
+        return ", ".join(" ↔ ".join(c) if len(c) == 2 else " → ".join([*c, c[0]]) for c in named)
+
+
+def shown(symbol: object) -> str:
+    """A symbol as text; one that would be invisible, by its repr."""
+    return str(symbol) if str(symbol).strip() else repr(symbol)
+
+
+def _look_up(table: Tensor, z: Tensor) -> Tensor:
+    return table.expand(len(z), -1, -1).gather(2, z[..., None]).squeeze(2)
+
+
+def _early(number: Tensor, solutions: Tensor, count: int) -> list[int]:
+    """All symbols, those first that complete a solution with as few new symbols as possible."""
+    of, order = _look_up(number, solutions), list[int]()
+    known = torch.zeros(count, dtype=torch.bool)
+    while len(order) < count:
+        new = (~known)[of].sum(-1)
+        fewest = new.masked_fill(new == 0, len(number) + 1).argmin()
+        chosen = of[fewest] if bool(new.any()) else torch.arange(count)
+        order += [e for e in dict.fromkeys(chosen.tolist()) if not known[e]]
+        known[chosen] = True
+    return order
+
+
 class _Search:
     def __init__(self, task: Task, sample: Sample, limit: TimeLimit, nodes: int) -> None:
         self.task, self.sample, self.limit, self.nodes = task, sample, limit, nodes
         self.symbols = RenamableSymbols(task.space, torch.cat([f.z[:EARLY] for f in sample.found]))
         # A symbol may take the place of one that stands at the same sites, and equally often.
-        known = [self._standing(f.shares) for f in sample.found if f.shares is not None]
-        standing = torch.cat([self.symbols.where.double(), *known]).T.contiguous()
+        where, code = self.symbols.where, self.symbols.code
+        known = [torch.where(where, f.shares.gather(1, code), 0.0) for f in sample.found if f.shares is not None]
+        standing = torch.cat([where.double(), *known]).T.contiguous()
         self.alike = (torch.cdist(standing, standing, p=torch.inf) <= ROUNDING).tolist()
         self.finished = True
         # A symbol's number is its depth in the search; a solution can be tried at the depth of its last symbol.
         self.tries = [self._by_depth(found) for found in sample.found]
-
-    def _standing(self, shares: Tensor) -> Tensor:
-        """Of each symbol, how often it stands at each site: ``[sites, symbols]``, 0 where it cannot stand."""
-        return torch.where(self.symbols.where, shares.gather(1, self.symbols.code), 0.0)
 
     def _by_depth(self, found: Found) -> dict[int, Tensor]:
         depth = self.symbols.of(found.z).amax(-1)
@@ -132,5 +199,4 @@ class _Search:
         return None
 
     def _stays(self, found: Found, z: Tensor, images: Tensor) -> bool:
-        y = found.y.expand(len(z), *found.y.shape[1:])
-        return bool(self.task.feasible(self.symbols.relabelled(z, images), y).all())
+        return bool(self.task.feasible(self.symbols.relabelled(z, images), found.answers(len(z))).all())

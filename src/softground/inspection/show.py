@@ -12,10 +12,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from .connectivity import Components
 from .ranking import RULE, Ranked
-from .real_maps import RealMaps
 from .relabelling import Relabellings
-from .size import number
+from .solutions import number
 
 if TYPE_CHECKING:
     from .inspection import Inspection
@@ -57,14 +57,11 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
 
 def problem(found: Inspection) -> Iterable[str]:
     """Space, sample and sizes."""
-    reals = math.isinf(found.states)
-    states = "uncountably many" if reals else number(found.states)
+    states = "uncountably many" if math.isinf(found.states) else number(found.states)
     answers = f"{found.answers} distinct answer{'s' * (found.answers > 1)} of {found.given:,} given"
     yield f"{found.task}: {found.space}, {states} states. {answers}."
     counts = sorted(s.count for s in found.sizes if s.count is not None)
-    if reals:
-        yield "S_y is a set of reals, which has no number of elements."
-    elif counts:
+    if counts:
         exact = all(s.exact for s in found.sizes if s.count is not None)
         how = "counted" if exact else "estimated, from fibres of random u"
         middle = counts[len(counts) // 2]
@@ -73,18 +70,15 @@ def problem(found: Inspection) -> Iterable[str]:
         yield f"|S_y|, {how}{part}: {several}{number(middle)} ({middle / found.states:.2g} of the space)."
         if not exact:
             yield "; ".join(f"y = {s.answer}: {s}" for s in found.sizes[:4])
-    else:
+    elif math.isfinite(found.states):
         yield f"|S_y|: {found.sizes[0]}."
 
 
-def identification(found: Relabellings | RealMaps) -> str:
+def identification(found: Relabellings | None) -> str:
     """What y leaves open, in words."""
+    if found is None:
+        return "Not looked at: symbols are reals. Difference constraints fix them up to a constant at best."
     how = f"{found.answers} answer{'s' * (found.answers > 1)} and {found.solutions:,} solutions"
-    if isinstance(found, RealMaps):
-        kept = "; ".join(found.kept) or "none of the maps tried"
-        text = f"Tried on {how}, S_y is kept by: {kept}."
-        text += f" Refuted: {'; '.join(found.refuted)}." if found.refuted else ""
-        return text + (" What is kept cannot be learnt from y." if found.kept else "")
     groups = _braced(found.groups) or "no symbols"
     if found.identifies:
         return (
@@ -114,7 +108,7 @@ def projections(found: Inspection) -> Iterable[RenderableType | str]:
     if found.barrier:
         alone = sum(c.alone for c in found.barrier) / sum(c.solutions for c in found.barrier)
         yield (
-            f"Without a projection, changes of one site leave S_y in {span([c.count for c in found.barrier])} "
+            f"Without a projection, changes of one site leave S_y in {span(found.barrier)} "
             f"components; {alone:.0%} of the solutions are isolated."
         )
     if found.ranked:
@@ -139,13 +133,9 @@ def mixing(found: Inspection) -> Iterable[RenderableType]:
         yield table
 
 
-def span(values: Sequence[int]) -> str:
-    """A range of whole numbers.
-
-    >>> span([3, 1, 2]), span([4])
-    ('1 to 3', '4')
-    """
-    low, high = min(values), max(values)
+def span(found: Sequence[Components]) -> str:
+    """How many components there are."""
+    low, high = min(c.count for c in found), max(c.count for c in found)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
@@ -165,15 +155,11 @@ def _table(first: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> T
 
 
 def _cells(r: Ranked) -> tuple[str, ...]:
-    size, largest, moves, parts, joined, arrived, steps, agree = ["–"] * 8
-    if r.fibres is not None:
-        size, largest = f"{'' if r.fibres.complete == 1 else '> '}{r.fibres.mean:.3g}", f"{r.fibres.largest:,}"
-        moves = f"{r.fibres.movement:.0%}"
-    elif r.candidate:
-        size = "many"
+    f, led, cells = r.fibres, r.led, ["many" if r.projection else "–", *["–"] * 7]
+    if f is not None:
+        cells[:3] = f"{'' if f.complete == 1 else '> '}{f.mean:.3g}", f"{f.largest:,}", f"{f.movement:.0%}"
     if r.connected is not None:
-        parts, joined = span([c.count for c in r.components]).replace(" to ", "–"), f"{r.connected:.0%}"
-    if r.led is not None:
-        arrived, agree = f"{r.led.arrived:.0%}", f"{r.led.agreement:.0%}"
-        steps = "–" if r.led.steps is None else f"{r.led.steps:.0f}"
-    return size, largest, moves, parts, joined, arrived, steps, agree
+        cells[3:5] = span(r.components).replace(" to ", "–"), f"{r.connected:.0%}"
+    if led is not None:
+        cells[5:] = f"{led.arrived:.0%}", "–" if led.steps is None else f"{led.steps:.0f}", f"{led.agreement:.0%}"
+    return tuple(cells)
