@@ -13,7 +13,7 @@ from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
-from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
+from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
@@ -37,7 +37,6 @@ __all__ = [
     "Drop",
     "Enumeration",
     "Exact",
-    "ExactScan",
     "Examples",
     "Exponential",
     "Guided",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .constraints import Program, computed_answers, like_given
+from .constraints import Program
 from .constraints.base import Constraint
 from .data.examples import Examples
 from .errors import DataError, LearnerError
@@ -111,7 +111,6 @@ class SoftGrounder:
             augment=self.augment,
             device=self.device,
         ).fit(Examples(x, answers))
-        self._given = answers
         return self
 
     def predict(self, X: Any, y: Sequence[Any] | None = None) -> npt.NDArray[Any]:
@@ -126,7 +125,7 @@ class SoftGrounder:
     def predict_answers(self, X: Any) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
         codes = self._fitted().predict_codes(self._inputs(X))
-        return [like_given(answer, self._given) for answer in computed_answers(self.task_.constraint, codes)]
+        return self.task_.constraint.compute(codes)
 
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from .errors import SoftgroundError
 from .files import temporary
 from .spaces.base import Space
-from .spaces.categorical import Categorical
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 TOLERANCE = 1e-4  # of the largest score; float32 sums in another order differ by some 1e-6
@@ -64,7 +63,7 @@ def export_onnx(network: nn.Module, x: Tensor, path: Path | str, space: Space | 
     return difference
 
 
-def _write(network: nn.Module, x: Tensor, path: Path, space: Space | None) -> None:
+def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
         warnings.simplefilter("ignore")
         try:
@@ -82,7 +81,7 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Space | None) -> No
                 f"torch cannot export this {type(network).__name__} to ONNX: {type(error).__name__}: {error}. Networks "
                 "whose steps depend on the inputs' values cannot be written as a fixed graph."
             ) from error
-    if isinstance(space, Categorical):
+    if space is not None and space.categorical:
         alphabets = [[str(symbol) for symbol in alphabet] for alphabet in space.alphabets]
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])

@@ -42,6 +42,7 @@ from softground.errors import (
     ProjectionError,
     SpaceError,
 )
+from softground.projections import Dropped
 
 
 def complaint(
@@ -266,7 +267,7 @@ def test_an_enumeration_past_its_cap_is_refused() -> None:
     task = addition()
     tight = Enumeration(task.space, task.constraint, cap=3)
     with pytest.raises(InverseError, match=r"Dropping 1 sites.*4 combinations.*cap is 3"):
-        tight.fibre(torch.zeros(1, 3, dtype=torch.long), task.constraint.encode([3]), torch.tensor([[0]]))
+        tight.fibre(torch.zeros(1, 3, dtype=torch.long), task.constraint.encode([3]), Dropped(torch.tensor([[0]])))
 
 
 def test_settings_that_cannot_work() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from problems import PROBLEMS, Problem
 from softground.dice import Sampler
-from softground.kernels import ChainState, Exact
+from softground.kernels import Exact
 from softground.objectives import SoftenedGrounding
 from softground.objectives.base import Batch
 from softground.schedules import Constant
@@ -18,7 +18,7 @@ from softground.tasks.formulas import formula_program, formula_task
 
 
 def marginals(problem: Problem, gamma: float) -> Tensor:
-    _, info = Exact(problem.table).step(Sampler(0), ChainState(problem.states[:1]), problem.target(1, gamma))
+    _, info = Exact(problem.table).step(Sampler(0), problem.states[:1], problem.target(1, gamma))
     assert info.marginals is not None
     return info.marginals[0]
 

@@ -1,7 +1,7 @@
 """Objectives: the loss for a batch."""
 
 from .back_search import BackSearch
-from .base import Batch, Objective, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 from .grounding import SoftenedGrounding
 from .mapo import MAPO
 from .reinforce import Reinforce
@@ -11,6 +11,7 @@ from .zero import ZeroDegree
 
 __all__ = [
     "MAPO",
+    "OBJECTIVES",
     "BackSearch",
     "Batch",
     "Objective",

@@ -1,0 +1,43 @@
+"""Names for parts: a task, a run's settings and the command line choose kernels, objectives and the like by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from .errors import SoftgroundError
+
+T = TypeVar("T")
+
+
+class Registry(dict[str, T]):
+    """Parts of one kind by their names. Each part's own file registers it.
+
+    >>> shapes: Registry[type] = Registry("shape")
+    >>> @shapes.register("round")
+    ... class Circle: ...
+    >>> shapes["round"] is Circle
+    True
+    >>> shapes["square"]
+    Traceback (most recent call last):
+    softground.errors.SoftgroundError: There is no shape 'square'; there is 'round'.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Give the decorated part a name, which must be free."""
+
+        def keep(part: T) -> T:
+            if name in self:
+                raise SoftgroundError(f"There is a {self.kind} {name!r} already; choose another name.")
+            self[name] = part
+            return part
+
+        return keep
+
+    def __missing__(self, name: str) -> T:
+        known = ", ".join(map(repr, self))
+        raise SoftgroundError(f"There is no {self.kind} {name!r}; there is {known or 'none yet'}.")
