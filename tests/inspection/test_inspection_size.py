@@ -95,4 +95,4 @@ def test_answers_come_from_the_rule_where_it_computes_them() -> None:
 def test_numbers_are_written_as_people_do() -> None:
     assert number(1234567) == "1,234,567"
     assert number(4.2e15) == "4.2e+15"
-    assert number(float("inf")) == "∞"
+    assert number(12.5) == "12.5"

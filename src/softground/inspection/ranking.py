@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb
 
 import torch
 from torch import Tensor
@@ -125,7 +124,7 @@ def families(task: Task, sample: Sample, seed: int) -> list[tuple[str, RandomDro
     space, sites = task.space, task.space.sites
     if sites < 2 or space.width < 2:
         return []
-    small = [d for d in (1, 2, 3) if d < sites and comb(sites, d) <= FAMILY]
+    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= FAMILY]
     result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
     if sites > SMALL and task.inverse.cost == "tensor":
         first = sample.found[0]

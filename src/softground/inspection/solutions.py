@@ -193,6 +193,4 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
 
 def number(value: float) -> str:
     """A count as people write it."""
-    if math.isinf(value):
-        return "∞"
     return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"
