@@ -15,7 +15,8 @@ from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
 from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
-from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
+from .model import Model, load
+from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .projections import ChangeOne, Drop, RandomDrop
 from .schedules import Constant, Exponential, Linear, Logarithmic
@@ -35,6 +36,7 @@ __all__ = [
     "Composed",
     "Constant",
     "Drop",
+    "Dropout",
     "Enumeration",
     "Exact",
     "ExactScan",
@@ -46,6 +48,7 @@ __all__ = [
     "Linear",
     "Logarithmic",
     "Metropolis",
+    "Model",
     "PerSite",
     "Program",
     "RandomAffine",
@@ -69,6 +72,7 @@ __all__ = [
     "handwritten",
     "inspect",
     "lenet",
+    "load",
     "mlp",
     "one_cycle",
     "recommend",

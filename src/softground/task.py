@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -14,6 +14,14 @@ from .inverses.base import CheckingInverse, Inverse
 from .inverses.default import default_inverse
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
+
+
+def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
+    """Share of predictions that give the right answer, and of symbols that are right."""
+    result: dict[str, float] = {"answer_accuracy": feasible.double().mean().item()}
+    if symbols is not None:
+        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +50,7 @@ class Task:
     space: Any  # a Space; the rule, the kernel and the user know which
     constraint: Constraint
     inverse: Inverse = None  # type: ignore[assignment]  # resolved below
-    metrics: Metrics = field(default=lambda *a: accuracies(*a))
+    metrics: Metrics = accuracies
     name: str = "task"
 
     def __post_init__(self) -> None:
@@ -60,11 +68,3 @@ class Task:
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
         return self.metrics(predicted, self.feasible(predicted, y), symbols)
-
-
-def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Share of predictions that give the right answer, and of symbols that are right."""
-    result: dict[str, float] = {"answer_accuracy": feasible.double().mean().item()}
-    if symbols is not None:
-        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
-    return result

@@ -32,12 +32,12 @@ class Export:
     def run(self) -> None:
         """Export."""
         folder = RunFolder.open(self.run_folder)
-        _, experiment, _ = load_run(folder, self.previous, "cpu")
+        _, experiment, learner = load_run(folder, self.previous, "cpu")
         x = getattr(experiment.test, "x", None)
         if x is None or len(x) < ROWS:
             raise DataError(f"The run's test data give no inputs to export with; expected {ROWS} held in one tensor.")
         path = self.out or folder.path / "model.onnx"
-        difference = export_onnx(experiment.network, x[:ROWS], path, experiment.task.space)
+        difference = export_onnx(learner.model, path, x[:ROWS])
         facts = {
             "file": str(path),
             "input": ["batch", *x.shape[1:]],

@@ -16,7 +16,7 @@ from ..inspection import inspect
 from ..inspection.mixing import ANSWERS
 from ..inspection.show import renderables
 from ..kernels import Kernel
-from ..learner.evaluation import evaluating
+from ..learner.evaluation import reader
 from ..tasks import TASKS, Experiment, Options
 
 
@@ -126,6 +126,6 @@ def _small(options: Options, sample: int) -> Options:
 def _untrained(experiment: Experiment) -> Tensor:
     data: Any = experiment.train
     x = torch.stack([data[i][0] for i in range(min(ANSWERS, len(data)))])
-    with evaluating(experiment.network):
-        output: Tensor = experiment.network(x)
+    with torch.no_grad():
+        output: Tensor = reader(experiment.network, x.device)(x)
     return output.double()

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ..constraints import computed_answers, like_given
 from ..errors import ConstraintError, DataError
-from ..learner.evaluation import evaluating
 from ..networks import PerSite
 from ..runs import RunFolder
 from ..tasks import AdditionOptions, Experiment, Options
@@ -57,9 +56,8 @@ class Predict:
         if self.constrained:
             experiment.task.constraint.encode(list(getattr(experiment.test, "y", ())))  # the answers there are
         codes = learner.predict_codes(x, constrained=self.constrained)
-        with evaluating(network):
-            belief = space.belief(network(x.to(learner.fabric.device)))
-            sure = belief.site_scores(codes).exp().tolist()
+        proba = torch.as_tensor(learner.predict_proba(x))
+        sure = proba.gather(2, codes.cpu()[..., None]).squeeze(2).tolist()
         found = zip(space.decode(codes), values(options, experiment, codes.cpu()), sure, strict=True)
         each = 1 if self.strip else space.sites
         self._print(

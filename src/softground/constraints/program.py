@@ -25,7 +25,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact, integers
+from .answers import INTERNING, exact, integers
 
 NO_ANSWER = -1
 
@@ -136,14 +136,18 @@ class Program:
 
     def _intern(self, key: Hashable, answer: Any = None) -> int:
         if key not in self._ids:
-            self._ids[key] = len(self._answers)
-            self._answers.append(key)
-            self._rows.clear()
+            with INTERNING:
+                if key not in self._ids:
+                    self._answers.append(key)
+                    self._rows.clear()
+                    self._ids[key] = len(self._answers) - 1
         if answer is not None:
             self._answers[self._ids[key]] = answer  # shown as the user wrote it
         return self._ids[key]
 
     def _row_table(self, device: torch.device) -> Tensor:
-        if device not in self._rows:
-            self._rows[device] = torch.tensor(list(self._ids), dtype=torch.long, device=device).reshape(-1, self._width)
-        return self._rows[device]
+        with INTERNING:
+            if device not in self._rows:
+                rows = torch.tensor(list(self._ids), dtype=torch.long, device=device)
+                self._rows[device] = rows.reshape(-1, self._width)
+            return self._rows[device]

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default
 
 from ..data.examples import Examples
 from ..errors import DataError
+from ..seeds import seeded
 from ..spaces.base import Space
 from ..spaces.categorical import Categorical
 
@@ -57,6 +58,18 @@ class Batches:
 
     def __len__(self) -> int:
         return self.count
+
+    @property
+    def input(self) -> tuple[tuple[int, ...] | None, torch.dtype | None]:
+        """Shape and type of one input, where it is one tensor."""
+        if self._x is not None:
+            return tuple(self._x.shape[1:]), self._x.dtype
+        with seeded(0):  # a data set may draw at random
+            x = self._pair(0)[0]
+        if isinstance(x, dict | list | tuple):
+            return None, None
+        first = torch.as_tensor(x)
+        return tuple(first.shape), first.dtype
 
     def check(self, space: Space) -> None:
         """Refuse true symbols that are not codes of ``space``; a report on them would mean nothing."""

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from ..dice import Sampler
 from ..errors import DataError, NonFiniteOutput
+from ..networks.dropout import draw_from
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
-from ..seeds import stream
+from ..seeds import borrowed, stream
 from ..task import Task
 from .batches import Batches
 from .evaluation import believe, evaluate
@@ -74,15 +75,19 @@ class Loop:
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
-        """Train from the start, or from the folder's last checkpoint."""
-        self.prepare(train, test)
-        memory = Memory(self)
-        at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
-        self.observer("begin", {"stages": self.stages, "examples": len(train), "done": (at_stage, at_epoch)})
-        for number, stage in enumerate(self.stages):
-            if number < at_stage:
-                continue
-            self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
+        """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
+        with borrowed(stream(self.seed, "network", self.fabric.global_rank)):
+            try:
+                self.prepare(train, test)
+                memory = Memory(self)
+                at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
+                self.observer("begin", {"stages": self.stages, "examples": len(train), "done": (at_stage, at_epoch)})
+                for number, stage in enumerate(self.stages):
+                    if number >= at_stage:
+                        self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
+            finally:
+                draw_from(self.network, None)
+                self.network.eval()
 
     def prepare(self, train: Batches, test: Batches | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
@@ -94,13 +99,14 @@ class Loop:
             if data is not None:
                 data.check(self.task.space)
         self.began = time.perf_counter()
-        torch.manual_seed(stream(self.seed, "network", rank))  # for dropout and the like inside the network
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by about a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.dice = Sampler(stream(self.seed, "dice", rank), device)
         self.order = torch.Generator().manual_seed(stream(self.seed, "order", rank))
         self.distortion = torch.Generator(device).manual_seed(stream(self.seed, "augment", rank))
+        self.chance = torch.Generator(device).manual_seed(stream(self.seed, "network", rank))  # for dropout
+        draw_from(self.network, self.chance)
         self.own = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
@@ -142,12 +148,14 @@ class Loop:
                 self.folder.append(record)
             memory.save(number, epoch + 1)
             self.observer("epoch", record)
+        self.module.eval()
         self.observer("stage", {"stage": stage.name, "result": self.results.get(stage.name, {})})
 
     def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
         """The network on the test set, if there is one."""
         if self.test is None or self.test_y is None:
             return {}
+        self.module.eval()
         try:
             return evaluate(self.task, self.network, self.test, self.test_y)
         except NonFiniteOutput as error:

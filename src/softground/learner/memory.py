@@ -11,7 +11,7 @@ from ..errors import CheckpointError
 from ..runs.digests import HistoryDigest
 from ..runs.folder import SETTINGS
 from ..runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
-from ..seeds import stream
+from ..seeds import reseed, stream
 from .stage import Stage
 from .trusting import check_memory, check_meta, check_optimizer
 
@@ -162,6 +162,7 @@ class Memory:
             "dice": loop.dice.state(),
             "order": loop.order.get_state(),
             "augment": loop.distortion.get_state(),
+            "network": loop.chance.get_state(),
             "torch": torch.get_rng_state(),
         }
         if loop.fabric.device.type == "cuda":
@@ -176,13 +177,15 @@ class Memory:
             loop.dice.generator.manual_seed(stream(loop.seed, f"dice {again}", rank))
             loop.order.manual_seed(stream(loop.seed, f"order {again}", rank))
             loop.distortion.manual_seed(stream(loop.seed, f"augment {again}", rank))
-            torch.manual_seed(stream(loop.seed, f"network {again}", rank))
+            loop.chance.manual_seed(stream(loop.seed, f"network {again}", rank))
+            reseed(stream(loop.seed, f"network {again}", rank))
             return
         # Copies: torch's generators read the storage from its beginning, whatever the row.
         own = {name: state[rank].clone() for name, state in states.items()}
         loop.dice.restore(own["dice"])
         loop.order.set_state(own["order"])
         loop.distortion.set_state(own["augment"])
+        loop.chance.set_state(own["network"])
         torch.set_rng_state(own["torch"])
         if loop.fabric.device.type == "cuda" and "cuda" in own:
             torch.cuda.set_rng_state(own["cuda"], loop.fabric.device)

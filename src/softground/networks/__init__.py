@@ -1,10 +1,12 @@
 """Networks that read images of symbols. Any ``torch.nn.Module`` will do; these are ready-made."""
 
+from .blueprint import LAYERS
 from .convnet import convnet
 from .default import default_network
+from .dropout import Dropout, RandomLayer
 from .lenet import lenet
 from .mlp import mlp
 from .per_site import PerSite
 from .standardise import Standardise
 
-__all__ = ["PerSite", "Standardise", "convnet", "default_network", "lenet", "mlp"]
+__all__ = ["LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet", "default_network", "lenet", "mlp"]

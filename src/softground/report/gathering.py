@@ -94,7 +94,7 @@ def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
     symbols = batches.symbols
     if symbols is None and isinstance(known, Tensor):
         symbols = known[: len(batches)].to(device)
-    predicted = predictions(learner.task, learner.network.to(device), batches)
+    predicted = predictions(learner.task, learner.network, batches)
     y = learner.task.constraint.encode(batches.answers).to(device)
     return _Read(data, predicted, y, batches.answers, symbols)
 

@@ -14,7 +14,7 @@ from ..inverses.base import Inverse
 from ..kernels.base import ChainState
 from ..learner import make_fabric
 from ..learner.batches import Batches
-from ..learner.evaluation import beliefs, evaluating
+from ..learner.evaluation import beliefs
 from ..projections import ChangeOne, Drop, Projection
 from ..projections.base import Move, kept_sites
 from ..projections.swap import SwapInside
@@ -49,7 +49,7 @@ def jump(options: Options) -> tuple[dict[str, Any], str]:
     network = experiment.network.to(device)
     moved: dict[int, list[Tensor]] = {1: [], WALKS: []}
     accepted = []
-    with evaluating(network):
+    with torch.no_grad():
         for index, belief in beliefs(task, network, Batches(train, device)):
             target, state = Target.at(belief, y[index], 1.0), ChainState(start[index])
             for walk in range(1, WALKS + 1):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor
 
 from ...data.augment import RandomAffine
@@ -18,7 +17,7 @@ from ...networks import PerSite, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
-from ...seeds import stream
+from ...seeds import seeded, stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
@@ -70,9 +69,9 @@ class AdditionOptions(RunOptions):
         task = addition_task(self.digits, self.rule)
         data = load(self.data, self.data_dir, self.digits, self.train_size, stream(self.seed, "data"))
         image = tuple(data.train.x.shape[2:])
-        torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
-        network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
+        with seeded(stream(self.seed, "weights")):
+            network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
         augment = RandomAffine() if settings.augment else None
         batch = settings.pairs(self.digits)
         return Experiment(task, network, self.stages(task, settings), data.train, data.test, batch, augment, data.note)

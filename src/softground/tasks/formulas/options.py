@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import torch
 from torch import Tensor
 
 from ...data.augment import RandomAffine
@@ -18,7 +17,7 @@ from ...networks import PerSite, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...projections import ChangeOne, Drop, RandomDrop
 from ...schedules import by_name
-from ...seeds import stream
+from ...seeds import seeded, stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
@@ -92,9 +91,9 @@ class FormulaOptions(SolverOptions, RunOptions):
         )
         task = formula_task(self.length, self.inverse, **self.solver(self.inverse))
         image = tuple(data.train.x.shape[2:])
-        torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
-        network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
+        with seeded(stream(self.seed, "weights")):
+            network = PerSite(make(image, task.space.outputs), image)  # type: ignore[arg-type]
         augment = RandomAffine() if settings.augment else None
         return Experiment(
             task, network, self.stages(task, settings), data.train, data.test, settings.batch_size, augment, data.note

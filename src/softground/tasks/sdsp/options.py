@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-import torch
-
 from ...errors import DataError, LearnerError
 from ...learner.stage import Stage
 from ...objectives import SoftenedGrounding
 from ...schedules import by_name
-from ...seeds import stream
+from ...seeds import seeded, stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
@@ -71,8 +69,9 @@ class PathOptions(RunOptions):
         train = random_graphs(self.train_size, self.nodes, stream(self.seed, "train graphs"))
         test = random_graphs(self.test_size, self.nodes, stream(self.seed, "test graphs"))
         task = sdsp_task(self.nodes, settings.sigma, settings.margin, self.inverse)
-        torch.manual_seed(stream(self.seed, "weights"))
-        network = PathMLP(self.nodes, relabel=settings.relabel) if settings.network == "mlp" else PathGNN(self.nodes)
+        with seeded(stream(self.seed, "weights")):
+            mlp = settings.network == "mlp"
+            network = PathMLP(self.nodes, relabel=settings.relabel) if mlp else PathGNN(self.nodes)
         note = f"Random graphs of {self.nodes} vertices, weights 1 … 9: a spanning tree and more edges, by networkx."
         stages = self.stages(task, settings)
         return Experiment(task, network, stages, train.examples(), test.examples(), settings.batch_size, None, note)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import torch
 from torch import nn
 
 from ...data.augment import RandomAffine
@@ -14,7 +13,7 @@ from ...learner.stage import Stage
 from ...networks import PerSite, Standardise, convnet, lenet
 from ...objectives import SoftenedGrounding
 from ...schedules import Exponential, by_name
-from ...seeds import stream
+from ...seeds import seeded, stream
 from ...task import Task
 from ..experiment import Experiment
 from ..options import RunOptions, overridden
@@ -75,9 +74,9 @@ class SudokuOptions(SolverOptions, RunOptions):
         data = load(self.data, self.data_dir, self.size, self.train_size, self.test_size, stream(self.seed, "data"))
         task = sudoku_task(self.size, self.inverse, **self.solver(self.inverse))
         image = tuple(data.train.x.shape[2:])
-        torch.manual_seed(stream(self.seed, "weights"))
         make = {"lenet": lenet, "convnet": convnet}[settings.network]
-        classifier: nn.Module = make(image, task.space.outputs)  # type: ignore[arg-type]
+        with seeded(stream(self.seed, "weights")):
+            classifier: nn.Module = make(image, task.space.outputs)  # type: ignore[arg-type]
         if settings.standardise:
             classifier = nn.Sequential(Standardise.to_fit(data.train.x), classifier)
         network = PerSite(classifier, image)  # type: ignore[arg-type]
