@@ -101,7 +101,8 @@ class Model:
     def predict_proba(self, x: Any) -> npt.NDArray[Any]:
         """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
 
-        K is the size of the largest alphabet; beyond a smaller one's end are zeros. Of reals, means ``[inputs, sites]``.
+        K is the size of the largest alphabet; beyond a smaller one's end are zeros. For reals the means
+        ``[inputs, sites]``.
         """
         read = [belief.marginals() for _, belief in beliefs(self, self.network, self._inputs(x))]
         return torch.cat(read).cpu().numpy()

@@ -11,7 +11,6 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default
 
 from ..data.examples import Examples
 from ..errors import DataError
-from ..seeds import seeded
 from ..spaces.base import Space
 from ..spaces.categorical import Categorical
 
@@ -37,9 +36,12 @@ class Batches:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
         self.symbols: Tensor | None = None
         self._x: Tensor | None = None
+        self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
+        self.dtype: torch.dtype | None = None
         held = _held(data)
         if held is not None:
             self._x, self.answers = held.x.to(device), list(held.y)
+            self._note(self._x)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
             self.answers = self._read_answers(getattr(data, "answers", None))
@@ -58,18 +60,6 @@ class Batches:
 
     def __len__(self) -> int:
         return self.count
-
-    @property
-    def input(self) -> tuple[tuple[int, ...] | None, torch.dtype | None]:
-        """Shape and type of one input, where it is one tensor."""
-        if self._x is not None:
-            return tuple(self._x.shape[1:]), self._x.dtype
-        with seeded(0):  # a data set may draw at random
-            x = self._pair(0)[0]
-        if isinstance(x, dict | list | tuple):
-            return None, None
-        first = torch.as_tensor(x)
-        return tuple(first.shape), first.dtype
 
     def check(self, space: Space) -> None:
         """Refuse true symbols that are not codes of ``space``; a report on them would mean nothing."""
@@ -107,7 +97,12 @@ class Batches:
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate
         )
         for index, x in zip(positions, loader, strict=True):
+            self._note(x)
             yield index.to(self.device), _to(x, self.device)
+
+    def _note(self, x: Any) -> None:
+        if isinstance(x, Tensor):
+            self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
 
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""

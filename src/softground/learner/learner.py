@@ -134,8 +134,8 @@ class Learner:
                 self.evaluate_every,
             )
             batches = self._batches(train)
-            self.input_ = batches.input
             self.loop.run(batches, None if test is None else self._batches(test), resume, previous)
+            self.input_ = batches.shape, batches.dtype
         self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
         return self
 
