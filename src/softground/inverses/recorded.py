@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, singledispatch
+from math import gcd
 from typing import Any
 
 import torch
@@ -91,7 +92,7 @@ def _(space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor
         raise ValueError("its table does not fit the symbols")
     rule = Recorded(space, lambda z: answer[space.index(z)], keys, width)
     if facts["rational"] and width == 2:
-        rule.encode([Fraction(*key) for key in keys])  # shown as they were given
+        rule.encode([Fraction(*key) for key in keys if gcd(*key) == 1 and key[1] > 0])  # shown as they were given
     table = Table(rule, limit=Table.bytes_needed(space))
     rule.ids = partial(_looked_up, table)  # the table has copies on every device
     return rule, table

@@ -33,12 +33,12 @@ TORCH = """
     Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
     BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm
     AvgPool1d AvgPool2d MaxPool1d MaxPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d
-    ReLU ReLU6 LeakyReLU PReLU ELU SELU GELU SiLU Mish Hardswish Hardtanh Sigmoid Tanh Softplus
+    ReLU ReLU6 LeakyReLU PReLU ELU SELU GELU SiLU Mish Hardswish Sigmoid Tanh Softplus
     Softmax LogSoftmax Dropout Dropout1d Dropout2d
 """
 LAYERS.update({name: getattr(nn, name) for name in TORCH.split()})
 
-MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, SoftgroundError)
+MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError, SoftgroundError)
 """What torch and Python say of a description that is not what it should be."""
 
 
