@@ -15,7 +15,7 @@ from softground.inverses.base import Inverse
 from softground.kernels import KERNELS
 from softground.learner import make_fabric
 from softground.learner.batches import Batches
-from softground.learner.evaluation import beliefs, evaluating
+from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
 from softground.projections.swap import SwapInside
@@ -49,7 +49,7 @@ def jump(experiment: Experiment) -> tuple[dict[str, Any], str]:
     network = experiment.network.to(device)
     moved: dict[int, list[Tensor]] = {1: [], WALKS: []}
     accepted = []
-    with evaluating(network):
+    with torch.no_grad():
         for index, belief in beliefs(task, network, Batches(train, device)):
             target, z = Target.at(belief, y[index], 1.0), start[index]
             for walk in range(1, WALKS + 1):

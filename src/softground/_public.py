@@ -24,12 +24,13 @@ from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Recipe
 from .inspection import Inspection, inspect, recommend
-from .inverses import Z3, Enumeration, Fibre, Inverse, Listing, Scanned, Start, Table
+from .inverses import Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
 from .kernels import Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
-from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
+from .model import Model, load
+from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import Batch, Objective, Outcome, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
-from .projections import ChangeOne, Drop, Move, Projection, RandomDrop
+from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop
 from .reals import Differences, Gaussian, SiteGibbs
 from .schedules import Constant, Exponential, Linear, Logarithmic, Schedule
 from .spaces import Belief, Categorical, Space
@@ -52,6 +53,8 @@ __all__ = [
     "Dice",
     "Differences",
     "Drop",
+    "Dropout",
+    "Dropped",
     "Enumeration",
     "Exact",
     "Examples",
@@ -64,11 +67,13 @@ __all__ = [
     "Inspection",
     "Inverse",
     "Kernel",
+    "Law",
     "Learner",
     "Linear",
     "Listing",
     "Logarithmic",
     "Metropolis",
+    "Model",
     "Move",
     "Objective",
     "Outcome",
@@ -111,6 +116,7 @@ __all__ = [
     "kernels",
     "learner",
     "lenet",
+    "load",
     "mlp",
     "networks",
     "objectives",

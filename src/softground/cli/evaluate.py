@@ -42,7 +42,7 @@ class Command:
             figures = model.evaluate(*read_examples(self.examples))
         else:
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
-            figures = learner.evaluate(experiment.test)
+            figures = learner.evaluate(experiment.held_out)
             if not learner.fabric.is_global_zero:
                 return
         if self.json:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import torch
 from rich.console import Console
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from ..inspection import inspect
 from ..inspection.mixing import ANSWERS
 from ..inspection.show import renderables
 from ..kernels import Kernel
-from ..learner.evaluation import evaluating
+from ..learner.evaluation import reader
 from ..tasks import TASKS
 from .options import RunOptions, by_task, task_first
 
@@ -96,8 +97,8 @@ def _answers(experiment: Experiment) -> list[Any]:
 
 def _untrained(experiment: Experiment) -> Tensor:
     data: Any = experiment.train
-    with evaluating(experiment.network):
-        output: Tensor = experiment.network(data.x[:ANSWERS])
+    with torch.no_grad():
+        output: Tensor = reader(experiment.network, data.x.device)(data.x[:ANSWERS])
     return output.double()
 
 

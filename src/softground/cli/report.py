@@ -75,7 +75,7 @@ class Command:
             return
         try:
             experiment, learner = load_run(folder, data_dir=self.data_dir)
-            gather(learner, experiment.train, experiment.test, folder).write(folder)
+            gather(learner, experiment.train, experiment.held_out, folder).write(folder)
         except SoftgroundError as error:
             # The curves need neither the data nor the network.
             note = f"{folder.path}: without examples and confusions, because the run cannot be loaded: {error}"

@@ -16,7 +16,7 @@ from typing import Any
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..errors import CheckpointError, LearnerError
+from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
 from ..learner.loop import Augment
 from ..registry import Registry
@@ -121,6 +121,13 @@ class Experiment:
                 f"{where}: the run it describes cannot be set up here ({type(error).__name__}: {error}). Restore the "
                 "file, or use a larger machine."
             ) from error
+
+    @property
+    def held_out(self) -> Dataset[Any]:
+        """The test data, which must be there."""
+        if self.test is None:
+            raise DataError("This experiment has no test data; give some to evaluate on.")
+        return self.test
 
     def learner(self) -> Learner:
         """The learner that trains it."""

@@ -34,9 +34,12 @@ class Batches:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
         self.symbols: Tensor | None = None
         self.inputs: Tensor | None = None  # where they are held on the device
+        self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
+        self.dtype: torch.dtype | None = None
         held = _held(data)
         if held is not None:
             self.inputs, self.answers = held.x.to(device), list(held.y)
+            self._note(self.inputs)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
             self.answers = self._read_answers(getattr(data, "answers", None))
@@ -93,7 +96,12 @@ class Batches:
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate
         )
         for index, x in zip(positions, loader, strict=True):
+            self._note(x)
             yield index.to(self.device), _to(x, self.device)
+
+    def _note(self, x: Any) -> None:
+        if isinstance(x, Tensor):
+            self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
 
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from ..data.examples import Examples
 from ..errors import LearnerError
 from ..kernels import Kernel, default_kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
@@ -19,14 +20,16 @@ from ..runs.folder import RunFolder
 from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
-from .evaluation import beliefs, evaluate, evaluating, predictions
+from .evaluation import chosen_device
 from .life import before, finish, run_folder
 from .loop import Augment, Loop, Observer
-from .prediction import BUDGET, most_probable
+from .prediction import BUDGET
 from .stage import MakeOptimizer, Stage, one_cycle
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+    from ..model import Model
 
 
 class Learner:
@@ -89,13 +92,13 @@ class Learner:
             ("evaluate_every", evaluate_every, 1),
             ("workers", workers, 0),
         ):
-            if value < least:
-                raise LearnerError(f"{name}={value} was given; expected at least {least}.")
-        self.batch_size = batch_size
-        self.workers = workers
+            if not isinstance(value, Integral) or value < least:
+                raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
+        self.batch_size = int(batch_size)
+        self.workers = int(workers)
         self.seed = seed
         self.augment = augment
-        self.evaluate_every = evaluate_every
+        self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
         self.fabric = make_fabric(device)
@@ -125,6 +128,8 @@ class Learner:
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
+        if not self.stages:
+            raise LearnerError("This learner is a copy, which reads only. To train on, make a Learner with stages.")
         batches = self._batches(train), None if test is None else self._batches(test)
         for data in batches:
             if data is not None:
@@ -144,6 +149,7 @@ class Learner:
                 self.evaluate_every,
             )
             self.loop.run(*batches, resume, previous)
+            self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             if folder and self.fabric.is_global_zero:
@@ -161,57 +167,53 @@ class Learner:
     def _batches(self, data: Dataset[Any]) -> Batches:
         return Batches(data, self.fabric.device, self.workers)
 
+    @property
+    def model(self) -> Model:
+        """What predicts, without what trained it. The network is shared: training on changes both."""
+        from ..model import Model
+
+        shape, dtype = getattr(self, "input_", (None, None))
+        return Model(self.network, self.task.space, self.task, self.fabric.device, shape, dtype, self.task.name)
+
+    def save(self, path: Path | str) -> None:
+        """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""
+        self.model.save(path)
+
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""
-        batches = self._batches(data)
-        batches.check(self.task.space)
-        y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
-        return evaluate(self.task, self._here(), batches, y)
+        return self.model.figures(self._batches(data))
 
     def grounded(self, data: Dataset[Any]) -> int:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
-        batches = self._batches(data)
-        y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
-        return int(self.task.feasible(predictions(self.task, self._here(), batches), y).sum())
+        return self.model.grounded(self._batches(data))
 
     def predict(
         self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
     ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input.
+        """The most probable symbols of each input, as :meth:`softground.Model.predict` finds them.
 
-        With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
-        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
-        ``budget`` states of an input are tried, the likeliest first.
+        The network is the one given, trained or not: a learner may as well read with a network trained elsewhere.
         """
-        symbols: list[tuple[Any, ...]] = self.task.space.decode(
-            self.predict_codes(x, y, constrained=constrained, budget=budget)
-        )
-        return symbols
+        return self.model.predict(x, y, constrained=constrained, budget=budget)
 
     def predict_codes(
         self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
     ) -> Tensor:
         """:meth:`predict`, as codes ``[inputs, sites]``."""
-        device, network = self.fabric.device, self._here()
-        x = x.x if isinstance(x, Examples) else x
-        if not hasattr(x, "__len__"):
-            raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
-        inputs = self._batches(Examples(x, [0] * len(x)))
-        encoded = None if y is None else self.task.constraint.encode(list(y)).to(device)
-        if encoded is not None and len(encoded) != len(inputs):
-            raise LearnerError(f"{len(inputs)} inputs but {len(encoded)} answers: give one answer per input.")
-        rows = []
-        with evaluating(network):
-            for index, belief in beliefs(self.task, network, inputs):
-                if encoded is None and not constrained:
-                    rows.append(belief.mode())
-                else:
-                    given = None if encoded is None else encoded[index]
-                    rows.append(most_probable(self.task, belief, given, index, budget))
-        return torch.cat(rows)
+        return self.model.predict_codes(x, y, constrained=constrained, budget=budget)
 
-    def _here(self) -> nn.Module:
-        return self.network.to(self.fabric.device)
+    def predict_proba(self, x: Any) -> npt.NDArray[Any]:
+        """P(z|x) site by site; see :meth:`softground.Model.predict_proba`."""
+        return self.model.predict_proba(x)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies read, and have the history; what trains (chains, optimisers, processes) is not copied."""
+        state = {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "stages")}
+        return state | {"stages": [], "device": self.fabric.device.type}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.fabric = make_fabric(state.pop("device"))
+        vars(self).update(state)
 
 
 def grounding_stages(
@@ -268,12 +270,9 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
     """Fabric for one process, or for those that ``torchrun`` started."""
     from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
 
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise LearnerError("device='cuda' was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
+    kind = chosen_device(device).type
     local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     nodes = int(os.environ.get("WORLD_SIZE", 1)) // local
-    fabric = Fabric(accelerator=device, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
+    fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
     fabric.launch()
     return fabric

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu.graphed import Graphed
+from ..networks.dropout import draw_from
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
-from ..seeds import stream
+from ..seeds import borrowed, stream
 from ..task import Task
 from .batches import Batches
 from .checkpoint import Checkpoints, Progress
@@ -28,7 +29,7 @@ from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
-from .streams import Streams, untouched
+from .streams import Streams
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -73,16 +74,20 @@ class Loop:
     evaluate_every: int = 1
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
-        """Train from the start, or from the folder's last checkpoint."""
-        with untouched(self.fabric.device):
-            self.prepare(train, test)
-            if resume:
-                self._resume(previous)
-            progress = self.progress
-            known = {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": len(progress.history)}
-            self.observer("begin", known)
-            for number in range(progress.stage, len(self.stages)):
-                self._stage(number, self.stages[number])
+        """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
+        with borrowed():
+            try:
+                self.prepare(train, test)
+                if resume:
+                    self._resume(previous)
+                progress = self.progress
+                done = len(progress.history)
+                self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
+                for number in range(progress.stage, len(self.stages)):
+                    self._stage(number, self.stages[number])
+            finally:
+                draw_from(self.network, None)
+                self.network.eval()
 
     def prepare(self, train: Batches, test: Batches | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
@@ -93,6 +98,7 @@ class Loop:
         self.began = time.perf_counter()
         self.progress = Progress()
         self.streams = Streams(self.seed, rank, device)
+        draw_from(self.network, self.streams.network)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by about a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -159,12 +165,14 @@ class Loop:
                 self.folder.append(record)
             self._save()
             self.observer("epoch", record)
+        self.module.eval()
         self.observer("stage", {"stage": stage.name, "result": progress.results.get(stage.name, {})})
 
     def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
         """The network on the test set, if there is one."""
         if self.test is None or self.test_y is None:
             return {}
+        self.module.eval()
         try:
             return evaluate(self.task, self.network, self.test, self.test_y)
         except NonFiniteOutput as error:

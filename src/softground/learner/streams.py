@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from ..dice import Sampler
-from ..seeds import stream
+from ..seeds import reseed, stream
 
 
 class Streams:
-    """Dice for the kernels, the order of the examples, their distortion, and torch's own generators for the network.
+    """Dice for the kernels, the order of the examples, their distortion, and the network's own draws.
 
-    Torch's are global: dropout and the like draw from them. See :func:`untouched`.
+    The library's layers draw from the generator ``network``. Other people's draw from torch's global generators, which
+    a fit borrows (:func:`softground.seeds.borrowed`).
     """
 
     def __init__(self, seed: int, rank: int, device: torch.device) -> None:
@@ -23,6 +24,7 @@ class Streams:
         self.dice = Sampler(0, device)
         self.order = torch.Generator()
         self.distortion = torch.Generator(device)
+        self.network = torch.Generator(device)
         self.begin()
 
     def begin(self, again: str = "") -> None:
@@ -34,7 +36,8 @@ class Streams:
         self.dice.generator.manual_seed(seed("dice"))
         self.order.manual_seed(seed("order"))
         self.distortion.manual_seed(seed("augment"))
-        torch.manual_seed(seed("network"))
+        self.network.manual_seed(seed("network"))
+        reseed(seed("network"))
 
     def states(self) -> dict[str, Tensor]:
         """Where every stream is."""
@@ -42,6 +45,7 @@ class Streams:
             "dice": self.dice.state(),
             "order": self.order.get_state(),
             "augment": self.distortion.get_state(),
+            "network": self.network.get_state(),
             "torch": torch.get_rng_state(),
         }
         if self.device.type == "cuda":
@@ -53,6 +57,7 @@ class Streams:
         self.dice.restore(states["dice"])
         self.order.set_state(states["order"])
         self.distortion.set_state(states["augment"])
+        self.network.set_state(states["network"])
         torch.set_rng_state(states["torch"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(states["cuda"], self.device)

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from torch import nn
 
 from ..registry import Registry
+from .blueprint import LAYERS
 from .convnet import convnet
 from .default import default_network
+from .dropout import Dropout, RandomLayer
 from .lenet import lenet
 from .mlp import mlp
 from .per_site import PerSite
@@ -16,4 +18,15 @@ from .standardise import Standardise
 IMAGE_NETWORKS: Registry[Callable[..., nn.Module]] = Registry("network")
 IMAGE_NETWORKS.update(lenet=lenet, convnet=convnet)
 
-__all__ = ["IMAGE_NETWORKS", "PerSite", "Standardise", "convnet", "default_network", "lenet", "mlp"]
+__all__ = [
+    "IMAGE_NETWORKS",
+    "LAYERS",
+    "Dropout",
+    "PerSite",
+    "RandomLayer",
+    "Standardise",
+    "convnet",
+    "default_network",
+    "lenet",
+    "mlp",
+]
