@@ -16,7 +16,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from ..constraints.smt import SMT
-from ..errors import InverseError, SoftgroundError
+from ..errors import InverseError
 from .crew import CHUNKS_PER_PROCESS, Crew
 from .queries import Limits, Query, Reply
 
@@ -95,8 +95,6 @@ class Cluster:
 
 def _lost(error: Exception) -> bool:
     """Whether an error means that workers are gone, rather than that what they were sent is wrong."""
-    if isinstance(error, SoftgroundError):
-        return False
     return isinstance(error, LOST) or type(error).__module__.partition(".")[0] in ("distributed", "ray")
 
 
@@ -117,22 +115,16 @@ def answer(
 
 def _dask(scheduler: str | None) -> Any:
     distributed = _load("distributed")
-    if scheduler is None:
-        try:
-            return distributed.get_client()
-        except ValueError as error:
-            raise InverseError(
-                "backend='dask' was given, but no scheduler, and there is no distributed.Client. "
-                "Give its address, such as scheduler='tcp://HOST:8786'."
-            ) from error
     try:
+        if scheduler is None:
+            return distributed.get_client()
         client = distributed.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
         client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
     except (OSError, TimeoutError, ValueError) as error:
         raise InverseError(
-            f"No Dask cluster with workers answered at {scheduler!r} within {SECONDS_TO_CONNECT:g} s "
-            f"({type(error).__name__}: {error}). Start one with 'dask scheduler' and, on each machine, "
-            "'dask worker ADDRESS', or use the backend 'local'."
+            f"No Dask cluster with workers answered within {SECONDS_TO_CONNECT:g} s; scheduler={scheduler!r} was given "
+            f"({type(error).__name__}: {error}). Start one with 'dask scheduler' and, on each machine, 'dask worker "
+            "ADDRESS', and give scheduler='tcp://HOST:8786'; or use the backend 'local'."
         ) from error
     return client
 
@@ -144,7 +136,7 @@ def _ray(scheduler: str | None) -> dict[str, Any]:
             ray.init(address=scheduler, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
         raise InverseError(
-            f"No Ray cluster answered at {scheduler!r} ({type(error).__name__}: {error}). "
+            f"No Ray cluster answered; scheduler={scheduler!r} was given ({type(error).__name__}: {error}). "
             "Start one with 'ray start --head', or use the backend 'local'."
         ) from error
     backend.register_ray()
