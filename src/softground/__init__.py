@@ -10,6 +10,7 @@ Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, I
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,14 +20,14 @@ __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported at first use (PEP 562), so that the command line's help need not wait for torch."""
-    if name.startswith("_") and name != "__all__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    public = import_module("._public", __name__)
-    try:
-        return getattr(public, name)
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    """Rooms and public names are imported at first use (PEP 562): the command line's help need not wait for torch."""
+    if not name.startswith("_") or name == "__all__":
+        if find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f".{name}", __name__)
+        public = import_module("._public", __name__)
+        if hasattr(public, name):
+            return getattr(public, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

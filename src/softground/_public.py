@@ -1,22 +1,5 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
-from . import (
-    constraints,
-    data,
-    errors,
-    experiments,
-    inspection,
-    inverses,
-    kernels,
-    learner,
-    networks,
-    objectives,
-    projections,
-    reals,
-    schedules,
-    spaces,
-    tasks,
-)
 from .constraints import SMT, Constraint, Program, Scan
 from .data import Examples, RandomAffine, handwritten
 from .dice import Dice, Sampler
@@ -102,29 +85,14 @@ __all__ = [
     "Task",
     "Uniform",
     "ZeroDegree",
-    "constraints",
     "convnet",
-    "data",
     "default_network",
-    "errors",
-    "experiments",
     "grounding_stages",
     "handwritten",
     "inspect",
-    "inspection",
-    "inverses",
-    "kernels",
-    "learner",
     "lenet",
     "load",
     "mlp",
-    "networks",
-    "objectives",
     "one_cycle",
-    "projections",
-    "reals",
     "recommend",
-    "schedules",
-    "spaces",
-    "tasks",
 ]

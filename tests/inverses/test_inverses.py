@@ -120,3 +120,12 @@ def test_too_many_combinations_are_refused() -> None:
     inverse = Enumeration(program.space, program, cap=10_000)
     with pytest.raises(InverseError, match="59,049 combinations"):
         inverse.fibre(torch.zeros(1, 11, dtype=torch.long), program.encode([1]), Dropped(torch.arange(5)[None]))
+
+
+def test_an_alphabet_larger_than_a_block_still_finds_a_start() -> None:
+    space = Categorical([range(20_000)] * 2)
+    assert [space.combinations(d) for d in range(3)] == [1, 20_000, 400_000_000]
+    program = Program(lambda a, b: (a + b) % 7, space, vectorised=True)
+    start = Enumeration(space, program).start(program.encode([3]), seed=0)
+    assert start.found.tolist() == [True]
+    assert int(start.z.sum()) % 7 == 3

@@ -61,7 +61,9 @@ def test_an_infeasible_answer_names_the_example(tabulated: bool) -> None:
     data = examples(task, 20)
     answers = list(data.y)
     answers[7], answers[11] = 10, -3  # three digits up to 3 sum to at most 9
-    with pytest.raises(InfeasibleAnswer, match=r"2 of 20 .* 7 \(answer 10\), 11 \(answer -3\).*remove") as caught:
+    with pytest.raises(
+        InfeasibleAnswer, match=r"2 example\(s\) .* 7 \(answer 10\), 11 \(answer -3\).*remove"
+    ) as caught:
         make_learner(task).fit(Examples(data.x, answers))
     assert caught.value.examples == (7, 11)
 
