@@ -141,7 +141,7 @@ def test_time_is_split_into_parts() -> None:
         ("solver", 0.25),
         ("the rest", 0.25),
     ]
-    assert "epoch 2 network 1.0 s sampling 0.25 s" in Page(drawn("charts", "line_chart", found.chart)).text
+    assert "epoch 2 network 1 s sampling 0.25 s" in Page(drawn("charts", "line_chart", found.chart)).text
     assert "66.7%" in Page(run_page(facts(history=history((("I", 2),))))).text
 
 

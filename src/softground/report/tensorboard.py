@@ -23,8 +23,8 @@ def require() -> None:
     """Say what to do where it is not."""
     if not available():
         raise SoftgroundError(
-            "--tensorboard was given, but the package tensorboard is not installed. Install the extra, "
-            "pip install 'softground[tensorboard]', or leave the option out: report.html shows the same curves."
+            "TensorBoard logs were asked for, but the package tensorboard is not installed. Install it with "
+            "pip install tensorboard, or go without: report.html shows the same curves."
         )
 
 

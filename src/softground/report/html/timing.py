@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..numbers import is_number, seconds
+from ..numbers import is_number
 from .curves import Records, epochs_of
 from .lines import Chart, Line
 
@@ -33,7 +33,7 @@ def timing(history: Records) -> Timing:
     parts = [(*words, sum(epoch[part] for _, epoch in epochs)) for part, words in PARTS.items()]
     lines = [Line(words[1], words[0], [(i, epoch[part]) for i, epoch in epochs]) for part, words in PARTS.items()]
     high = max((value for line in lines for _, value in line.points), default=0.0) or 1.0
-    chart = Chart("Epoch by epoch", RISING, lines, epochs_of(history), seconds, 0.0, high)
+    chart = Chart("Epoch by epoch", RISING, lines, epochs_of(history), "{:.3g} s".format, 0.0, high)
     return Timing(parts, sum(spent for *_, spent in parts), chart)
 
 
