@@ -21,8 +21,7 @@ from typing import Any
 import torch
 from measure import destination, options, record, spread
 
-from softground.learner import Learner
-from softground.tasks.formulas import FormulaOptions
+from softground.experiments import Experiment
 
 OBJECTIVES = ("grounding", "sup")
 REPEATS = 2  # peaks hardly vary, and each takes two runs
@@ -33,28 +32,18 @@ def child(given: argparse.Namespace) -> dict[str, float]:
     before = resident_peak()
     source: dict[str, Any] = {"data": "hwf", "data_dir": given.data_dir} if given.data_dir else {"data": "digits"}
     count = 300 if given.quick else 6000
-    options = FormulaOptions(
+    experiment = Experiment.named(
+        "hwf",
         objective=given.objective,
         device=given.devices[0],
         seed=given.seed,
-        quiet=True,
         epochs=1,
         train_size=count,
         test_size=100,
         evaluate_every=1000,
         **source,
     )
-    experiment = options.build()
-    learner = Learner(
-        experiment.task,
-        experiment.network,
-        experiment.stages,
-        batch_size=experiment.batch_size,
-        seed=options.seed,
-        augment=experiment.augment,
-        device=options.device,
-        evaluate_every=options.evaluate_every,
-    )
+    learner = experiment.learner()
     learner.fit(experiment.train, experiment.test)
     on_gpu = torch.cuda.max_memory_allocated() if given.devices[0] == "cuda" else 0
     return {"peak": on_gpu or resident_peak(), "before": before}

@@ -18,10 +18,9 @@ from typing import Any
 from measure import destination, interleaved, options, record
 from torch.utils.data import Subset
 
-from softground.learner import Learner
+from softground.experiments import Experiment
 from softground.learner.batches import Batches
 from softground.learner.loop import Loop
-from softground.tasks import TASKS
 
 # Steps of an epoch, how many epochs are timed, and what the options are beside the preset.
 STEPS = {"cpu": 6, "cuda": 20}
@@ -37,19 +36,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def prepared(task: str, given: dict[str, Any], objective: str, device: str, steps: int, seed: int) -> Any:
     """A function that trains one epoch of ``steps`` batches, and gives its record."""
-    settings = TASKS[task](**given, objective=objective, device=device, seed=seed, quiet=True)  # type: ignore[call-arg]
-    experiment = settings.build()
+    experiment = Experiment.named(task, objective=objective, device=device, seed=seed, **given)
     count = min(len(experiment.train), steps * experiment.batch_size)  # type: ignore[arg-type]
     data = Subset(experiment.train, range(count))
-    learner = Learner(
-        experiment.task,
-        experiment.network,
-        experiment.stages,
-        batch_size=experiment.batch_size,
-        seed=seed,
-        augment=experiment.augment,
-        device=device,
-    )
+    learner = experiment.learner()
     loop = Loop(
         learner.task, learner.network, learner.stages, learner.fabric, learner.batch_size, seed, learner.augment
     )

@@ -19,9 +19,8 @@ from typing import Any
 
 import torch
 
-from softground.learner import Learner
+from softground.experiments import Experiment
 from softground.runs import environment
-from softground.tasks import TASKS
 
 RESULTS = Path(__file__).parent / "results"
 LAST = 10**6  # epochs between evaluations: only after each stage
@@ -78,18 +77,8 @@ def run(job: tuple[Study, str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """One training run; the figures of its stages on the test set."""
     study, key, settings = job
     torch.set_num_threads(1)
-    options = TASKS[study.task](quiet=True, evaluate_every=LAST, **study.shared, **settings)  # type: ignore[call-arg]
-    experiment = options.build()
-    learner = Learner(
-        experiment.task,
-        experiment.network,
-        experiment.stages,
-        batch_size=experiment.batch_size,
-        seed=options.seed,
-        augment=experiment.augment,
-        device=options.device,
-        evaluate_every=options.evaluate_every,
-    )
+    experiment = Experiment.named(study.task, evaluate_every=LAST, **study.shared, **settings)
+    learner = experiment.learner()
     began = time.perf_counter()
     learner.fit(experiment.train, experiment.test)
     seconds = time.perf_counter() - began

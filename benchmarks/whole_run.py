@@ -23,8 +23,7 @@ from typing import Any  # noqa: E402
 import torch  # noqa: E402
 from measure import destination, options, record, spread, wait  # noqa: E402
 
-from softground.learner import Learner  # noqa: E402
-from softground.tasks.formulas import FormulaOptions  # noqa: E402
+from softground.experiments import Experiment  # noqa: E402
 
 IMPORTED = time.perf_counter() - BEGAN
 GOAL = 0.95
@@ -78,18 +77,8 @@ class Watch:
 def run(device: str, settings: dict[str, Any], source: dict[str, Any], seed: int) -> dict[str, Any]:
     """One run to the goal; seconds by kind."""
     began = time.perf_counter()
-    options = FormulaOptions(device=device, seed=seed, quiet=True, **source, **settings)  # type: ignore[arg-type]
-    experiment = options.build()
-    learner = Learner(
-        experiment.task,
-        experiment.network,
-        experiment.stages,
-        batch_size=experiment.batch_size,
-        seed=seed,
-        augment=experiment.augment,
-        device=options.device,
-        evaluate_every=1,
-    )
+    experiment = Experiment.named("hwf", device=device, seed=seed, evaluate_every=1, **source, **settings)
+    learner = experiment.learner()
     watch = Watch(device)
     try:
         learner.fit(experiment.train, experiment.test, observer=watch)

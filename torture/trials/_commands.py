@@ -13,21 +13,21 @@ import torch
 
 from softground.tasks import TASKS
 
-from ._small import SmallOptions
+from ._small import Small
 
-TRAIN = ["train", SmallOptions.name, "--epochs", "1", "--device", "cpu", "--quiet"]
+TRAIN = ["train", Small.name, "--epochs", "1", "--device", "cpu", "--quiet"]
 
 
 @contextmanager
 def small_task() -> Iterator[None]:
     """The small task, on the command line."""
-    known = SmallOptions.name in TASKS
-    TASKS[SmallOptions.name] = SmallOptions
+    known = Small.name in TASKS
+    TASKS[Small.name] = Small
     try:
         yield
     finally:
         if not known:
-            del TASKS[SmallOptions.name]
+            del TASKS[Small.name]
 
 
 def warm_up(use: Callable[[Path], None], pristine: Path, copy: Path) -> None:

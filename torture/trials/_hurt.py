@@ -17,29 +17,20 @@ from torch import Tensor, nn
 
 from softground.constraints import Program
 from softground.data import RandomAffine
+from softground.experiments import Experiment
+from softground.experiments.experiment import named_recipe
 from softground.networks import PerSite
 from softground.objectives.base import Batch, Objective, Outcome
 from softground.spaces import Categorical
 from softground.task import Task
-from softground.tasks import Experiment
-from softground.tasks.sdsp import PathOptions
+from softground.tasks import ShortestPaths
 
 from ._small import DIGITS, IMAGE, SITES, patterns, small_network, small_stages
 
 EPOCHS, BATCHES = 2, 3  # of every stage, of every epoch
 TEST = BATCHES  # the evaluation comes after the last batch
-PATHS = PathOptions(
-    nodes=5,
-    train_size=24,
-    test_size=6,
-    batch_size=8,
-    preset="paper",
-    network="gnn",
-    steps=2,
-    epochs=EPOCHS,
-    zero_epochs=EPOCHS,
-    learning_rate=0.01,
-)
+PATHS = {"nodes": 5, "train_size": 24, "test_size": 6, "batch_size": 8, "network": "gnn", "steps": 2}
+PATHS |= {"epochs": EPOCHS, "zero_epochs": EPOCHS, "learning_rate": 0.01}
 
 
 def classes() -> Experiment:
@@ -49,19 +40,20 @@ def classes() -> Experiment:
     torch.manual_seed(0)
     network, stages = PerSite(small_network(), IMAGE), small_stages(space, program, EPOCHS)
     task = Task(space, program)
-    return Experiment(task, network, stages, patterns(1, 24), patterns(2, 12), 8, RandomAffine(), "")
+    return Experiment(task, network, patterns(1, 24), patterns(2, 12), stages, 8, augment=RandomAffine())
 
 
 def reals() -> Experiment:
     """Distances from shortest paths: the walk on reals, then the nearest feasible points."""
     first = _paths()
-    stages = PATHS.stages(first.task, PATHS.settings())
+    recipe, _ = named_recipe("sdsp", "paper", **PATHS)
+    stages = ShortestPaths().stages(recipe, first.task)
     return replace(first, network=copy.deepcopy(first.network), stages=stages, augment=_as_it_is)
 
 
 @functools.cache
 def _paths() -> Experiment:
-    return PATHS.build()
+    return Experiment.named("sdsp", "paper", **PATHS)
 
 
 def _as_it_is(x: Tensor, generator: torch.Generator) -> Tensor:
@@ -90,7 +82,7 @@ class Clock:
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         stage, epoch, batch = self.now.stage, self.now.epoch, self.now.batch
         if event == "begin":
-            (stage, epoch), batch = facts["done"], 0
+            stage, epoch, batch = facts["epochs"] // EPOCHS, facts["epochs"] % EPOCHS, 0
         elif event == "batch":
             batch += 1
         elif event == "epoch":

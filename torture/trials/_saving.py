@@ -18,9 +18,9 @@ from typing import Any
 from softground.cli import main
 from softground.tasks import TASKS
 
-from ._small import SmallOptions
+from ._small import Small
 
-TASKS[SmallOptions.name] = SmallOptions
+TASKS[Small.name] = Small
 
 
 def command(arguments: list[str], at: int | None = None, part: float = 0.5, moments: str | None = None) -> int:

@@ -6,16 +6,17 @@ remember gradients, the network drops out and normalises, images are distorted; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
-from softground.tasks.options import RunOptions
-from torch import nn
+from torch import Tensor, nn
 
 from softground.constraints import Program
-from softground.data import Examples, RandomAffine
+from softground.data import Examples
+from softground.data.examples import Split
+from softground.experiments import Problem, Recipe
 from softground.inverses import Enumeration, Table
 from softground.kernels import Exact, Guided, Kernel, Metropolis
 from softground.learner import Stage, one_cycle
@@ -26,29 +27,38 @@ from softground.schedules import Exponential
 from softground.seeds import stream
 from softground.spaces import Categorical
 from softground.task import Task
-from softground.tasks import Experiment
 
 SITES, DIGITS, IMAGE = 3, 4, (1, 6, 6)
 EXAMPLES = {"train": 96, "test": 32}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmallOptions(RunOptions):
+class Small(Problem):
     """Sums of three digits 0 … 3, each drawn as a noisy pattern."""
 
     name: ClassVar[str] = "small"
 
-    def build(self) -> Experiment:
-        """Data, network and stages, all decided by the seed."""
+    def load(self, seed: int) -> Split:
+        """Patterns made by a generator."""
+        train, test = (patterns(stream(seed, part), count) for part, count in EXAMPLES.items())
+        return Split(train, test, "Patterns made by a generator.")
+
+    def task(self, inverse: str = "auto", **solver: Any) -> Task:
+        """Digits and their sum."""
         space = Categorical([range(DIGITS)] * SITES)
-        program = Program(lambda *digits: sum(digits), space, vectorised=True)
-        task = Task(space, program, name=self.name)
-        torch.manual_seed(stream(self.seed, "weights"))
-        network = PerSite(small_network(), IMAGE)
-        epochs = self.epochs or 3
-        train, test = (patterns(stream(self.seed, part), count) for part, count in EXAMPLES.items())
-        stages = small_stages(space, program, epochs)
-        return Experiment(task, network, stages, train, test, 16, RandomAffine(), "Patterns made by a generator.")
+        return Task(space, Program(lambda *digits: sum(digits), space, vectorised=True), name=self.name)
+
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Three epochs of every stage."""
+        return {"epochs": 3, "batch_size": 16, "augment": True}
+
+    def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
+        """A network with buffers and dropout."""
+        return PerSite(small_network(), IMAGE)
+
+    def stages(self, recipe: Recipe, task: Task) -> list[Stage]:
+        """All ways to ground."""
+        return small_stages(task.space, cast(Program, task.constraint), recipe.epochs)
 
 
 def small_network() -> nn.Module:

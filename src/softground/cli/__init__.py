@@ -1,6 +1,7 @@
 """The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them.
 
-Each command is a module of this folder with a ``Command``: what tyro reads from the arguments, with a method ``run``.
+Each command is a module of this folder with a class ``Command``: what tyro reads the arguments into, with a method
+``run``.
 Nothing is imported before it is needed, so that ``--help`` and ``--version`` answer at once.
 """
 
@@ -29,6 +30,7 @@ COMMANDS = {
     "new-task": "Write a task of your own to begin with, and its test.",
     "completion": "Print a script that completes commands and options in your shell.",
 }
+BY_TASK = ("train", "inspect")  # commands whose first word is a task
 DESCRIPTION = "Teach networks to recognise symbols from rules instead of labels."
 
 
@@ -81,11 +83,23 @@ def _run(args: list[str]) -> None:
         raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
     import tyro
 
-    module: Any = import_module(f".{name.replace('-', '_')}", __package__)
-    if hasattr(module, "check_words"):
-        rest = module.check_words(rest)
+    if name in BY_TASK:
+        from .options import task_first
+
+        rest = task_first(name, rest)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    tyro.cli(module.Command, prog=f"softground {name}", description=COMMANDS[name], args=rest, config=config).run()
+    kind: Any = command(name)
+    tyro.cli(kind, prog=f"softground {name}", description=COMMANDS[name], args=rest, config=config).run()
+
+
+def command(name: str) -> Any:
+    """What tyro reads a command's arguments into: a class, or one of several, by the task that comes first."""
+    module: Any = import_module(f".{name.replace('-', '_')}", __package__)
+    if name not in BY_TASK:
+        return module.Command
+    from .options import by_task
+
+    return by_task(module.Command)
 
 
 def _complain(error: Exception, name: str) -> int:

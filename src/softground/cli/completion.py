@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, make_dataclass
-from importlib import import_module
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from . import COMMANDS
+from . import BY_TASK, COMMANDS, command
 from .options import one_of
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -31,7 +30,7 @@ class Command:
 
 def _kind(name: str) -> type[Any]:
     """A command as a class; one whose next word is a task, wrapped into one."""
-    command = import_module(f".{name.replace('-', '_')}", __package__).Command
-    if isinstance(command, type):
-        return command
-    return make_dataclass("Nested", [("task", Annotated[command, tyro.conf.arg(name="")])])
+    if name not in BY_TASK:
+        kind: type[Any] = command(name)
+        return kind
+    return make_dataclass("Nested", [("task", Annotated[command(name), tyro.conf.arg(name="")])])

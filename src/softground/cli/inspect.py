@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -18,11 +17,11 @@ from ..inspection.show import renderables
 from ..kernels import Kernel
 from ..learner.evaluation import reader
 from ..tasks import TASKS
-from .options import RunOptions, by_task, task_first
+from .options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inspect(RunOptions):
+class Command(RunOptions):
     """How closely to look."""
 
     sample: int = 16
@@ -100,7 +99,3 @@ def _untrained(experiment: Experiment) -> Tensor:
     with torch.no_grad():
         output: Tensor = reader(experiment.network, data.x.device)(data.x[:ANSWERS])
     return output.double()
-
-
-Command = by_task(Inspect)
-check_words = partial(task_first, "inspect")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from ..experiments.deterministic import deterministic
-from .options import RunOptions, by_task, task_first
+from .options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(RunOptions):
+class Command(RunOptions):
     """How a run is shown."""
 
     out: Path | None = None
@@ -28,7 +27,3 @@ class Train(RunOptions):
             summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))
-
-
-Command = by_task(Train)
-check_words = partial(task_first, "train")

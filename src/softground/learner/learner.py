@@ -21,7 +21,7 @@ from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
 from .evaluation import chosen_device
-from .life import before, finish, run_folder
+from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
 from .prediction import BUDGET
 from .stage import MakeOptimizer, Stage, one_cycle
@@ -135,6 +135,9 @@ class Learner:
             if data is not None:
                 data.check(self.task.space)
         with run_folder(out, self, batches[0], resume) as folder:
+            self.input_ = batches[0].shape, batches[0].dtype
+            if folder and self.fabric.is_global_zero and not resume:
+                self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, batches[1], folder) if folder and batches[1] else {}
             self.loop = Loop(
                 self.task,
