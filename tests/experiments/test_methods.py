@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,13 +11,10 @@ from torch import nn
 
 from cli_cases import PRESETS, hurry, read, train
 from softground.errors import LearnerError
+from softground.experiments.experiment import named_recipe
 from softground.learner import Stage
 from softground.objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
-from softground.tasks import AdditionOptions, FormulaOptions, PathOptions, SudokuOptions
-from softground.tasks.addition import addition_task
-from softground.tasks.formulas import formula_task
-from softground.tasks.sdsp import sdsp_task
-from softground.tasks.sudoku import sudoku_task
+from softground.tasks import TASKS
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 KINDS = {
@@ -29,25 +27,20 @@ KINDS = {
     "ssl": SoftenedGrounding,
     "na": SoftenedGrounding,
 }
-TASKS = {
-    "hwf": (FormulaOptions, formula_task(3)),
-    "sudoku": (SudokuOptions, sudoku_task(4)),
-    "sdsp": (PathOptions, sdsp_task(6)),
-    "addition": (AdditionOptions, addition_task(1)),
-}
+NAMES = {"hwf": {"length": 3}, "sudoku": {}, "sdsp": {"nodes": 6}, "addition": {}}
 
 
-def stages(task: str, **given: object) -> list[Stage]:
-    kind, made = TASKS[task]
-    options = kind(**({"preset": "paper"} | given))  # type: ignore[arg-type]
-    return options.stages(made, options.settings())  # type: ignore[arg-type]
+def stages(task: str, preset: str = "paper", **given: Any) -> list[Stage]:
+    recipe, _ = named_recipe(task, preset, **NAMES[task], **given)
+    problem = TASKS[task](**recipe.problem)
+    return problem.stages(recipe, problem.task(recipe.inverse))
 
 
 def optimizer(stage: Stage) -> torch.optim.Optimizer:
     return stage.optimizer(nn.Linear(1, 1).parameters())
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", NAMES)
 @pytest.mark.parametrize("name", KINDS)
 def test_every_task_knows_every_method(task: str, name: str) -> None:
     first, *rest = stages(task, objective=name)
@@ -57,7 +50,7 @@ def test_every_task_knows_every_method(task: str, name: str) -> None:
     assert first.name == ("SUP" if name == "sup" else "I")
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", NAMES)
 @pytest.mark.parametrize(("name", "gamma"), [("ssl", 1.0), ("na", 0.001)])
 def test_ssl_and_na_do_not_cool(task: str, name: str, gamma: float) -> None:
     (first,) = stages(task, objective=name)
@@ -66,7 +59,7 @@ def test_ssl_and_na_do_not_cool(task: str, name: str, gamma: float) -> None:
     assert last == first.objective.schedule.gamma(first.epochs // 2) == gamma
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", NAMES)
 def test_ssl_stays_at_the_temperature_that_is_given(task: str) -> None:
     (first,) = stages(task, objective="ssl", gamma=7.0)
     assert isinstance(first.objective, SoftenedGrounding)
@@ -124,4 +117,4 @@ def test_what_cannot_be_is_refused() -> None:
 def test_a_user_can_train_by_one(tmp_path: Path) -> None:
     assert train(tmp_path / "run", "paper", "--quiet", "--objective", "mapo") == 0
     assert read(tmp_path / "run" / "summary.json")["epochs"] == int(PRESETS["paper"][3]) + int(PRESETS["paper"][5])
-    assert read(tmp_path / "run" / "config.json")["options"]["objective"] == "mapo"
+    assert read(tmp_path / "run" / "config.json")["recipe"]["objective"] == "mapo"
