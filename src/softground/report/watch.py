@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import Examples
+from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..runs import RunFolder
@@ -76,8 +77,11 @@ class Watch:
 
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
-        with self._untouched():
-            predicted = self.learner.predict_codes(self.x)
+        try:
+            with self._untouched():
+                predicted = self.learner.predict_codes(self.x)
+        except NonFiniteOutput:  # the loop will say where
+            return
         chains = None if stage is None else self._chains(stage)
         record = {
             "epochs": self.done,
