@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ..runs.folder import RunFolder, plain
 from ..seeds import stream
 from ..task import Task
 from .batches import Batches, countable
-from .checkpoint import Checkpoints, Progress
+from .checkpoint import CHAINS, Checkpoints, Progress
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
 from .stage import Stage, make_optimizer, set_learning_rate
@@ -76,7 +76,9 @@ class Loop:
         with untouched(self.fabric.device):
             self.prepare(train, test)
             if resume:
-                self._resume(previous)
+                if self.checkpoints is None:
+                    raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
+                self.progress = self.checkpoints.load(previous)
             progress = self.progress
             done = (progress.stage, progress.epoch)
             self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "done": done})
@@ -99,10 +101,8 @@ class Loop:
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
-        self.checkpoints: Checkpoints | None = None
-        if self.folder is not None:
-            parts = self.task, self.network, self.stages, self.streams, self.own, self.y
-            self.checkpoints = Checkpoints(self.folder, fabric, *parts)
+        parts = self.task, self.network, self.stages, self.streams, self.own, self.y
+        self.checkpoints = None if self.folder is None else Checkpoints(self.folder, fabric, *parts)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
@@ -115,11 +115,6 @@ class Loop:
     def seconds(self) -> float:
         """Wall-clock time of the run so far, that before an interruption included."""
         return time.perf_counter() - self.began + self.progress.seconds
-
-    def _resume(self, previous: bool) -> None:
-        if self.checkpoints is None:
-            raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
-        self.progress = self.checkpoints.load(previous)
 
     def _save(self) -> None:
         if self.checkpoints is not None:
@@ -162,10 +157,8 @@ class Loop:
         """The network on the test set, if there is one."""
         if self.test is None or self.test_y is None:
             return {}
-        try:
+        with self._named(stage, epoch, lambda: "on the test data"):
             return evaluate(self.task, self.network, self.test, self.test_y)
-        except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, ", on the test data", str(error)) from error
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
@@ -173,15 +166,21 @@ class Loop:
         stopwatch = Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches, watch = self._shuffled(), FiniteOutputs()
+
+        def named() -> AbstractContextManager[None]:
+            return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
+
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
-            self._set_rate(stage, epoch, step, len(batches), base)
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
-            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
+            with named(), stopwatch("network"):
                 inputs = self.augment(x, self.streams.distortion) if self.augment else x
                 belief = believe(self.task, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
-            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
+            with named(), stopwatch("network"):
+                if stage.learning_rate is not None:
+                    progress = (epoch + step / len(batches)) / stage.epochs
+                    set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
                 self.optimizer.zero_grad()
                 self.fabric.backward(outcome.loss)
                 watch.learn(outcome.loss, self.network)
@@ -194,7 +193,7 @@ class Loop:
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
-        with self._named(stage, epoch, watch, len(batches)):
+        with named():
             watch.settle()
         record = self._record(stage, epoch, sums, sum(map(len, batches)))
         solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
@@ -205,39 +204,26 @@ class Loop:
         }
         return record
 
-    def _set_rate(self, stage: Stage, epoch: int, step: int, steps: int, base: list[float]) -> None:
-        """The stage's learning rate at this batch."""
-        if stage.learning_rate is None:
-            return
-        try:
-            set_learning_rate(self.optimizer, base, stage.learning_rate((epoch + step / steps) / stage.epochs))
-        except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, f", batch {step + 1} of {steps}", str(error)) from error
-
     @contextmanager
-    def _named(self, stage: Stage, epoch: int, watch: FiniteOutputs, steps: int) -> Iterator[None]:
-        """A number that is not finite stops the run with its stage, epoch and batch."""
+    def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
+        """A number that is not finite stops the run with its stage, its epoch and ``where`` in it."""
         try:
             yield
         except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, f", batch {watch.step + 1} of {steps}", str(error)) from error
+            kept = ""
+            if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
+                late = "; if that is too late, resume from the one before it (previous=True)"
+                kept = f" The last checkpoint is in {self.folder.path}{late if self.progress.history else ''}."
+            place = f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where()}"
+            raise NonFiniteOutput(f"{place}: {error}{kept}") from error
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """What the epoch's last step broke must not become the checkpoint, nor what overflowed without being seen."""
-        found = broken(everything(self.network, self.optimizer, stage.objective))
-        if found:
-            reason = f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
-            raise self._stopped(stage, epoch, ", after its last batch", reason)
-
-    def _stopped(self, stage: Stage, epoch: int, where: str, reason: str) -> NonFiniteOutput:
-        kept = f" The last checkpoint is in {self.folder.path}" if self.folder and self.folder.has_checkpoint() else ""
-        if kept:  # numbers may grow for a while before they overflow
-            kept += (
-                "; if that is too late, resume from the one before it (previous=True)."
-                if self.progress.history
-                else "."
-            )
-        return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}{where}: {reason}{kept}")
+        with self._named(stage, epoch, lambda: "after its last batch"):
+            if found := broken(everything(self.network, self.optimizer, stage.objective)):
+                raise NonFiniteOutput(
+                    f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
+                )
 
     def _shuffled(self) -> list[Tensor]:
         """This process's examples in a new random order, cut into the same number of batches on every process."""
@@ -258,7 +244,7 @@ class Loop:
 
         means = {name: mean(total / seen) for name, total in sums.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        chains = stage.objective.state().get("chains")
+        chains = stage.objective.state().get(CHAINS)
         if chains is not None and self.train.symbols is not None and countable(chains):
             own = self.own.to(chains.device)
             record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
