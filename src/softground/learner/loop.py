@@ -46,14 +46,12 @@ class Loop:
         What is learnt, by what, how.
     fabric
         Where; an unlaunched or launched :class:`lightning_fabric.Fabric`.
-    batch_size
-        Examples per gradient step, over all processes together.
-    seed
-        Decides every draw.
+    batch_size, seed
+        Examples per gradient step, over all processes together; what decides every draw.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     folder
-        Where metrics and checkpoints go; nothing is written without one.
+        Where metrics and checkpoints go, if anywhere.
     observer
         Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
     evaluate_every
@@ -95,14 +93,16 @@ class Loop:
         self.progress = Progress()
         self.streams = Streams(self.seed, rank, device)
         self.module = fabric.setup_module(self.network)
-        # Convolutions and normalisations are faster channels last: by about a quarter on a CPU, by half on a GPU.
+        # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
-        parts = self.task, self.network, self.stages, self.streams, self.own, self.y
-        self.checkpoints = None if self.folder is None else Checkpoints(self.folder, fabric, *parts)
+        self.checkpoints: Checkpoints | None = None
+        if self.folder is not None:
+            parts = self.task, self.network, self.stages, self.streams, self.own, self.y
+            self.checkpoints = Checkpoints(self.folder, fabric, *parts)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""

@@ -63,6 +63,9 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         _held.discard(descriptor)
+        if sys.platform != "win32":  # where closing is enough; here a child just forked may have it open too
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
