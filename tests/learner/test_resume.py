@@ -220,7 +220,7 @@ def test_nothing_is_pickled(tmp_path: Path) -> None:
     run(tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith("checkpoint-")}
     made = {"config.json", "metrics.jsonl", "summary.json", "gallery.jsonl", "report.json", "report.html"}
-    assert names - {"model"} == made
+    assert names - {"model", ".lock"} == made
     for path in (path for path in (tmp_path / "run").rglob("*") if path.is_file()):
-        assert path.suffix in (".json", ".jsonl", ".safetensors", ".html")
+        assert path.suffix in (".json", ".jsonl", ".safetensors", ".html") or path.name == ".lock"
         assert not path.read_bytes().startswith((b"PK", b"\x80"))  # torch.save's zip, and pickle

@@ -20,7 +20,6 @@ from softground.errors import CheckpointError
 from softground.files import append_line
 from softground.report.watch import GALLERY
 from softground.runs import RunFolder
-from softground.runs.lock import LOCK
 
 from ..trial import Tally, Trial
 from ._commands import small_task, warm_up
@@ -140,7 +139,7 @@ class _Disk:
         self.count["refused"] += refused is not None
         go_on(self.run, self.epoch)
         assert same(resumed(self.run), self.next), "the run did not go on"
-        strays = [path.name for path in self.run.path.iterdir() if path.name.endswith(".tmp") or path.name == LOCK]
+        strays = [path.name for path in self.run.path.iterdir() if path.name.endswith(".tmp")]
         assert not strays, f"left behind: {strays}"
 
 

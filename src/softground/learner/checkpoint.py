@@ -15,19 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
+from ..objectives.base import CHAINS
+from ..runs.codec import decode, encode
 from ..runs.digests import HistoryDigest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
-from ..runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
 from ..task import Task
 from .misfits import check_chains, check_memory, check_meta, check_optimizer
-from .stage import Stage
+from .stage import Stage, lay_out_like_parameters
 from .streams import Streams
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
-CHAINS = "chains"  # of an objective's memory: the groundings of the examples
 # What torch and Python say of a state that is not what it should be.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
 
@@ -95,7 +95,8 @@ class Checkpoints:
 
     def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
         """Write a checkpoint; the run has taken so many ``seconds``."""
-        optimizer_tensors, optimizer_meta = pack_optimizer(optimizer.state_dict())
+        optimizer_tensors: dict[str, Tensor] = {}
+        optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
         # Those of finished stages too: their chains are part of what a run leaves.
         states = [stage.objective.state() for stage in self.stages[: progress.stage + 1]]
         parts = {
@@ -161,7 +162,7 @@ class Checkpoints:
             return
         (tensors, meta), self._loaded = self._loaded, None
         try:
-            state = unpack_optimizer(_part(tensors, OPTIMIZER), meta["optimizer"])
+            state = decode(meta["optimizer"], _part(tensors, OPTIMIZER))
             check_optimizer(state, optimizer)
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)

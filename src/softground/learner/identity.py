@@ -9,7 +9,9 @@ symbols, as they are and with one site changed, against their own.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -54,7 +56,7 @@ def data_digests(data: Batches) -> dict[str, Any]:
         "examples": len(data),
         "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
         "inputs": _items(data) if data.inputs is None else tensor_digest(data.inputs),
-        "answers": _digest(_exact(answer) for answer in data.answers),
+        "answers": _digest(data.answers),
         "symbols": None if data.symbols is None else tensor_digest(data.symbols),
     }
 
@@ -110,24 +112,19 @@ def _items(data: Batches) -> str | None:
 
     def read() -> str:
         with untouched(data.device):
-            return _digest(repr(describe(data.pair(i)[0])) for i in (0, len(data) - 1))
+            return _digest([describe(data.pair(i)[0]) for i in (0, len(data) - 1)])
 
     found = read()
     return found if found == read() else None
 
 
-def _exact(answer: Any) -> str:
-    """An answer as text, the same for 7 and ``np.int64(7)``."""
-    if isinstance(answer, tuple | list):
-        return f"({', '.join(map(_exact, answer))})"
-    return str(answer.tolist()) if hasattr(answer, "tolist") else str(describe(answer))
+def _digest(values: list[Any]) -> str:
+    """The digest of answers and the like, the same for 7 and ``np.int64(7)``."""
 
+    def told(value: Any) -> Any:  # of what JSON does not have
+        return str(value) if isinstance(value, Fraction) else describe(value)
 
-def _digest(texts: Iterator[str]) -> str:
-    found = hashlib.sha256()
-    for text in texts:
-        found.update(text.encode() + b"\n")
-    return found.hexdigest()
+    return hashlib.sha256(json.dumps(values, default=told).encode()).hexdigest()
 
 
 def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:

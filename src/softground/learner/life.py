@@ -7,13 +7,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import NonFiniteOutput
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
-from .evaluation import evaluate, predictions
+from .evaluation import predictions
 from .identity import config_of, refuse_another
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def before(learner: Learner, test: Batches, folder: RunFolder) -> dict[str, Any]
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept
-    figures = _figures(learner, test)
+    predicted, y = _read(learner, test, "Before training, on the test data")
+    figures = learner.task.figures(predicted, y, test.symbols)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
     return figures
@@ -76,8 +78,7 @@ def finish(
     from ..report import gather, write_report
 
     task, (train, test) = learner.task, batches
-    trained = predictions(task, learner.network, train)
-    y = task.constraint.encode(train.answers).to(learner.fabric.device)
+    trained, y = _read(learner, train, "After training, on the training data")
     history, results = learner.history_, learner.results_
     summary = {
         "task": task.name,
@@ -98,20 +99,21 @@ def finish(
     folder.write_summary(summary)
     findings = None
     if data[1] is not None and test is not None:
-        read = trained, predictions(task, learner.network, test)
-        findings = gather(learner, data[0], data[1], folder, predictions=read)
+        held_out, _ = _read(learner, test, "After training, on the test data")
+        findings = gather(learner, data[0], data[1], folder, predictions=(trained, held_out))
     write_report(folder, findings)
-    if hasattr(learner, "save"):
-        learner.save(folder.path / MODEL)
+    learner.save(folder.path / MODEL)
     return summary
 
 
-def _figures(learner: Learner, data: Batches) -> dict[str, Any]:
-    y = learner.task.constraint.encode(data.answers).to(learner.fabric.device)
+def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
+    """What the network reads in a data set, and its encoded answers."""
+    device = learner.fabric.device
     try:
-        return evaluate(learner.task, learner.network.to(learner.fabric.device), data, y)
+        predicted = predictions(learner.task, learner.network.to(device), data)
     except NonFiniteOutput as error:
-        raise NonFiniteOutput(f"Before training, on the test data: {error}") from error
+        raise NonFiniteOutput(f"{when}: {error}") from error
+    return predicted, learner.task.constraint.encode(data.answers).to(device)
 
 
 __all__ = ["before", "finish", "run_folder"]

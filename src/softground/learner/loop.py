@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu.graphed import Graphed
 from ..networks.dropout import draw_from
-from ..objectives.base import Batch
+from ..objectives.base import CHAINS, Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from ..task import Task
@@ -48,14 +48,12 @@ class Loop:
         What is learnt, by what, how.
     fabric
         Where; an unlaunched or launched :class:`lightning_fabric.Fabric`.
-    batch_size
-        Examples per gradient step, over all processes together.
-    seed
-        Decides every draw.
+    batch_size, seed
+        Examples per gradient step, over all processes together; what decides every draw.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     folder
-        Where metrics and checkpoints go; nothing is written without one.
+        Where metrics and checkpoints go, if anywhere.
     observer
         Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
     evaluate_every
@@ -79,7 +77,9 @@ class Loop:
             try:
                 self.prepare(train, test)
                 if resume:
-                    self._resume(previous)
+                    if self.checkpoints is None:
+                        raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
+                    self.progress = self.checkpoints.load(previous)
                 progress = self.progress
                 done = len(progress.history)
                 self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
@@ -100,7 +100,7 @@ class Loop:
         self.streams = Streams(self.seed, rank, device)
         draw_from(self.network, self.streams.network)
         self.module = fabric.setup_module(self.network)
-        # Convolutions and normalisations are faster channels last: by about a quarter on a CPU, by half on a GPU.
+        # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
@@ -124,11 +124,6 @@ class Loop:
     def seconds(self) -> float:
         """Wall-clock time of the run so far, that before an interruption included."""
         return time.perf_counter() - self.began + self.progress.seconds
-
-    def _resume(self, previous: bool) -> None:
-        if self.checkpoints is None:
-            raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
-        self.progress = self.checkpoints.load(previous)
 
     def _save(self) -> None:
         if self.checkpoints is not None:
@@ -173,10 +168,8 @@ class Loop:
         if self.test is None or self.test_y is None:
             return {}
         self.module.eval()
-        try:
+        with self._named(stage, epoch, lambda: "on the test data"):
             return evaluate(self.task, self.network, self.test, self.test_y)
-        except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, ", on the test data", str(error)) from error
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
@@ -184,15 +177,21 @@ class Loop:
         stopwatch = Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches, watch = self._shuffled(), FiniteOutputs()
+
+        def named() -> AbstractContextManager[None]:
+            return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
+
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
-            self._set_rate(stage, epoch, step, len(batches), base)
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
-            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
+            with named(), stopwatch("network"):
                 inputs = self.augment(x, self.streams.distortion) if self.augment else x
                 belief = believe(self.task, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
-            with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
+            with named(), stopwatch("network"):
+                if stage.learning_rate is not None:
+                    progress = (epoch + step / len(batches)) / stage.epochs
+                    set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
                 self.optimizer.zero_grad()
                 self.fabric.backward(outcome.loss)
                 watch.learn(outcome.loss, self.network)
@@ -205,7 +204,7 @@ class Loop:
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
-        with self._named(stage, epoch, watch, len(batches)):
+        with named():
             watch.settle()
         record = self._record(stage, epoch, sums, sum(map(len, batches)))
         solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
@@ -216,39 +215,26 @@ class Loop:
         }
         return record
 
-    def _set_rate(self, stage: Stage, epoch: int, step: int, steps: int, base: list[float]) -> None:
-        """The stage's learning rate at this batch."""
-        if stage.learning_rate is None:
-            return
-        try:
-            set_learning_rate(self.optimizer, base, stage.learning_rate((epoch + step / steps) / stage.epochs))
-        except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, f", batch {step + 1} of {steps}", str(error)) from error
-
     @contextmanager
-    def _named(self, stage: Stage, epoch: int, watch: FiniteOutputs, steps: int) -> Iterator[None]:
-        """A number that is not finite stops the run with its stage, epoch and batch."""
+    def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
+        """A number that is not finite stops the run with its stage, its epoch and ``where`` in it."""
         try:
             yield
         except NonFiniteOutput as error:
-            raise self._stopped(stage, epoch, f", batch {watch.step + 1} of {steps}", str(error)) from error
+            kept = ""
+            if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
+                late = "; if that is too late, resume from the one before it (previous=True)"
+                kept = f" The last checkpoint is in {self.folder.path}{late if self.progress.history else ''}."
+            place = f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where()}"
+            raise NonFiniteOutput(f"{place}: {error}{kept}") from error
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """What the epoch's last step broke must not become the checkpoint, nor what overflowed without being seen."""
-        found = broken(everything(self.network, self.optimizer, stage.objective))
-        if found:
-            reason = f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
-            raise self._stopped(stage, epoch, ", after its last batch", reason)
-
-    def _stopped(self, stage: Stage, epoch: int, where: str, reason: str) -> NonFiniteOutput:
-        kept = f" The last checkpoint is in {self.folder.path}" if self.folder and self.folder.has_checkpoint() else ""
-        if kept:  # numbers may grow for a while before they overflow
-            kept += (
-                "; if that is too late, resume from the one before it (previous=True)."
-                if self.progress.history
-                else "."
-            )
-        return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}{where}: {reason}{kept}")
+        with self._named(stage, epoch, lambda: "after its last batch"):
+            if found := broken(everything(self.network, self.optimizer, stage.objective)):
+                raise NonFiniteOutput(
+                    f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
+                )
 
     def _shuffled(self) -> list[Tensor]:
         """This process's examples in a new random order, cut into the same number of batches on every process."""
@@ -269,7 +255,7 @@ class Loop:
 
         means = {name: mean(total / seen) for name, total in sums.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        chains = stage.objective.state().get("chains")
+        chains = stage.objective.state().get(CHAINS)
         if chains is not None and self.train.symbols is not None and self.task.space.categorical:
             own = self.own.to(chains.device)
             record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError, NonFiniteOutput
@@ -104,3 +104,15 @@ def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
                 "which is the stage's learning_rate."
             )
         group["lr"] = rate * factor
+
+
+def lay_out_like_parameters(optimizer: Any) -> None:
+    """Store what an optimiser remembers of each parameter in the parameter's own memory order.
+
+    A checkpoint holds plain rows. A fused optimiser walks through parameter and memory side by side, and takes for
+    granted that they are stored alike.
+    """
+    for parameter, known in optimizer.state.items():
+        for name, value in known.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
+                known[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import Examples
+from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..objectives.base import CHAINS
@@ -61,8 +62,11 @@ class Watch:
 
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
-        with self._untouched():
-            predicted = self.learner.predict_codes(self.x)
+        try:
+            with self._untouched():
+                predicted = self.learner.predict_codes(self.x)
+        except NonFiniteOutput:  # the loop will say where
+            return
         objective = next((s.objective for s in self.learner.stages if s.name == stage), None)
         chains = objective.state().get(CHAINS) if objective else None
         record = {

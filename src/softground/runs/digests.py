@@ -28,9 +28,8 @@ def tensor_digest(value: Tensor) -> str:
     found = hashlib.sha256(f"{value.dtype} {list(value.shape)}".encode())
     rows = value.detach().reshape(len(value) if value.dim() else 1, -1)
     for start in range(0, len(rows), ROWS):
-        found.update(
-            rows[start : start + ROWS].resolve_conj().cpu().contiguous().flatten().view(torch.uint8).numpy().data
-        )
+        part = rows[start : start + ROWS].resolve_conj().cpu().contiguous()
+        found.update(part.flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 

@@ -126,10 +126,7 @@ class RunFolder:
         return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add one record to the metrics; it is on disk when this returns.
-
-        A line that an earlier crash left unfinished is dropped first.
-        """
+        """Add one record to the metrics; it is on disk when this returns."""
         append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:

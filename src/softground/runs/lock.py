@@ -1,8 +1,8 @@
 """One process trains in a run folder at a time.
 
 The lock is the operating system's, on the file ``.lock`` in the folder, so it ends with the process however that ends:
-nothing is left to be cleaned up after a kill. The file's text only says who holds it. Readers need no lock, because
-every file they read is replaced as a whole.
+nothing has to be cleaned up after a kill. The file stays, and its text only says who took the lock last. Readers need
+no lock, because every file they read is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -48,52 +48,36 @@ def locked(folder: Path) -> Iterator[None]:
     CheckpointError
         When it is locked already, or nothing can be written there.
     """
-    folder = Path(os.path.realpath(folder))
-    descriptor = _take(folder)
+    path = folder / LOCK
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    except OSError as error:
+        reason = f"nothing can be written in this run folder: {describe(error)}"
+        raise failure(folder, reason, "Check that you may write there and that the disk has room") from error
     _held.add(descriptor)
     try:
+        _lock(folder, path, descriptor)
+        with suppress(OSError):  # it is the lock that counts, not what is written in it
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
         yield
     finally:
         _held.discard(descriptor)
-        _release(folder, descriptor)
+        if sys.platform != "win32":  # where closing is enough; here a child just forked may have it open too
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
 
-def _take(folder: Path) -> int:
-    """The descriptor of the locked file."""
-    path = folder / LOCK
-    while True:
-        descriptor = _opened(path)
-        try:
-            _system_lock(descriptor)
-        except OSError as error:
-            if error.errno in TAKEN:
-                os.close(descriptor)
-                reason = f"{_holder(path)} is training in this run folder"
-                raise failure(folder, reason, "Wait until it ends, or stop it; or choose another folder") from error
-            note = f"files cannot be locked there ({describe(error)}); let no other process train in this run folder"
-            warnings.warn(f"{folder}: {note}.", stacklevel=5)  # some network file systems: no reason to refuse
-        if _is(descriptor, path):
-            with suppress(OSError):  # it is the lock that counts, not what is written in it
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
-            return descriptor
-        os.close(descriptor)  # its holder has just ended and removed it: lock the new one
-
-
-def _opened(path: Path) -> int:
+def _lock(folder: Path, path: Path, descriptor: int) -> None:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        _system_lock(descriptor)
     except OSError as error:
-        reason = f"nothing can be written in this run folder: {describe(error)}"
-        raise failure(path.parent, reason, "Check that you may write there and that the disk has room") from error
-
-
-def _is(descriptor: int, path: Path) -> bool:
-    """Whether an open file is still the one of this name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False
+        if error.errno in TAKEN:
+            reason = f"{_holder(path)} is training in this run folder"
+            raise failure(folder, reason, "Wait until it ends, or stop it; or choose another folder") from error
+        note = f"files cannot be locked there ({describe(error)}); let no other process train in this run folder"
+        warnings.warn(f"{folder}: {note}.", stacklevel=5)  # some network file systems: no reason to refuse
 
 
 def _holder(path: Path) -> str:
@@ -102,15 +86,6 @@ def _holder(path: Path) -> str:
     with suppress(OSError), open(path, "rb") as stream:
         text = stream.read(200).decode("ascii", "replace").strip()
     return text if text.startswith("process ") and text.isprintable() else "another process"
-
-
-def _release(folder: Path, descriptor: int) -> None:
-    """Unlock. The file goes first, so that none is left that means nothing; Windows keeps it until it is closed."""
-    path = folder / LOCK
-    with suppress(OSError):
-        if _is(descriptor, path):
-            path.unlink()
-    os.close(descriptor)
 
 
 def _forget() -> None:
