@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
+from ..networks.dropout import RandomLayer
 from ..task import Task
 from .batches import Batches
 from .finite import FiniteOutputs, complaint
@@ -45,8 +46,10 @@ def reader(network: nn.Module, device: torch.device) -> nn.Module:
     here = all(tensor.device == device for tensor in tensors)
     if here and not any(module.training for module in network.modules()):
         return network
+    shared: list[Any] = tensors if here else []
+    shared += [module.generator for module in network.modules() if isinstance(module, RandomLayer)]
     try:
-        twin = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors} if here else {})
+        twin = copy.deepcopy(network, {id(part): part for part in shared})
     except Exception as error:
         raise LearnerError(
             f"This {type(network).__name__} is in training mode or on another device, and cannot be copied "
