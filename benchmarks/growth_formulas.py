@@ -22,7 +22,6 @@ from softground.data import Examples
 from softground.dice import Sampler
 from softground.inverses import Enumeration, Table
 from softground.kernels import Collapsed, Exact, Guided, Kernel
-from softground.kernels.base import ChainState
 from softground.learner.stopwatch import Stopwatch
 from softground.networks import PerSite, convnet
 from softground.objectives import SoftenedGrounding
@@ -131,5 +130,5 @@ def kernel_seconds(kernel: Kernel, space: Any, z: Tensor, y: Tensor, device: str
     """Seconds of one step of all chains, under random beliefs."""
     scores = torch.randn(len(z), space.sites, space.outputs, generator=torch.Generator().manual_seed(0))
     target = Target.at(space.belief(scores.to(device)), y.to(device), 1.0)
-    step = partial(kernel.step, Sampler(0, device), ChainState(z.to(device)), target)
+    step = partial(kernel.step, Sampler(0, device), z.to(device), target)
     return timed(step, repeats, 2, device)

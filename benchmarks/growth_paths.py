@@ -20,7 +20,6 @@ from measure import timed
 
 from softground.dice import Sampler
 from softground.kernels import Kernel
-from softground.kernels.base import ChainState
 from softground.target import Target
 from softground.tasks.sdsp.graphs import random_graphs
 from softground.tasks.sdsp.kernels import make_kernel
@@ -44,7 +43,7 @@ def vertices(device: str, quick: bool, seed: int) -> dict[str, Any]:
         noise = torch.randn(truth.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         guess = truth + NOISE * noise.to(device)
         target = Target.at(task.space.belief(guess), y, 1.0)
-        start = ChainState(task.inverse.start(y, seed).z)
+        start = task.inverse.start(y, seed).z
         kernels: dict[str, Kernel] = {name: make_kernel(name, task) for name in ("gibbs", "nearest")}
         point: dict[str, Any] = {"size": nodes, "network": worth(task, guess, y, truth)}
         for name, kernel in kernels.items():
@@ -54,7 +53,7 @@ def vertices(device: str, quick: bool, seed: int) -> dict[str, Any]:
             state = start
             for _ in range(SWEEPS if name == "gibbs" else 1):
                 state, _ = kernel.step(dice, state, target)
-            point[name] = worth(task, state.z, y, truth)
+            point[name] = worth(task, state, y, truth)
         series["quality"].append(point)
     return series
 

@@ -24,7 +24,6 @@ from softground.data import Examples
 from softground.dice import Sampler
 from softground.inverses import Enumeration, Start, Table
 from softground.kernels import Composed, Exact
-from softground.kernels.base import ChainState
 from softground.learner import Learner, Stage, one_cycle
 from softground.networks import PerSite, convnet
 from softground.objectives import SoftenedGrounding
@@ -102,13 +101,13 @@ def after_rounds(started: Started, network: PerSite, rounds: int, seed: int) -> 
     with torch.no_grad():
         belief = space.belief(network(started.train.x.to(started.device)))
     target = Target.at(belief, started.y, 1.0)
-    state, accepted = ChainState(started.z), []
+    state, accepted = started.z, []
     round_ = Composed([*walks(started.inverse, space).values()])
     for _ in range(rounds):
         state, info = round_.step(dice, state, target)
         accepted.append(info.acceptance.mean().item())
     figures = {
-        "grounded": started.right(state.z),
+        "grounded": started.right(state),
         "at_start": started.right(started.z),
         "network": started.right(belief.mode()),
         "network_draw": belief.scores.gather(2, started.symbols[..., None]).exp().mean().item(),

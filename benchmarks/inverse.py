@@ -32,6 +32,7 @@ from measure import Work, destination, interleaved, options, record, timed
 from torch import Tensor
 
 from softground.inverses import Enumeration, Fibre, Table
+from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.smt import formula_rule, formula_smt
 
@@ -131,10 +132,10 @@ def against_paper(
     with joblib.Parallel(n_jobs=cores) as pool:
         alternatives: dict[str, Work] = {
             "paper": lambda: papers_way(program, some, pool),
-            "one process": lambda: alone.fibre(some.z, y, some.sites()),
-            "all cores": lambda: together.fibre(some.z, y, some.sites()),
+            "one process": lambda: alone.fibre(some.z, y, Dropped(some.sites())),
+            "all cores": lambda: together.fibre(some.z, y, Dropped(some.sites())),
         }
-        check(program, some, papers_way(program, some, pool), Z3(smt).fibre(some.z, y, some.sites()), tensors)
+        check(program, some, papers_way(program, some, pool), Z3(smt).fibre(some.z, y, Dropped(some.sites())), tensors)
         turns = interleaved(alternatives, repeats, warmup=1)
         paper = rate(turns["seconds"]["paper"], count)
         for device, inverses in figures.items():
@@ -145,8 +146,8 @@ def against_paper(
                 pair = interleaved({"paper": alternatives["paper"], "ours": ours}, max(3, repeats // 2), 1, device)
                 figure |= gain(pair["ratio"]["ours"], calls * figure["batch"] / count)
     remembering = Z3(smt)
-    remembering.fibre(some.z, y, some.sites())
-    cached = timed(lambda: remembering.fibre(some.z, y, some.sites()), repeats)
+    remembering.fibre(some.z, y, Dropped(some.sites()))
+    cached = timed(lambda: remembering.fibre(some.z, y, Dropped(some.sites())), repeats)
     solver: dict[str, Any] = {
         **gain(turns["ratio"]["all cores"], 1.0),
         "workers": cores,
@@ -160,7 +161,7 @@ def against_paper(
 def check(program: Any, some: Queries, models: list[list[int] | None], whole: Fibre, tensors: dict[str, Any]) -> None:
     """All ways give the same completions; the paper's is one of them."""
     for name, inverse in tensors.items():
-        fibre = inverse.fibre(some.z, some.y, some.sites())
+        fibre = inverse.fibre(some.z, some.y, Dropped(some.sites()))
         rows = [v[m].tolist() for v, m in zip(fibre.values, fibre.mask, strict=True)]
         assert rows == [v[m].tolist() for v, m in zip(whole.values, whole.mask, strict=True)], f"{name} differs from z3"
     for model, row in zip(models, rows, strict=True):

@@ -13,7 +13,7 @@ from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Table
-from .kernels import Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
+from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
 from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
@@ -39,7 +39,6 @@ __all__ = [
     "Dropout",
     "Enumeration",
     "Exact",
-    "ExactScan",
     "Examples",
     "Exponential",
     "Guided",

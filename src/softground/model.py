@@ -21,7 +21,6 @@ import torch
 from torch import Tensor, nn
 
 from . import saved
-from .constraints import computed_answers, like_given
 from .data.examples import Examples, as_tensor
 from .errors import CheckpointError, LearnerError
 from .files import failure
@@ -126,11 +125,7 @@ class Model:
 
     def predict_answers(self, x: Any) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
-        rule: Any = self._rule("An answer").constraint
-        return [
-            like_given(answer, getattr(rule, "_answers", ()))
-            for answer in computed_answers(rule, self.predict_codes(x))
-        ]
+        return self._rule("An answer").constraint.compute(self.predict_codes(x))
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""

@@ -25,8 +25,6 @@ from .errors import SoftgroundError
 from .files import temporary
 from .learner.evaluation import like_weights, reader
 from .model import Model
-from .spaces.base import Space
-from .spaces.categorical import Categorical
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 ROWS = 4  # inputs that the file is checked with
@@ -77,7 +75,7 @@ def _example(model: Model) -> Tensor:
     return torch.randint(256 if model.dtype == torch.uint8 else 2, shape, generator=chance).to(model.dtype)
 
 
-def _write(network: nn.Module, x: Tensor, path: Path, space: Space) -> None:
+def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
         warnings.simplefilter("ignore")
         try:
@@ -95,7 +93,7 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Space) -> None:
                 f"torch cannot export this {type(network).__name__} to ONNX: {type(error).__name__}: {error}. Networks "
                 "whose steps depend on the inputs' values cannot be written as a fixed graph."
             ) from error
-    if isinstance(space, Categorical):
+    if space.categorical:
         alphabets = [[str(symbol) for symbol in alphabet] for alphabet in space.alphabets]
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from .constraints.base import Constraint
-from .errors import SoftgroundError
-from .inverses.base import CheckingInverse, Inverse
+from .errors import InfeasibleAnswer, SoftgroundError
+from .inverses.base import Inverse
 from .inverses.default import default_inverse
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
@@ -61,9 +61,16 @@ class Task:
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
-        if isinstance(self.inverse, CheckingInverse):
-            return self.inverse.feasible(z, y)
-        return self.constraint.feasible(z, y)
+        return self.inverse.feasible(z, y)
+
+    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> InfeasibleAnswer:
+        """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""
+        shown = ", ".join(f"{i} (answer {self.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
+        return InfeasibleAnswer(
+            f"{len(examples)} example(s) are infeasible: {shown}{' …' if len(examples) > 5 else ''}. "
+            + (reason or "No symbols explain the answer: S_y is empty. Correct or remove these examples."),
+            tuple(examples),
+        )
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from softground.constraints import Program
+from softground.constraints import program as program_module
 from softground.constraints.answers import exact
 from softground.errors import ConstraintError
+from softground.inverses import Table
 from softground.spaces import Categorical
 from softground.tasks.formulas import formula_program, formula_space
 from softground.tasks.formulas.data.alphabet import value
@@ -119,3 +121,61 @@ def test_the_largest_formula_does_not_overflow() -> None:
         for position, operator in enumerate(operators):
             state += [operator, 9 if position % 3 else 8]
         assert bool(program.feasible(program.space.encode([state]), program.encode([value(state)])).all())
+
+
+def test_the_memory_of_a_plain_rule_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "CACHE_LIMIT", 5)
+    called: list[Any] = []
+
+    def rule(a: int, b: int) -> int:
+        called.append((a, b))
+        return a + b
+
+    program = Program(rule, PAIR)
+    z = PAIR.states(torch.arange(PAIR.size))
+    expected = program.answer_ids(z)
+    assert len(program._cache) == 5
+    assert torch.equal(program.answer_ids(z), expected)
+    called.clear()
+    program.answer_ids(z[-3:])  # the latest are remembered
+    assert not called
+
+
+def test_a_table_leaves_nothing_in_the_rules_memory() -> None:
+    program = Program(lambda a, b: a + b, PAIR)
+    Table(program)
+    assert not program._cache
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([Fraction(1, 3)], [Fraction(1, 2), Fraction(2)]),
+        ([3, Fraction(1, 3)], [Fraction(1, 2), Fraction(2)]),
+        ([3], [Fraction(1, 2), Fraction(2)]),  # an int where the rule returns a pair is rational
+        ([(1, 3)], [(1, 2), (2, 1)]),
+        ([], [(1, 2), (2, 1)]),
+    ],
+)
+def test_computed_answers_have_the_form_of_those_given(given: list[Any], expected: list[Any]) -> None:
+    space = Categorical([(1, 2)] * 2)
+    program = Program(lambda a, b: (a // torch.gcd(a, b), b // torch.gcd(a, b)), space, vectorised=True)
+    program.encode(given)
+    found = program.compute(space.encode([(1, 2), (2, 1)]))
+    assert found == expected
+    assert [type(answer) for answer in found] == [type(answer) for answer in expected]
+
+
+def test_a_computed_answer_is_written_as_the_user_wrote_it() -> None:
+    space = Categorical([range(3)] * 2)
+    rule = Program(lambda a, b: (a + b, a * b), space, vectorised=True)
+    rule.encode([(2, 1)])
+    assert rule.compute(space.encode([(1, 1), (2, 2)])) == [(2, 1), (4, 4)]
+    words = Program(lambda a, b: f"{a}{b}", space)
+    assert words.compute(space.encode([(1, 2)])) == ["12"]
+    truth = Program(lambda a, b: a == b, space)
+    truth.encode([True])
+    assert [repr(answer) for answer in truth.compute(space.encode([(1, 1), (1, 2)]))] == ["True", "False"]
+    whole = Program(lambda a, b: Fraction(a, b + 1), space)
+    whole.encode([Fraction(4, 2)])
+    assert [repr(a) for a in whole.compute(space.encode([(2, 0), (1, 1)]))] == ["Fraction(2, 1)", "Fraction(1, 2)"]

@@ -17,9 +17,9 @@ from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.tree import Tree
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
 from softground.inverses import Enumeration, Scanned
-from softground.kernels import ExactScan, default_kernel
-from softground.kernels.exact_scan import scan_marginals
+from softground.kernels import Exact, default_kernel
 from softground.objectives import SemanticLoss
+from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.target import Target
 
@@ -106,9 +106,9 @@ def test_every_step_is_a_draw_from_the_softened_grounding(seed: int, gamma: floa
     tables = case.scan.tables(CPU)
     for recursion in recursions(case):
         object.__setattr__(tables, "recursion", recursion)
-        matrix = transition_matrix(ExactScan(case.scan), states, target, case.space)
+        matrix = transition_matrix(Exact(Scanned(case.scan)), states, target, case.space)
         assert float((matrix - law).abs().max()) < 1e-12
-    marginals = scan_marginals(case.scan, target(1).weights, case.scan.encode([answer]))
+    marginals = Scanned(case.scan).law(target(1)).marginals()
     hot = torch.nn.functional.one_hot(states, case.space.width).double()
     assert torch.allclose(marginals[0], (law[:, None, None] * hot).sum(0), atol=1e-12)
 
@@ -120,7 +120,10 @@ def test_fibres_are_those_of_enumeration(seed: int) -> None:
     y = torch.arange(len(z)) % 3
     for width in range(1, case.space.sites + 1):
         dropped = torch.stack([torch.randperm(case.space.sites)[:width] for _ in z])
-        one, other = Scanned(case.scan).fibre(z, y, dropped), Enumeration(case.space, case.scan).fibre(z, y, dropped)
+        one, other = (
+            Scanned(case.scan).fibre(z, y, Dropped(dropped)),
+            Enumeration(case.space, case.scan).fibre(z, y, Dropped(dropped)),
+        )
         assert bool(one.complete.all())
         for row in range(len(z)):
             assert one.values[row][one.mask[row]].tolist() == other.values[row][other.mask[row]].tolist()
@@ -130,7 +133,7 @@ def test_a_fibre_beyond_the_cap_is_cut_and_says_so() -> None:
     space = Categorical([range(10)] * 4)
     total = Scan(lambda s, d: s + d, space)
     fibre = Scanned(total, cap=5).fibre(
-        torch.zeros(2, 4, dtype=torch.long), total.encode([18, 0]), torch.arange(4).expand(2, -1)
+        torch.zeros(2, 4, dtype=torch.long), total.encode([18, 0]), Dropped(torch.arange(4).expand(2, -1))
     )
     assert fibre.complete.tolist() == [False, True]
     assert fibre.count.tolist() == [5, 1]
@@ -141,13 +144,15 @@ def test_a_fibre_beyond_the_cap_is_cut_and_says_so() -> None:
 def test_the_most_probable_solution_is_the_best_of_all(seed: int) -> None:
     case = automaton(seed)
     belief = case.belief(3, seed)
-    z, found = Scanned(case.scan).most_probable(belief, case.scan.encode([0, 1, 2]))
     for row in range(3):
-        solutions = case.solutions(row)
-        assert bool(found[row]) == (len(solutions) > 0)
-        if len(solutions):
+        solutions, target = case.solutions(row), Target(belief.rows(slice(row, row + 1)), case.scan.encode([row]), 1.0)
+        if not len(solutions):
+            with pytest.raises(InfeasibleAnswer):
+                Scanned(case.scan).most_probable(target)
+        else:
+            (z,) = Scanned(case.scan).law(target).mode()
             scores = belief.rows(torch.full((len(solutions),), row)).log_prob(solutions)
-            assert torch.equal(z[row], solutions[scores.argmax()])
+            assert torch.equal(z, solutions[scores.argmax()])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -225,34 +230,34 @@ def test_far_apart_weights_do_not_vanish() -> None:
     scores[:, :, 0] = -1e5
     belief = CategoricalBelief(scan.space, scores)
     assert scan.log_partition(belief, y).item() == pytest.approx(-30e5)
-    assert scan_marginals(scan, belief, y)[0, :, 0].tolist() == pytest.approx([1.0] * 30)
+    assert Scanned(scan).law(Target(belief, y, 1.0)).marginals()[0, :, 0].tolist() == pytest.approx([1.0] * 30)
 
 
 def test_an_empty_set_of_solutions_is_an_error_that_names_the_row() -> None:
     scan = addition(1)
     target = Target.at(CategoricalBelief(scan.space, torch.zeros(2, 2, 10)), scan.encode([3, 25]), 1.0)
     with pytest.raises(InfeasibleAnswer, match=r"row\(s\) \[1\]"):
-        ExactScan(scan).step(None, ExactScan(scan).init(torch.zeros(2, 2, dtype=torch.long)), target)  # type: ignore[arg-type]
+        Exact(Scanned(scan)).step(None, torch.zeros(2, 2, dtype=torch.long), target)  # type: ignore[arg-type]
 
 
 def test_a_kernel_without_draws_leaves_the_chain() -> None:
     scan = addition(1)
-    kernel = ExactScan(scan, draws=False)
+    kernel = Exact(Scanned(scan), draws=False)
     z = torch.tensor([[1, 2]])
     target = Target.at(CategoricalBelief(scan.space, torch.zeros(1, 2, 10)), scan.encode([3]), 1.0)
-    state, info = kernel.step(None, kernel.init(z), target)  # type: ignore[arg-type]
-    assert torch.equal(state.z, z)
+    after, info = kernel.step(None, z, target)  # type: ignore[arg-type]
+    assert torch.equal(after, z)
     assert info.marginals is not None
     assert info.marginals[0, 0, :5].tolist() == pytest.approx([0.25] * 4 + [0.0])
     with pytest.raises(LearnerError, match="neither"):
-        ExactScan(scan, marginals=False, draws=False)
+        Exact(Scanned(scan), marginals=False, draws=False)
 
 
 def test_a_task_finds_the_inverse_and_the_kernel_of_a_scan() -> None:
     scan = addition(2)
     task = Task(scan.space, scan)
     assert isinstance(task.inverse, Scanned)
-    assert isinstance(default_kernel(task.inverse, task.space), ExactScan)
+    assert isinstance(default_kernel(task.inverse, task.space), Exact)
 
 
 def test_new_cues_and_answers_may_come_later() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from softground import SMT, Z3, Table
+from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.smt import formula_rule
 
@@ -18,7 +19,7 @@ def test_a_formula_understands_the_programs_answers() -> None:
 
     y = program.encode([value(state) for state in program.space.decode(z)])
     dropped = torch.tensor([[0, 4]]).expand(40, -1)
-    ours, theirs = inverse.fibre(z, y, dropped), Table(program).fibre(z, y, dropped)
+    ours, theirs = inverse.fibre(z, y, Dropped(dropped)), Table(program).fibre(z, y, Dropped(dropped))
     for row in range(40):
         assert ours.values[row][ours.mask[row]].tolist() == theirs.values[row][theirs.mask[row]].tolist()
     start = inverse.start(y[:5], seed=0)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from softground.constraints.base import Constraint
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
-from softground.inverses.base import Fibre, SolvingInverse
+from softground.inverses.base import Fibre, Inverse
 from softground.inverses.z3 import Z3
+from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
 
@@ -196,14 +197,14 @@ def test_the_cap_cuts_and_is_counted() -> None:
     sites = torch.tensor([[1, 2]] * 2)
     for table in (4096, 0):
         inverse = Z3(smt, cap=4, table=table)
-        fibre = inverse.fibre(z, y, sites)
+        fibre = inverse.fibre(z, y, Dropped(sites))
         assert fibre.complete.tolist() == [False, True]
         assert fibre.count.tolist() == [4, 2]
         assert ragged(fibre)[0] == [(0, 9), (1, 8), (2, 7), (3, 6)]
         assert inverse.capped == 1
         assert inverse.unknowns == 0
         exactly = Z3(smt, cap=10, table=table)
-        assert exactly.fibre(z, y, sites).complete.all()
+        assert exactly.fibre(z, y, Dropped(sites)).complete.all()
         assert exactly.capped == 0
 
 
@@ -211,7 +212,7 @@ def test_an_unrecognised_status_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     smt = SMT(formula_rule, Categorical([range(1, 10), "+-*/", range(1, 10)]))
     monkeypatch.setattr(z3.Solver, "check", lambda self, *a: "perhaps")
     with pytest.raises(InverseError, match="perhaps"):
-        Z3(smt, table=0).fibre(torch.zeros(1, 3, dtype=torch.long), smt.encode([2]), torch.tensor([[0, 2]]))
+        Z3(smt, table=0).fibre(torch.zeros(1, 3, dtype=torch.long), smt.encode([2]), Dropped(torch.tensor([[0, 2]])))
 
 
 def test_alphabets_of_other_symbols() -> None:
@@ -222,20 +223,20 @@ def test_alphabets_of_other_symbols() -> None:
     z = space.encode([("green", 7, 1)])
     allowed = [(c, v) for c in (0, 1) for v, symbol in enumerate((7, -2, 4)) if symbol + c <= 5]
     for table in (4096, 0):
-        assert ragged(Z3(smt, table=table).fibre(z, y, sites)) == [allowed]
+        assert ragged(Z3(smt, table=table).fibre(z, y, Dropped(sites))) == [allowed]
 
 
 def test_formulas_with_their_own_constants_are_searched() -> None:
     space = Categorical([range(10), range(10)])
     smt = SMT(lambda z, y: [z3.Int("w") * 3 == z[0] + z[1], z[0] < y], space)
-    fibre = Z3(smt).fibre(torch.zeros(1, 2, dtype=torch.long), smt.encode([2]), torch.tensor([[0, 1]]))
+    fibre = Z3(smt).fibre(torch.zeros(1, 2, dtype=torch.long), smt.encode([2]), Dropped(torch.tensor([[0, 1]])))
     assert ragged(fibre) == [[(a, b) for a in range(2) for b in range(10) if (a + b) % 3 == 0]]
 
 
 def test_both_keep_to_their_protocols() -> None:
     smt = SMT(formula_rule, Categorical([range(1, 10), "+-*/", range(1, 10)]))
     constraint: Constraint = smt
-    inverse: SolvingInverse = Z3(smt)
+    inverse: Inverse = Z3(smt)
     assert constraint.answer(smt.encode([7])[0]) == 7
     assert inverse.solver_seconds == 0.0
 

@@ -22,6 +22,7 @@ from exhaustive import transition_matrix
 from problems import PROBLEMS, Problem
 from softground.cli import every_command, main
 from softground.inverses import Enumeration
+from softground.projections import Dropped
 from softground.schedules import Schedule
 from softground.tasks import TASKS
 
@@ -120,7 +121,7 @@ def test_the_inverse_finds_what_enumeration_finds(load) -> None:
     y = rule.encode(totals)
     for site in range(3):
         dropped = torch.full((len(z), 1), site)
-        ours, theirs = missing.fibre(z, y, dropped), Enumeration(space, rule).fibre(z, y, dropped)
+        ours, theirs = missing.fibre(z, y, Dropped(dropped)), Enumeration(space, rule).fibre(z, y, Dropped(dropped))
         assert torch.equal(ours.count, theirs.count)
         assert torch.equal(ours.values[ours.mask], theirs.values[theirs.mask])
     start = missing.start(y, seed=1)

@@ -10,9 +10,8 @@ import torch
 from problems import PROBLEMS
 from softground.dice import Sampler
 from softground.gpu import Graphed
-from softground.gpu.graphed import is_static
-from softground.inverses import Table
-from softground.kernels import ChainState, Collapsed, Composed, Exact, ExactScan, Guided, Metropolis, Uniform
+from softground.inverses import Scanned, Table
+from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.projections import ChangeOne, RandomDrop
 from softground.target import Target
 from softground.tasks.addition import addition_task
@@ -40,16 +39,16 @@ def walk(kernel: Any, device: str, steps: int = 6, batch: int = 8) -> list[Any]:
     for step in range(steps):
         scores = PROBLEM.belief(batch, seed=step).scores.to(device)
         target = Target.at(type(PROBLEM.belief(1))(PROBLEM.space, scores), y, 1.0 if step < 3 else 0.5)
-        state, info = kernel.step(dice, ChainState(z), target)
-        z = state.z.clone()
+        state, info = kernel.step(dice, z, target)
+        z = state.clone()
         seen += [z.cpu(), None if info.marginals is None else info.marginals.clone().cpu()]
     return [*seen, dice.state()]
 
 
+@needs_gpu
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
-def test_recorded_steps_are_the_steps_themselves(name: str, device: str) -> None:
-    plain, recorded = walk(KERNELS[name], device), walk(Graphed(KERNELS[name]), device)
+def test_recorded_steps_are_the_steps_themselves(name: str) -> None:
+    plain, recorded = walk(KERNELS[name], "cuda"), walk(Graphed(KERNELS[name]), "cuda")
     for one, other in zip(plain, recorded, strict=True):
         assert (one is None) == (other is None)
         assert one is None or torch.allclose(one.double(), other.double(), atol=1e-12)
@@ -63,25 +62,22 @@ def test_a_scans_steps_can_be_recorded() -> None:
     belief = task.space.belief(torch.randn(4, 6, 10, generator=torch.Generator().manual_seed(0)).cuda())
     z = task.inverse.start(y, 0).z
     results = []
-    for kernel in (ExactScan(scan), Graphed(ExactScan(scan))):
+    for kernel in (Exact(Scanned(scan)), Graphed(Exact(Scanned(scan)))):
         dice = Sampler(1, "cuda")
         for _ in range(4):
-            state, info = kernel.step(dice, ChainState(z), Target.at(belief, y, 1.0))
+            state, info = kernel.step(dice, z, Target.at(belief, y, 1.0))
         assert info.marginals is not None
-        results.append((state.z.clone(), info.marginals.clone()))
+        results.append((state.clone(), info.marginals.clone()))
     assert torch.equal(results[0][0], results[1][0])
     assert torch.allclose(results[0][1], results[1][1], atol=1e-12)
 
 
 @needs_gpu
 def test_a_step_that_asks_for_values_falls_back_and_says_so() -> None:
-    class Asking:
-        def init(self, z: Any) -> ChainState:
-            return ChainState(z)
-
-        def step(self, dice: Any, state: ChainState, target: Any) -> Any:
-            dice.uniform(int(state.z.sum()) * 0 + 3)
-            return KERNELS["exact"].step(dice, state, target)
+    class Asking(Kernel):
+        def step(self, dice: Any, z: Any, target: Any) -> Any:
+            dice.uniform(int(z.sum()) * 0 + 3)
+            return KERNELS["exact"].step(dice, z, target)
 
         def static(self, target: Any) -> bool:
             return True
@@ -95,11 +91,11 @@ def test_a_step_that_asks_for_values_falls_back_and_says_so() -> None:
 def test_kernels_say_whether_their_steps_can_be_recorded() -> None:
     y = TABLE.program.encode([PROBLEM.answer])
     target = Target.at(PROBLEM.belief(1), y, 1.0)
-    assert is_static(KERNELS["composed"], target)
-    assert not is_static(Exact(TABLE, padded=False), target)  # ragged lists
-    assert is_static(Exact(TABLE, padded=True), target)
-    unsolvable = Table(type(TABLE.program)(TABLE.program.function, PROBLEM.space, vectorised=True))
+    assert KERNELS["composed"].static(target)
+    assert not Exact(PROBLEM.ragged).static(target)
+    assert Exact(PROBLEM.padded).static(target)
+    unsolvable = Table(type(TABLE.program)(TABLE.program.function, PROBLEM.space, vectorised=True), _padded=True)
     unsolvable.program.encode([10**6])
-    assert not is_static(Exact(unsolvable, padded=True), target)
-    assert not is_static(Uniform(PROBLEM.enumeration, FAMILY, MOVE), target)
-    assert not is_static(object(), target)  # type: ignore[arg-type]
+    assert not Exact(unsolvable).static(target)
+    assert not Uniform(PROBLEM.enumeration, FAMILY, MOVE).static(target)
+    assert not Composed([KERNELS["exact"], Uniform(PROBLEM.enumeration, FAMILY, MOVE)]).static(target)

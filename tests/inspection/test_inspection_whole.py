@@ -19,7 +19,7 @@ from softground.inspection.fibres import measure
 from softground.inspection.leading import Led
 from softground.inspection.recommendation import choose
 from softground.inspection.sample import take
-from softground.kernels import Composed, Exact, ExactScan
+from softground.kernels import Composed, Exact
 from softground.objectives import SoftenedGrounding
 from softground.reals import SiteGibbs
 from softground.tasks import TASKS
@@ -32,7 +32,7 @@ from softground.tasks.sudoku.options import sudoku_task
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),
     "sudoku": (sudoku_task(4), Exact),
-    "addition": (addition_task(3), ExactScan),
+    "addition": (addition_task(3), Exact),
     "shortest paths": (sdsp_task(6), SiteGibbs),
 }
 

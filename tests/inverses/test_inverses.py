@@ -9,6 +9,7 @@ from problems import PROBLEMS, Problem
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
+from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.tasks.formulas import formula_program
 
@@ -27,7 +28,9 @@ def test_fibres_equal_brute_force(problem: Problem, kind: str) -> None:
     y = problem.program.encode([problem.answer])
     sets = [(i,) for i in range(3)] + [(0, 1), (1, 2), (2, 0)]
     for dropped in sets:
-        fibre = inverse.fibre(everything, y.expand(len(everything)), torch.tensor(dropped).expand(len(everything), -1))
+        fibre = inverse.fibre(
+            everything, y.expand(len(everything)), Dropped(torch.tensor(dropped).expand(len(everything), -1))
+        )
         assert bool(fibre.complete.all())
         for row, z in enumerate(everything):
             values = fibre.values[row][fibre.mask[row]].tolist()
@@ -45,7 +48,7 @@ def test_table_and_enumeration_agree_on_length_seven_formulas_with_mixed_drop_se
     y = program.answer_ids(truth)
     z[: rows // 2] = truth[: rows // 2]  # half of the fibres are certainly not empty
     dropped = torch.stack([torch.randperm(7, generator=generator)[:2] for _ in range(rows)])
-    a, b = table.fibre(z, y, dropped), enumeration.fibre(z, y, dropped)
+    a, b = table.fibre(z, y, Dropped(dropped)), enumeration.fibre(z, y, Dropped(dropped))
     assert torch.equal(a.mask, b.mask)
     assert torch.equal(a.values, b.values)
     assert bool((a.count[: rows // 2] > 0).all())
@@ -116,4 +119,13 @@ def test_too_many_combinations_are_refused() -> None:
     program = formula_program(11)
     inverse = Enumeration(program.space, program, cap=10_000)
     with pytest.raises(InverseError, match="59,049 combinations"):
-        inverse.fibre(torch.zeros(1, 11, dtype=torch.long), program.encode([1]), torch.arange(5)[None])
+        inverse.fibre(torch.zeros(1, 11, dtype=torch.long), program.encode([1]), Dropped(torch.arange(5)[None]))
+
+
+def test_an_alphabet_larger_than_a_block_still_finds_a_start() -> None:
+    space = Categorical([range(20_000)] * 2)
+    assert [space.combinations(d) for d in range(3)] == [1, 20_000, 400_000_000]
+    program = Program(lambda a, b: (a + b) % 7, space, vectorised=True)
+    start = Enumeration(space, program).start(program.encode([3]), seed=0)
+    assert start.found.tolist() == [True]
+    assert int(start.z.sum()) % 7 == 3

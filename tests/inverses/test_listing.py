@@ -9,6 +9,7 @@ from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Listing
 from softground.kernels import Exact, default_kernel
+from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks.sudoku.rule import sudoku_program
@@ -30,7 +31,7 @@ def test_fibres_are_those_of_enumeration(dropped: tuple[int, ...]) -> None:
     space, program, listing = small()
     z = space.states(torch.arange(space.size))
     y, sites = torch.zeros(len(z), dtype=torch.long), torch.tensor(dropped).expand(space.size, -1)
-    ours, theirs = listing.fibre(z, y, sites), Enumeration(space, program).fibre(z, y, sites)
+    ours, theirs = listing.fibre(z, y, Dropped(sites)), Enumeration(space, program).fibre(z, y, Dropped(sites))
     assert torch.equal(ours.count, theirs.count)
     assert bool(ours.complete.all())
     for row in range(len(z)):
@@ -42,7 +43,7 @@ def test_examples_may_drop_different_sites() -> None:
     z = space.states(torch.arange(space.size))
     y = torch.zeros(len(z), dtype=torch.long)
     sites = torch.tensor([[0, 2], [1, 3], [2, 3], [0, 1]]).repeat(len(z) // 4, 1)
-    ours, theirs = listing.fibre(z, y, sites), Enumeration(space, program).fibre(z, y, sites)
+    ours, theirs = listing.fibre(z, y, Dropped(sites)), Enumeration(space, program).fibre(z, y, Dropped(sites))
     for row in range(len(z)):
         assert torch.equal(ours.values[row][ours.mask[row]], theirs.values[row][theirs.mask[row]])
 

@@ -18,6 +18,7 @@ from softground.errors import InverseError
 from softground.inverses.base import Fibre
 from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
+from softground.projections import Dropped
 from softground.solver import engine as z3_worker
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
@@ -62,9 +63,9 @@ def test_fibres_of_formulas_equal_enumeration(dropped: tuple[int, ...], rows: in
     space, program, smt = formulas(7)
     z, answers = walk(space, rows, dropped, seed=sum(dropped))
     sites = torch.tensor(dropped).expand(rows, -1)
-    truth = ragged(Enumeration(space, program).fibre(z, program.encode(answers), sites))
+    truth = ragged(Enumeration(space, program).fibre(z, program.encode(answers), Dropped(sites)))
     inverse = Z3(smt)
-    fibre = inverse.fibre(z, smt.encode(answers), sites)
+    fibre = inverse.fibre(z, smt.encode(answers), Dropped(sites))
     assert ragged(fibre) == truth
     assert fibre.complete.all()
     assert 0 < sum(not f for f in truth) < rows
@@ -79,9 +80,9 @@ def test_each_kind_of_solver_finds_what_the_table_finds(kind: str, monkeypatch: 
     space, program, smt = formulas(7)
     z, answers = walk(space, 120, (2, 4), seed=5)
     sites = torch.tensor([(2, 4), (1, 4), (3, 5)]).repeat(40, 1)
-    truth = ragged(Enumeration(space, program).fibre(z, program.encode(answers), sites))
+    truth = ragged(Enumeration(space, program).fibre(z, program.encode(answers), Dropped(sites)))
     y = smt.encode(answers)
-    table, search = Z3(smt).fibre(z, y, sites), Z3(smt, table=0).fibre(z, y, sites)
+    table, search = Z3(smt).fibre(z, y, Dropped(sites)), Z3(smt, table=0).fibre(z, y, Dropped(sites))
     assert ragged(table) == truth
     assert same_bits(table, search)
 
@@ -92,11 +93,11 @@ def test_fibres_starts_and_solutions_on_a_small_problem() -> None:
     z = torch.zeros(4, 3, dtype=torch.long)
     sites = torch.arange(3).expand(4, -1)
     brute, y = Enumeration(space, program), smt.encode(answers)
-    truth = ragged(brute.fibre(z, program.encode(answers), sites))
+    truth = ragged(brute.fibre(z, program.encode(answers), Dropped(sites)))
     expected = brute.solutions(program.encode(answers))
     for table in (4096, 40, 0):
         inverse = Z3(smt, table=table)
-        assert ragged(inverse.fibre(z, y, sites)) == truth
+        assert ragged(inverse.fibre(z, y, Dropped(sites))) == truth
         solutions = inverse.solutions(y)
         for name in ("index", "owner", "offsets"):
             assert torch.equal(getattr(solutions, name), getattr(expected, name))
@@ -122,7 +123,7 @@ def test_sudoku_by_search() -> None:
     assert smt.admissible(start.z).all()
     assert len(set(map(tuple, start.z.tolist()))) > 6
     sites = torch.tensor([2, 3, 6, 7, 8, 9, 12, 13]).expand(12, -1)
-    fibre = inverse.fibre(start.z, y, sites)
+    fibre = inverse.fibre(start.z, y, Dropped(sites))
     assert fibre.complete.all()
     boards = inverse.solutions(y[:1])
     assert boards.count.tolist() == [288]
@@ -137,10 +138,10 @@ def test_what_a_capped_search_finds_does_not_depend_on_the_past() -> None:
     space, _, smt = formulas(5)
     z, answers = walk(space, 20, (0, 2, 4), seed=2)
     y, sites = smt.encode(answers), torch.tensor([0, 2, 4]).expand(20, -1)
-    first = Z3(smt, cap=2, table=0).fibre(z, y, sites)
-    assert same_bits(first, Z3(smt, cap=2).fibre(z, y, sites))
+    first = Z3(smt, cap=2, table=0).fibre(z, y, Dropped(sites))
+    assert same_bits(first, Z3(smt, cap=2).fibre(z, y, Dropped(sites)))
     backwards = Z3(smt, cap=2, table=0)
-    again = [backwards.fibre(z[b : b + 1], y[b : b + 1], sites[:1]) for b in reversed(range(20))][::-1]
+    again = [backwards.fibre(z[b : b + 1], y[b : b + 1], Dropped(sites[:1])) for b in reversed(range(20))][::-1]
     assert not first.complete.all()
     assert [f for fibre in again for f in ragged(fibre)] == ragged(first)
 
@@ -156,18 +157,18 @@ def test_unknown_rejects_that_row_alone_and_is_not_remembered(monkeypatch: pytes
     smt = SMT(overheard, space)
     z, answers = walk(space, 30, (0, 2), seed=3)
     y, sites = smt.encode(answers), torch.tensor([0, 2]).expand(30, -1)
-    truth = ragged(Z3(smt).fibre(z, y, sites))
+    truth = ragged(Z3(smt).fibre(z, y, Dropped(sites)))
     smt.expression(smt.key(int(y[4])), z[4].tolist(), (0, 2))
     poison = asked[0]
     check: Callable[..., Any] = z3.Solver.check
     inverse = Z3(smt, table=0)
     with monkeypatch.context() as patch:
         patch.setattr(z3.Solver, "check", lambda s, *a: z3.unknown if asked[0] == poison else check(s, *a))
-        fibre = inverse.fibre(z, y, sites)
+        fibre = inverse.fibre(z, y, Dropped(sites))
     assert (~fibre.complete).nonzero().tolist() == [[4]]
     assert inverse.unknowns == 1
     assert ragged(fibre) == [*truth[:4], [], *truth[5:]]
-    assert ragged(inverse.fibre(z, y, sites)) == truth
+    assert ragged(inverse.fibre(z, y, Dropped(sites))) == truth
     assert inverse.unknowns == 1
     assert inverse.hits == 29
 
@@ -177,7 +178,7 @@ def test_a_tiny_resource_limit_says_unknown() -> None:
     z, answers = walk(space, 5, (2, 4), seed=4)
     inverse = Z3(smt, table=0, rlimit=1)
     y = smt.encode(answers)
-    fibre = inverse.fibre(z, y, torch.tensor([2, 4]).expand(5, -1))
+    fibre = inverse.fibre(z, y, Dropped(torch.tensor([2, 4]).expand(5, -1)))
     assert not fibre.complete.any()
     assert inverse.unknowns == 5
     start = inverse.start(y, seed=0)
@@ -190,14 +191,16 @@ def test_chains_that_come_back_are_answered_from_memory() -> None:
     z, answers = walk(space, 40, (0, 2), seed=6)
     y, sites = smt.encode(answers), torch.tensor([0, 2]).expand(40, -1)
     inverse = Z3(smt, cache=30)
-    first = inverse.fibre(z, y, sites)
+    first = inverse.fibre(z, y, Dropped(sites))
     distinct = len({(i, tuple(u[1::2]), u[4]) for i, u in zip(y.tolist(), z.tolist(), strict=True)})
     assert inverse.queries == 40
     assert inverse.hits == 40 - distinct
     other = z.scatter(1, sites, 3)
-    assert same_bits(inverse.fibre(other[-20:], y[-20:], sites[-20:]), inverse.fibre(z[-20:], y[-20:], sites[-20:]))
+    assert same_bits(
+        inverse.fibre(other[-20:], y[-20:], Dropped(sites[-20:])), inverse.fibre(z[-20:], y[-20:], Dropped(sites[-20:]))
+    )
     assert inverse.hits == 80 - distinct
-    assert same_bits(inverse.fibre(z, y, sites), first)
+    assert same_bits(inverse.fibre(z, y, Dropped(sites)), first)
     assert len(inverse._cache) == 30
 
 
@@ -211,7 +214,7 @@ def test_starts_vary_and_are_reproducible() -> None:
     assert smt.feasible(start.z[:22], y[:22]).all()
     assert len(set(map(tuple, start.z[:20].tolist()))) > 15
     assert torch.equal(Z3(smt, table=0).start(y[20:22], 1).z, Z3(smt, table=0).start(y[20:22], 1).z)
-    inverse.fibre(start.z, y, torch.tensor([2, 4]).expand(23, -1))
+    inverse.fibre(start.z, y, Dropped(torch.tensor([2, 4]).expand(23, -1)))
     assert torch.equal(inverse.start(y, seed=0).z, start.z)
     assert not torch.equal(inverse.start(y, seed=1).z, start.z)
 
@@ -222,10 +225,10 @@ def test_workers_and_chunks_change_no_bit() -> None:
     y, sites = smt.encode(answers), torch.tensor([2, 4]).expand(40, -1)
     for table in (4096, 0):
         here = Z3(smt, table=table, cap=3)
-        fibre, start = here.fibre(z, y, sites), here.start(y[:6], seed=3)
+        fibre, start = here.fibre(z, y, Dropped(sites)), here.start(y[:6], seed=3)
         for chunk in (7, 100):
             there = Z3(smt, table=table, cap=3, workers=2, chunk=chunk)
-            assert same_bits(there.fibre(z, y, sites), fibre)
+            assert same_bits(there.fibre(z, y, Dropped(sites)), fibre)
             assert torch.equal(there.start(y[:6], seed=3).z, start.z)
     assert not fibre.complete.all()
 
@@ -242,7 +245,7 @@ def test_a_worker_that_dies_costs_one_unknown_query() -> None:
     y, z = smt.encode([11, 12, 14, 13]), torch.full((4, 2), 5)
     inverse = Z3(smt, workers=2, chunk=2)
     for _ in range(2):
-        fibre = inverse.fibre(z, y, torch.tensor([[1]] * 4))
+        fibre = inverse.fibre(z, y, Dropped(torch.tensor([[1]] * 4)))
         assert fibre.complete.tolist() == [True, True, True, False]
         assert ragged(fibre) == [[(6,)], [(7,)], [(9,)], []]
     assert inverse.crashes == inverse.unknowns == 1

@@ -13,17 +13,20 @@ from torch import Tensor
 from exhaustive import reaches_everything, transition_matrix
 from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
+from softground.inverses import table
 from softground.inverses.base import Inverse, complete
-from softground.kernels import ChainState, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform, exact
-from softground.kernels.base import fibre_weights, info, pick, start_at
-from softground.projections import ChangeOne, Drop, Projection, RandomDrop
+from softground.kernels import Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from softground.kernels.base import fibre_weights, info, pick
+from softground.projections import ChangeOne, Drop, Dropped, Projection, RandomDrop
 from softground.target import Target
 
 GAMMAS = (1.0, 0.4, math.inf)
 TOLERANCE = 1e-12
 
 
-def kernels(problem: Problem, inverse: Any) -> dict[str, Kernel]:
+def kernels(problem: Problem, inverse: Inverse | None = None) -> dict[str, Kernel]:
+    """Every kernel that claims to be exact; all with the same inverse where one is given."""
+    ragged, padded, inverse = inverse or problem.ragged, inverse or problem.padded, inverse or problem.table
     fixed = Drop(problem.space, problem.drops[0])
     family = RandomDrop(problem.space, problem.drops)
     move = ChangeOne(problem.space)
@@ -33,20 +36,20 @@ def kernels(problem: Problem, inverse: Any) -> dict[str, Kernel]:
         "collapsed, fixed drop": Collapsed(inverse, fixed, move),
         "guided": Guided(inverse, family),
         "guided, fixed drop": Guided(inverse, fixed),
-        "exact": Exact(inverse, padded=False),
-        "exact, padded": Exact(inverse, padded=True),
+        "exact": Exact(ragged),
+        "exact, padded": Exact(padded),
         "composed": Composed([Guided(inverse, fixed), Uniform(inverse, fixed, move)]),
     }
 
 
-EXACT_KERNELS = tuple(kernels(PROBLEMS[0], PROBLEMS[0].table))
+EXACT_KERNELS = tuple(kernels(PROBLEMS[0]))
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("name", EXACT_KERNELS)
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_leaves_the_softened_grounding_invariant(problem: Problem, name: str, gamma: float) -> None:
-    matrix = matrix_of(kernels(problem, problem.table)[name], problem, gamma)
+    matrix = matrix_of(kernels(problem)[name], problem, gamma)
     law = problem.law(gamma)
     assert torch.allclose(matrix.sum(1), torch.ones(len(law), dtype=torch.float64), atol=TOLERANCE, rtol=0)
     assert float((law @ matrix - law).abs().max()) < TOLERANCE
@@ -56,7 +59,7 @@ def test_leaves_the_softened_grounding_invariant(problem: Problem, name: str, ga
 @pytest.mark.parametrize("name", ["uniform", "exact", "exact, padded"])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_detailed_balance_where_claimed(problem: Problem, name: str) -> None:
-    matrix = matrix_of(kernels(problem, problem.table)[name], problem, 0.7)
+    matrix = matrix_of(kernels(problem)[name], problem, 0.7)
     flow = problem.law(0.7)[:, None] * matrix
     assert float((flow - flow.T).abs().max()) < TOLERANCE
 
@@ -64,28 +67,24 @@ def test_detailed_balance_where_claimed(problem: Problem, name: str) -> None:
 @pytest.mark.parametrize("name", EXACT_KERNELS)
 def test_the_inverse_does_not_matter(name: str) -> None:
     problem = PROBLEMS[1]
-    by_table = matrix_of(kernels(problem, problem.table)[name], problem, 0.5)
+    by_table = matrix_of(kernels(problem)[name], problem, 0.5)
     by_enumeration = matrix_of(kernels(problem, problem.enumeration)[name], problem, 0.5)
     assert torch.allclose(by_table, by_enumeration, atol=1e-15, rtol=0)  # padded rows add up in another order
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(Kernel):
     """The collapsed kernel with the fibres' sums forgotten in its ratio. It must fail every test of this suite."""
 
     inverse: Inverse
     projection: Projection
     move: ChangeOne
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
-        kept = torch.ones_like(z, dtype=torch.bool).scatter(1, dropped, False)
+        kept = dropped.kept(z.shape[1])
         proposal = self.move.propose(dice, z, kept)
-        fibre = self.inverse.fibre(proposal, target.answers, dropped)
+        fibre = self.inverse.fibre(proposal, target.answers, Dropped(dropped))
         weights = fibre_weights(target, dropped, fibre)
         exists = fibre.count > 0
         option = dice.categorical(torch.where(exists[:, None], weights, 0.0))
@@ -93,7 +92,7 @@ class Broken:
         difference = target.weights.site_scores(proposal) - target.weights.site_scores(z)
         accepted = dice.accept(torch.where(kept, difference, 0).sum(-1).masked_fill(~exists, -math.inf))
         after = torch.where(accepted[:, None], proposal, z)
-        return ChainState(after), info(z, after, accepted, ~exists & False)
+        return after, info(z, after, accepted, ~exists & False)
 
 
 def broken(problem: Problem) -> Kernel:
@@ -112,7 +111,7 @@ def test_bias_of_the_papers_kernel(record_property: Any) -> None:
     projection, move = Drop(problem.space, problem.drops[1]), ChangeOne(problem.space)
     kernel = Metropolis(problem.table, projection, move)
     y = problem.program.encode([problem.answer]).expand(len(problem.states))
-    count = problem.table.fibre(problem.states, y, torch.tensor(projection.sites).expand(len(y), -1)).count
+    count = problem.table.fibre(problem.states, y, Dropped(torch.tensor(projection.sites).expand(len(y), -1))).count
     for gamma, least in ((1.0, 0.01), (math.inf, 0.2)):
         law, matrix = problem.law(gamma), matrix_of(kernel, problem, gamma)
         stationary = torch.linalg.matrix_power(matrix, 4096)[0]
@@ -140,10 +139,7 @@ def test_marginals_are_those_of_the_law() -> None:
         for gamma in GAMMAS:
             law, states = problem.law(gamma), problem.states
             expected = (law[:, None, None] * torch.nn.functional.one_hot(states, problem.space.width)).sum(0)
-            from softground.dice import Sampler
-
-            state = ChainState(states[:1])
-            _, step = Exact(problem.table, padded=False).step(Sampler(0), state, problem.target(1, gamma))
+            _, step = Exact(problem.ragged).step(Sampler(0), states[:1], problem.target(1, gamma))
             assert step.marginals is not None
             assert torch.allclose(step.marginals[0], expected, atol=TOLERANCE, rtol=0)
 
@@ -158,9 +154,9 @@ def test_a_large_batch_is_worked_through_in_parts(monkeypatch: pytest.MonkeyPatc
     batch = 50
     target = Target.at(problem.belief(batch), problem.program.encode([problem.answer]).expand(batch), 0.7)
     states = problem.states[torch.arange(batch) % len(problem.states)]
-    whole = Exact(problem.table, padded=False).step(Sampler(0), ChainState(states), target)
-    monkeypatch.setattr(exact, "ROWS", 7)
-    parts = Exact(problem.table, padded=False).step(Sampler(0), ChainState(states), target)
+    whole = Exact(problem.ragged).step(Sampler(0), states, target)
+    monkeypatch.setattr(table, "ROWS", 7)
+    parts = Exact(problem.ragged).step(Sampler(0), states, target)
     assert torch.allclose(parts[1].marginals, whole[1].marginals, atol=1e-15)  # type: ignore[arg-type]
-    assert torch.equal(parts[0].z, whole[0].z)  # one uniform number an example, in the same order
+    assert torch.equal(parts[0], whole[0])  # one uniform number per example, in the same order
     assert torch.equal(parts[1].moved, whole[1].moved)

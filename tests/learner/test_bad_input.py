@@ -42,6 +42,7 @@ from softground.errors import (
     ProjectionError,
     SpaceError,
 )
+from softground.projections import Dropped
 
 
 def complaint(
@@ -60,7 +61,9 @@ def test_an_infeasible_answer_names_the_example(tabulated: bool) -> None:
     data = examples(task, 20)
     answers = list(data.y)
     answers[7], answers[11] = 10, -3  # three digits up to 3 sum to at most 9
-    with pytest.raises(InfeasibleAnswer, match=r"2 of 20 .* 7 \(answer 10\), 11 \(answer -3\).*remove") as caught:
+    with pytest.raises(
+        InfeasibleAnswer, match=r"2 example\(s\) .* 7 \(answer 10\), 11 \(answer -3\).*remove"
+    ) as caught:
         make_learner(task).fit(Examples(data.x, answers))
     assert caught.value.examples == (7, 11)
 
@@ -266,7 +269,7 @@ def test_an_enumeration_past_its_cap_is_refused() -> None:
     task = addition()
     tight = Enumeration(task.space, task.constraint, cap=3)
     with pytest.raises(InverseError, match=r"Dropping 1 sites.*4 combinations.*cap is 3"):
-        tight.fibre(torch.zeros(1, 3, dtype=torch.long), task.constraint.encode([3]), torch.tensor([[0]]))
+        tight.fibre(torch.zeros(1, 3, dtype=torch.long), task.constraint.encode([3]), Dropped(torch.tensor([[0]])))
 
 
 def test_settings_that_cannot_work() -> None:

@@ -12,7 +12,6 @@ from torch import nn
 
 import softground
 from softground import Categorical, Program, Scan, SoftGrounder, SoftgroundError, Task, grounding_stages
-from softground.constraints import computed_answers
 from softground.errors import ConstraintError, DataError, LearnerError
 
 sklearn_base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
@@ -143,14 +142,14 @@ def test_what_cannot_work_is_refused() -> None:
 def test_computed_answers() -> None:
     space = Categorical([range(1, 4)] * 2)
     z = space.encode([(1, 2), (3, 3)])
-    assert computed_answers(Program(lambda a, b: Fraction(a, b), space), z) == [Fraction(1, 2), 1]
-    assert computed_answers(Program(lambda a, b: (a + b, b), space, vectorised=True), z) == [(3, 2), (6, 3)]
-    assert computed_answers(Program(lambda a, b: a + b, space, vectorised=True), z) == [3, 6]
-    assert computed_answers(Scan(lambda s, d: s + d if s + d < 5 else None, space), z) == [3, None]
+    assert Program(lambda a, b: Fraction(a, b), space).compute(z) == [Fraction(1, 2), 1]
+    assert Program(lambda a, b: (a + b, b), space, vectorised=True).compute(z) == [(3, 2), (6, 3)]
+    assert Program(lambda a, b: a + b, space, vectorised=True).compute(z) == [3, 6]
+    assert Scan(lambda s, d: s + d if s + d < 5 else None, space).compute(z) == [3, None]
     with pytest.raises(ConstraintError, match="checks"):
-        computed_answers(Scan(lambda s, d: s + d, space, accept=lambda s, y: s > y), z)
+        Scan(lambda s, d: s + d, space, accept=lambda s, y: s > y).compute(z)
     with pytest.raises(ConstraintError, match="Program"):
-        computed_answers(softground.SMT(lambda cells, y: cells[0] == y, space), z)
+        softground.SMT(lambda cells, y: cells[0] == y, space).compute(z)
 
 
 @pytest.mark.parametrize(

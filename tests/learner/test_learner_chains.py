@@ -12,8 +12,9 @@ from torch import Tensor
 from learner_cases import adam, addition, examples, kernel, make_learner
 from softground import Constant, Exponential, Learner, Linear, Logarithmic, Stage, Task, ZeroDegree, grounding_stages
 from softground.inverses import Enumeration, Table
-from softground.inverses.base import Fibre, Start
+from softground.inverses.base import Fibre, Inverse, Start
 from softground.objectives import SoftenedGrounding
+from softground.projections import Dropped
 from softground.seeds import stream
 
 KERNELS = ["exact", "guided", "collapsed", "uniform", "metropolis"]
@@ -56,7 +57,7 @@ def test_the_next_stage_leaves_the_chains_where_they_were() -> None:
 
 
 @dataclass
-class Exhausted:
+class Exhausted(Inverse):
     """An inverse whose solver gives up on some answers, once the chains have started."""
 
     inner: Table | Enumeration
@@ -64,7 +65,10 @@ class Exhausted:
     solver_seconds: float = 0.0
     asked: int = 0
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.inner.feasible(z, y)
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         self.solver_seconds += 0.001
         fibre = self.inner.fibre(z, y, dropped)
         lost = torch.isin(y, torch.tensor(self.hard))
@@ -106,7 +110,7 @@ def test_an_incomplete_fibre_that_holds_something_still_moves_nobody_who_needs_a
     """Cut off at a cap, a fibre has completions but not all: exact kernels stay, and say unknown."""
 
     class Capped(Exhausted):
-        def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
             fibre = self.inner.fibre(z, y, dropped)
             return replace(fibre, complete=torch.zeros_like(fibre.complete))
 

@@ -148,7 +148,7 @@ def test_an_infeasible_answer_is_named_by_its_place_among_all_inputs(tabulated: 
     task = quotient_task(tabulated)
     x, y = inputs(task, 300), [Fraction(1)] * 300
     y[290] = Fraction(7)  # in the second batch of 256
-    with pytest.raises(InfeasibleAnswer, match=r"examples 290 \(answer Fraction\(7, 1\)\).*S_y is empty") as caught:
+    with pytest.raises(InfeasibleAnswer, match=r"infeasible: 290 \(answer Fraction\(7, 1\)\).*S_y is empty") as caught:
         learner(task).predict(x, y)
     assert caught.value.examples == (290,)
 

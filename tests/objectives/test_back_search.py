@@ -18,9 +18,10 @@ from reals import PROBLEMS as REALS
 from softground import Enumeration, Task
 from softground.dice import Sampler
 from softground.errors import LearnerError
-from softground.inverses import Fibre
+from softground.inverses import Fibre, Inverse, Start
 from softground.objectives import BackSearch
 from softground.objectives.back_search import back_search, correct_one, walk
+from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.tasks.formulas import formula_task
 from softground.tasks.formulas.data.alphabet import value
@@ -52,7 +53,7 @@ def test_one_site_fibres_are_the_corrections_of_the_tree_search(length: int, inv
     task, belief, z, y, targets = some_formulas(length, 150, seed=length)
     fibres = task.inverse if inverse == "table" else Enumeration(task.space, task.constraint)
     best = correct_one(fibres, belief, z, y)
-    by_site = [fibres.fibre(z, y, torch.full((150, 1), site)) for site in range(length)]
+    by_site = [fibres.fibre(z, y, Dropped(torch.full((150, 1), site))) for site in range(length)]
     corrected = 0
     for row, symbols in enumerate(task.space.decode(z)):
         tree = tree_search(symbols, targets[row], belief.scores[row])
@@ -162,14 +163,17 @@ def test_the_loss_is_the_cross_entropy_with_the_labels_found() -> None:
 def test_a_solver_that_gave_up_is_counted_where_nothing_was_found() -> None:
     task, belief, _, y, _ = some_formulas(3, 60, seed=5)
 
-    class Unsure:
+    class Unsure(Inverse):
         """An inverse that never knows whether there is more."""
 
-        def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+        def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
             fibre = task.inverse.fibre(z, y, dropped)
             return Fibre(fibre.values, fibre.mask, torch.zeros_like(fibre.complete))
 
-    label = back_search(Sampler(0), Unsure(), belief, y, 1)  # type: ignore[arg-type]
+        def start(self, y: Tensor, seed: int) -> Start:
+            return task.inverse.start(y, seed)
+
+    label = back_search(Sampler(0), Unsure(), belief, y, 1)
     assert torch.equal(label.unknown, ~label.found)
     assert bool(label.found.any())
     assert not bool(label.found.all())

@@ -162,7 +162,7 @@ def test_reals_remember_with_the_least_share() -> None:
         ({"weight": -0.1}, "least share"),
         ({"weight": 1.5}, "least share"),
         ({"weight": math.nan}, "least share"),
-        ({"capacity": 0}, "room for at least one"),
+        ({"capacity": 0}, "room for one sample"),
         ({"decay": 1.0}, "below 1"),
     ],
 )
@@ -175,5 +175,5 @@ def test_a_checkpoint_of_another_capacity_is_refused() -> None:
     task = addition()
     small, large = MAPO(capacity=2), MAPO(capacity=4)
     small.begin(task, task.constraint.encode([3]), seed=0)
-    with pytest.raises(CheckpointError, match="room for 2 samples an example, this one for 4"):
+    with pytest.raises(CheckpointError, match="room for 2 samples per example, this one for 4"):
         large.restore(small.state())

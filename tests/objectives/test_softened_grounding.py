@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from baseline_cases import batch_of
 from problems import PROBLEMS, Problem
-from softground.dice import Sampler
-from softground.kernels import ChainState, Exact
-from softground.objectives import SoftenedGrounding
+from softground.dice import Dice, Sampler
+from softground.errors import InfeasibleAnswer
+from softground.kernels import Composed, Exact, Info, Kernel
+from softground.kernels.base import redrawn
+from softground.objectives import SoftenedGrounding, Supervised
 from softground.objectives.base import Batch
 from softground.schedules import Constant
+from softground.target import Target
+from softground.task import Task
 from softground.tasks.formulas import formula_program, formula_task
 
 
 def marginals(problem: Problem, gamma: float) -> Tensor:
-    _, info = Exact(problem.table).step(Sampler(0), ChainState(problem.states[:1]), problem.target(1, gamma))
+    _, info = Exact(problem.table).step(Sampler(0), problem.states[:1], problem.target(1, gamma))
     assert info.marginals is not None
     return info.marginals[0]
 
@@ -85,3 +91,49 @@ def _no_watch(part: str):  # type: ignore[no-untyped-def]
     from contextlib import nullcontext
 
     return nullcontext()
+
+
+class Walks(Kernel):
+    """A kernel that goes to a state it was told, and reports no marginals."""
+
+    def __init__(self, goal: Tensor) -> None:
+        self.goal = goal
+
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
+        return self.goal[: len(z)], redrawn(z, self.goal[: len(z)], None)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_loss_is_at_the_state_after_the_walk(steps: int) -> None:
+    problem = PROBLEMS[0]
+    goal = problem.states[[3, 1, 4, 1]]
+    objective = SoftenedGrounding(Walks(goal), Constant(1.0), steps)
+    y = problem.program.encode([problem.answer]).expand(4)
+    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
+    objective.chains[:] = problem.states[0]
+    belief = problem.belief(4)
+    outcome = objective.loss(batch_of(belief, y))
+    assert torch.allclose(outcome.loss, -belief.log_prob(goal).mean() / problem.space.sites, atol=1e-12)
+    assert torch.equal(objective.chains, goal)
+
+
+def test_an_answer_without_solutions_is_named_by_its_place_in_the_data() -> None:
+    """The kernel knows rows of its batch only."""
+    task = formula_task(1)
+    y = task.constraint.encode([3, 4, 77, 5])
+    objective = SoftenedGrounding(Exact(task.inverse), Constant(1.0))
+    objective.begin(task, y[[0, 1, 3, 3]], seed=0)
+    order = torch.tensor([3, 2, 0])
+    with pytest.raises(InfeasibleAnswer, match=r"2 \(answer 77\)") as caught:
+        objective.loss(batch_of(task.space.belief(torch.zeros(3, 1, 9)), y[order], order))
+    assert caught.value.examples == (2,)
+
+
+def test_the_learner_decides_whether_steps_are_recorded() -> None:
+    problem = PROBLEMS[0]
+    y = problem.program.encode([problem.answer]).expand(4)
+    objective, seen = SoftenedGrounding(Exact(problem.table), Constant(1.0), steps=2), []
+    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
+    objective.record(lambda kernel: seen.append(kernel) or kernel)  # type: ignore[func-returns-value]
+    assert isinstance(seen[0], Composed)
+    Supervised().record(lambda kernel: 1 // 0)  # type: ignore[arg-type, return-value]

@@ -12,12 +12,14 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from softground.learner.prediction import most_probable
+from softground.projections import Dropped
 from softground.reals import Differences, Gaussian, Intervals
-from softground.reals.gaussian import GRID, snap
+from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.reals.intervals import interval
 from softground.reals.least import raised
 from softground.reals.nearest import SLACK, Pairs, Search, advance, project
 from softground.reals.z3 import Z3Reals
+from softground.target import Target
 from softground.tasks.sdsp import random_graphs, sdsp_task
 
 
@@ -77,7 +79,7 @@ def test_completions_against_z3(nodes: int, dropped: list[int]) -> None:
     z[10:] += (noise * (torch.rand(z.shape, generator=torch.Generator().manual_seed(3)) < 0.3))[10:]
     z[:, dropped] = noise[:, dropped]  # dropped entries are only a hint
     sites = torch.tensor(dropped).expand(len(z), -1)
-    ours, theirs = Intervals(rule).fibre(z, y, sites), Z3Reals(rule).fibre(z, y, sites)
+    ours, theirs = Intervals(rule).fibre(z, y, Dropped(sites)), Z3Reals(rule).fibre(z, y, Dropped(sites))
     assert torch.equal(ours.mask, theirs.mask)
     assert torch.equal(ours.complete, theirs.complete)
     assert torch.equal(ours.complete, ours.count == 0)
@@ -96,7 +98,7 @@ def test_completions_do_not_stay_where_their_rise_began() -> None:
         sites = torch.rand(z.shape, generator=generator).argsort(1)[:, :5]
         one = torch.randint(30, (len(z), 1), generator=generator)
         moved = z.scatter_add(1, one, snap(torch.randn(one.shape, generator=generator, dtype=torch.float64)))
-        fibre = inverse.fibre(moved, y, sites)
+        fibre = inverse.fibre(moved, y, Dropped(sites))
         z = torch.where(fibre.mask, moved.scatter(1, sites, fibre.values[:, 0]), z)
         assert float(z.abs().max()) < 1e3
     assert bool(rule.feasible(z, y).all())
@@ -157,7 +159,7 @@ def quadratic_program(rule: Differences, y: Tensor, centre: Tensor) -> float:
 def test_nearest_points_against_a_quadratic_program() -> None:
     rule, y = setting(6, 60, seed=7)
     centre = 3 * torch.randn(60, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    point = Intervals(rule, tolerance=1e-7, limit=5_000).nearest(centre, y)
+    point = Intervals(rule, tolerance=1e-7, limit=5_000).most_probable(Target(GaussianBelief(centre, 1.0), y, 1.0))
     assert bool(rule.feasible(point, y).all())
     ours = (point - centre).square().sum(-1)
     truth = torch.tensor([quadratic_program(rule, *pair) for pair in zip(y, centre, strict=True)]).double()
@@ -195,7 +197,9 @@ def test_what_the_task_trains_on_is_near_the_nearest_point(margin: float) -> Non
     for scale, spread in ((0.5, 3.0), (0.9, 1.0), (0.0, 2.0)):
         centre = scale * graphs.distances.double() + spread * noise
         exact = Intervals(task.constraint, tolerance=1e-6, limit=20_000)  # type: ignore[arg-type]
-        ours, least = ((inverse.nearest(centre, y) - centre).norm(dim=1) for inverse in (task.inverse, exact))  # type: ignore[attr-defined]
+        target = Target(GaussianBelief(centre, 1.0), y, 1.0)
+        points = [inverse.most_probable(target) for inverse in (task.inverse, exact)]
+        ours, least = ((point - centre).norm(dim=1) for point in points if point is not None)
         assert float((ours / least).mean()) < 1.01
 
 
@@ -205,7 +209,7 @@ def test_constrained_prediction_is_the_nearest_point() -> None:
     belief = task.space.belief(2 * torch.randn(20, 6, generator=torch.Generator().manual_seed(0)))
     z = most_probable(task, belief, y, torch.arange(20))
     assert bool(task.feasible(z, y).all())
-    assert torch.allclose(z, task.inverse.nearest(belief.mean, y), atol=1e-3)  # type: ignore[attr-defined]
+    assert torch.allclose(z, task.inverse.most_probable(Target(belief, y, 1.0)), atol=1e-3)  # type: ignore[arg-type]
     assert torch.equal(most_probable(task, belief, None, torch.arange(20)), belief.mode())
     own = task.feasible(belief.mode(), y)
     assert torch.equal(z[own], belief.mode()[own])

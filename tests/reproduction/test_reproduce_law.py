@@ -9,7 +9,7 @@ from exhaustive import transition_matrix as trusted
 from problems import PROBLEMS, Problem
 from softground.errors import SoftgroundError
 from softground.kernels import Collapsed, Exact, Kernel, Metropolis
-from softground.projections import ChangeOne, Drop
+from softground.projections import ChangeOne, Drop, Dropped
 from softground.reproduction.outcomes import Outcomes, transition_matrix
 from softground.reproduction.proposition import distances, laws, score_gradients
 from softground.spaces import CategoricalBelief
@@ -33,7 +33,7 @@ def test_states_that_are_not_all_of_them_are_refused() -> None:
         transition_matrix(kernels(problem)[1], problem.states[:2], lambda r: problem.target(r, 1.0), problem.space)
     with pytest.raises(SoftgroundError, match="reals"):
         Outcomes(torch.zeros(1, 0, dtype=torch.long)).uniform(1)
-    exact = Exact(problem.table, padded=False)
+    exact = Exact(problem.ragged)
     with pytest.raises(SoftgroundError, match="ragged"):
         transition_matrix(exact, problem.states, lambda r: problem.target(r, 1.0), problem.space)
 
@@ -51,7 +51,7 @@ def test_an_exact_kernel_reaches_the_law_and_the_papers_does_not() -> None:
     # The paper's stationary law is Q* over the size of the fibre.
     drop = torch.tensor([problem.drops[1]]).expand(len(problem.states), -1)
     law = problem.law(1.0)
-    biased = law / problem.table.fibre(problem.states, y.expand(len(problem.states)), drop).count
+    biased = law / problem.table.fibre(problem.states, y.expand(len(problem.states)), Dropped(drop)).count
     assert found[0] == pytest.approx(float((biased / biased.sum() - law).abs().sum() / 2), abs=1e-9)
     assert found[0] > 0.02
     assert found[1] < 1e-9

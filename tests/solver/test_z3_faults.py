@@ -14,8 +14,8 @@ from test_smt import ragged
 
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
-from softground.inverses.base import solver_faults
 from softground.inverses.z3 import Z3
+from softground.projections import Dropped
 from softground.solver import cells, cluster, pool
 from softground.solver.queries import Limits, Outcome, Query
 from softground.spaces import Categorical
@@ -46,7 +46,7 @@ def faulty(fault: Callable[[], object]) -> SMT:
 def asked(inverse: Z3) -> list[list[tuple[int, ...]]]:
     """Fibres of all answers, and a check that only unknown ones are incomplete."""
     y = inverse.smt.encode(ANSWERS)
-    fibre = inverse.fibre(torch.full((len(ANSWERS), 2), 5), y, torch.tensor([[1]] * len(ANSWERS)))
+    fibre = inverse.fibre(torch.full((len(ANSWERS), 2), 5), y, Dropped(torch.tensor([[1]] * len(ANSWERS))))
     found = ragged(fibre)
     assert fibre.complete.tolist() == [bool(states) for states in found]
     return found
@@ -78,7 +78,6 @@ def test_what_does_not_come_back_is_killed_and_counted_and_remembered(fault: Cal
     for _ in range(2):
         assert asked(inverse) == without(3)
     assert inverse.faults == {"unknowns": 1, "timeouts": 1, "memouts": 0, "crashes": 0, "losses": 0}
-    assert solver_faults(inverse) == {"solver_unknowns": 1, "solver_timeouts": 1}
 
 
 def test_those_solved_together_with_what_hangs_are_asked_alone_next_time() -> None:
@@ -99,7 +98,7 @@ def test_only_the_query_that_kills_is_lost(table: int) -> None:
 
 def test_a_process_killed_while_idle_costs_nothing() -> None:
     inverse = forked(faulty(lambda: None), cache=0)
-    inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), torch.tensor([[1]] * 2))
+    inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), Dropped(torch.tensor([[1]] * 2)))
     for cell in inverse._pool._here._idle:
         os.kill(cell.pid, signal.SIGKILL)
     assert asked(inverse) == GOOD
@@ -151,7 +150,7 @@ def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
     with pytest.raises(ConstraintError, match="ZeroDivisionError"):
         asked(inverse)
     y = smt.encode([11])
-    assert ragged(inverse.fibre(torch.tensor([[5, 5]]), y, torch.tensor([[1]]))) == [[(6,)]]
+    assert ragged(inverse.fibre(torch.tensor([[5, 5]]), y, Dropped(torch.tensor([[1]])))) == [[(6,)]]
 
 
 @pytest.mark.parametrize("error", [TimeoutError, OSError("the network is down"), pool.BrokenExecutor()])

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softground.kernels import Kernel
+from softground.kernels import Info, Kernel
 from softground.spaces import Categorical
 from softground.target import Target
 
@@ -55,25 +55,33 @@ class Replay:
         return self._choose(torch.stack([1 - p, p], -1)[:, None])[:, 0].bool()
 
 
-def transition_matrix(
-    kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]], space: Categorical
-) -> Tensor:
-    """P[i, j]: probability of going from states[i] to states[j] in one step; fails if a step leaves ``states``."""
-    place = {index: row for row, index in enumerate(space.index(states).tolist())}
+def every_path(
+    kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]]
+) -> tuple[Tensor, Tensor, Tensor, Info]:
+    """Every path of one step from every state: where it starts, its probability, where it ends, what it reports."""
     start = torch.arange(len(states))
     probability = torch.ones(len(states), dtype=torch.float64)
     decided = torch.zeros(len(states), 0, dtype=torch.long)
     while True:
         dice = Replay(decided)
-        after, _ = kernel.step(dice, kernel.init(states[start]), target(len(start)))
+        after, step = kernel.step(dice, states[start], target(len(start)))
         if dice.next is None:
             break
         row, outcome = dice.next.nonzero(as_tuple=True)
         probability = probability[row] * dice.next[row, outcome]
         decided = torch.cat([decided[row], outcome[:, None]], 1)
         start = start[row]
+    return start, probability, after, step
+
+
+def transition_matrix(
+    kernel: Kernel, states: Tensor, target: Callable[[int], Target[Any]], space: Categorical
+) -> Tensor:
+    """P[i, j]: probability of going from states[i] to states[j] in one step; fails if a step leaves ``states``."""
+    place = {index: row for row, index in enumerate(space.index(states).tolist())}
+    start, probability, after, _ = every_path(kernel, states, target)
     matrix = torch.zeros(len(states), len(states), dtype=torch.float64)
-    stop = torch.tensor([place[i] for i in space.index(after.z).tolist()])
+    stop = torch.tensor([place[i] for i in space.index(after).tolist()])
     return matrix.index_put((start, stop), probability, accumulate=True)
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from torch import Tensor
 
 from softground.inverses.base import Fibre, Inverse, Start
+from softground.projections import Dropped
 
 
-class Unlisted:
+class Unlisted(Inverse):
     """An inverse that completes and starts, but cannot list S_y: what a solver looks like."""
 
-    solver_seconds = 0.0
-
     def __init__(self, inverse: Inverse) -> None:
-        self.inverse = inverse
+        self.inverse, self.space, self.constraint = inverse, inverse.space, inverse.constraint
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         return self.inverse.fibre(z, y, dropped)
 
     def start(self, y: Tensor, seed: int) -> Start:

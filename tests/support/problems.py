@@ -33,6 +33,14 @@ class Problem:
         return Table(self.program)
 
     @property
+    def ragged(self) -> Table:
+        return Table(self.program, _padded=False)
+
+    @property
+    def padded(self) -> Table:
+        return Table(self.program, _padded=True)
+
+    @property
     def enumeration(self) -> Enumeration:
         return Enumeration(self.space, self.program)
 

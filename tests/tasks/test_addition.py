@@ -12,7 +12,7 @@ import torch
 from softground import Constant, Examples, SoftenedGrounding, Stage, one_cycle
 from softground.data.idx import Digits
 from softground.errors import DataError, LearnerError, SpaceError
-from softground.kernels import Collapsed, Exact, ExactScan, Guided, Metropolis, Uniform
+from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform
 from softground.learner import Learner
 from softground.tasks.addition import AdditionOptions, addition_task
 from softground.tasks.addition.data import _deal, load
@@ -56,13 +56,7 @@ def test_training_and_test_images_are_disjoint_and_decided_by_the_seed() -> None
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [
-        ("exact", ExactScan),
-        ("guided", Guided),
-        ("collapsed", Collapsed),
-        ("uniform", Uniform),
-        ("metropolis", Metropolis),
-    ],
+    [("exact", Exact), ("guided", Guided), ("collapsed", Collapsed), ("uniform", Uniform), ("metropolis", Metropolis)],
 )
 def test_kernels_by_name(name: Any, kind: type) -> None:
     assert isinstance(make_kernel(name, addition_task(2)), kind)
@@ -121,7 +115,7 @@ def columns(digits: int, warmup: int, seed: int) -> float:
     task = addition_task(digits)
     torch.manual_seed(100 + seed)
     network = torch.nn.Sequential(torch.nn.Linear(10, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-    objective = SoftenedGrounding(ExactScan(task.constraint, draws=False), Constant(1.0, warmup=warmup))  # type: ignore[arg-type]
+    objective = SoftenedGrounding(Exact(task.inverse, draws=False), Constant(1.0, warmup=warmup))
     stage = Stage("I", objective, 5, lambda p: torch.optim.AdamW(p, lr=2e-2), one_cycle())
     learner = Learner(task, network, [stage], batch_size=2, seed=seed, device="cpu")
     learner.fit(Examples(x, [int(row[:digits]) + int(row[digits:]) for row in rows]))

@@ -12,6 +12,7 @@ from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
+from softground.projections import Dropped
 from softground.tasks.formulas import FormulaOptions, formula_program, formula_task
 from softground.tasks.formulas.long import WIDE, LongFormulas, missing
 from softground.tasks.formulas.options import TABULATED
@@ -50,8 +51,8 @@ def test_fibres_are_those_of_enumeration() -> None:
     program, truth, y = drawn(11, 5, seed=0)
     dropped = torch.tensor([2, 7]).expand(5, -1)
     ours, theirs = (
-        LongFormulas(program).fibre(truth, y, dropped),
-        Enumeration(program.space, program).fibre(truth, y, dropped),
+        LongFormulas(program).fibre(truth, y, Dropped(dropped)),
+        Enumeration(program.space, program).fibre(truth, y, Dropped(dropped)),
     )
     assert torch.equal(ours.mask, theirs.mask)
     assert bool((ours.count >= 1).all())

@@ -16,7 +16,6 @@ from softground import Task
 from softground.cli import main
 from softground.dice import Sampler
 from softground.errors import DataError, SoftgroundError
-from softground.kernels import ChainState
 from softground.learner import Learner, grounding_stages
 from softground.reals import Differences, Gaussian, Intervals
 from softground.target import Target
@@ -104,7 +103,7 @@ def test_every_state_a_chain_holds_is_feasible(kernel: Any) -> None:
     task = sdsp_task(30, margin=2.0**-10)
     graphs = random_graphs(40, 30, seed=5)
     y = task.constraint.encode(graphs.examples().y)
-    state = ChainState(task.inverse.start(y, 0).z)
+    state = task.inverse.start(y, 0).z
     dice, walk, moved = Sampler(0), make_kernel(kernel, task), 0.0
     for step, gamma in enumerate([10.0, 1.0, 0.1, 0.01, 0.001] if kernel != "nearest" else [0.0, 0.0]):
         output = graphs.distances * (step / 4) + torch.randn(40, 30, generator=torch.Generator().manual_seed(step))
@@ -112,8 +111,8 @@ def test_every_state_a_chain_holds_is_feasible(kernel: Any) -> None:
         for _ in range(3):
             state, info = walk.step(dice, state, target)
             moved += float(info.moved.double().mean())
-            assert bool(task.feasible(state.z, y).all())
-            assert bool(shortest_found(graphs.weights, graphs.hops, state.z).all())
+            assert bool(task.feasible(state, y).all())
+            assert bool(shortest_found(graphs.weights, graphs.hops, state).all())
     assert moved > 0.5
 
 

@@ -12,7 +12,7 @@ from exhaustive import reaches_everything, transition_matrix
 from softground.dice import Sampler
 from softground.errors import LearnerError, ProjectionError
 from softground.kernels import Collapsed, Kernel
-from softground.projections import Drop, SwapInside, SwapSymbols
+from softground.projections import Drop, Dropped, SwapInside, SwapSymbols
 from softground.spaces import Categorical
 from softground.target import Target
 from softground.tasks.sudoku import sudoku_task
@@ -62,8 +62,8 @@ def fits(states: torch.Tensor, q: torch.Tensor) -> bool:
 def test_the_exact_kernel_draws_from_it() -> None:
     # All rows of its matrix are Q* itself; walking through them would take 288² paths.
     exact, q = make_kernel("exact", 4, TASK, True), law(0.7)
-    state, info = exact.step(Sampler(0), exact.init(BOARDS[:1].expand(4_000, -1)), target(4_000, 0.7))
-    assert fits(state.z, q)
+    state, info = exact.step(Sampler(0), BOARDS[:1].expand(4_000, -1), target(4_000, 0.7))
+    assert fits(state, q)
     expected = (q[:, None, None] * torch.nn.functional.one_hot(BOARDS, 4)).sum(0)
     assert info.marginals is not None
     assert torch.allclose(info.marginals[0], expected, atol=1e-12)
@@ -81,11 +81,11 @@ def test_the_guided_kernels_sample_the_law(name: str) -> None:
     kernel = Confident(LISTING, 13) if name == "confident" else make_kernel("guided", 4, TASK, False)
     q, chains, dice = law(1.0), 4_000, Sampler(1)
     start = torch.multinomial(q, chains, replacement=True, generator=torch.Generator().manual_seed(0))
-    state, moved = kernel.init(BOARDS[start]), torch.zeros(chains)
+    state, moved = BOARDS[start], torch.zeros(chains)
     for _ in range(3):
         state, info = kernel.step(dice, state, target(chains, 1.0))
         moved += info.moved
-    assert fits(state.z, q)
+    assert fits(state, q)
     assert not fits(BOARDS[torch.randint(288, (chains,), generator=torch.Generator().manual_seed(0))], q)
     assert float(moved.mean()) > 0.1
 
@@ -93,9 +93,9 @@ def test_the_guided_kernels_sample_the_law(name: str) -> None:
 def test_the_papers_projection_leaves_one_completion_or_none() -> None:
     y, dropped = torch.zeros(288, dtype=torch.long), torch.tensor(diagonal(SPACE, 4).sites).expand(288, -1)
     assert dropped[0].tolist() == [2, 3, 6, 7, 8, 9, 12, 13]
-    assert LISTING.fibre(BOARDS, y, dropped).count.unique().tolist() == [1]
+    assert LISTING.fibre(BOARDS, y, Dropped(dropped)).count.unique().tolist() == [1]
     moved = SwapInside(SPACE, boxes(4)).propose(Sampler(0), BOARDS, torch.ones_like(BOARDS, dtype=torch.bool))
-    assert set(LISTING.fibre(moved, y, dropped).count.tolist()) == {0, 1}
+    assert set(LISTING.fibre(moved, y, Dropped(dropped)).count.tolist()) == {0, 1}
 
 
 def test_moves_change_kept_sites_only() -> None:
@@ -136,13 +136,13 @@ def test_nine_by_nine_chains_stay_feasible_and_move(name: str, steps: int, share
     y = torch.zeros(4, dtype=torch.long)
     start = NINE.inverse.start(y, seed=5)
     output = 0.1 * torch.randn(4, 81, 9, generator=torch.Generator().manual_seed(0))
-    aim, dice, state, moved = Target.at(NINE.space.belief(output), y, 1.0), Sampler(0), kernel.init(start.z), []
+    aim, dice, state, moved = Target.at(NINE.space.belief(output), y, 1.0), Sampler(0), start.z, []
     for _ in range(steps):
         state, info = kernel.step(dice, state, aim)
-        assert bool(NINE.constraint.feasible(state.z, y).all())
+        assert bool(NINE.constraint.feasible(state, y).all())
         moved.append(info.moved.float().mean())
     assert float(torch.stack(moved).mean()) > share
-    assert int((state.z != start.z).any(1).sum()) >= 2
+    assert int((state != start.z).any(1).sum()) >= 2
 
 
 def test_confident_jumps_to_the_board_the_network_reads() -> None:
@@ -151,8 +151,8 @@ def test_confident_jumps_to_the_board_the_network_reads() -> None:
     output = 6.0 * torch.nn.functional.one_hot(truth, 9).double()
     output[:, ::4] = 0.0  # 21 cells that the network cannot read
     kernel, dice, aim = Confident(NINE.inverse, 30), Sampler(0), Target.at(NINE.space.belief(output), y, 1.0)
-    state = kernel.init(NINE.inverse.start(y, seed=1).z)
+    state = NINE.inverse.start(y, seed=1).z
     for _ in range(6):
         state, _ = kernel.step(dice, state, aim)
-        assert bool(NINE.constraint.feasible(state.z, y).all())
-    assert float((state.z == truth).double().mean()) > 0.9
+        assert bool(NINE.constraint.feasible(state, y).all())
+    assert float((state == truth).double().mean()) > 0.9

@@ -11,7 +11,7 @@ import torch
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses.z3 import Z3
-from softground.projections import SwapInside
+from softground.projections import Dropped, SwapInside
 from softground.tasks.sudoku.boards import all_boards, random_boards
 from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.rule import boxes, columns, rows, sudoku_program, sudoku_smt
@@ -97,7 +97,10 @@ def proposals(size: int, count: int) -> torch.Tensor:
 def test_search_finds_the_fibres_of_z3(size: int, dropped: Sequence[int]) -> None:
     z = proposals(size, 6)
     y, sites = torch.zeros(len(z), dtype=torch.long), torch.tensor(list(dropped)).expand(len(z), -1)
-    ours, theirs = Completion(size).fibre(z, y, sites), Z3(sudoku_smt(size), cap=512).fibre(z, y, sites)
+    ours, theirs = (
+        Completion(size).fibre(z, y, Dropped(sites)),
+        Z3(sudoku_smt(size), cap=512).fibre(z, y, Dropped(sites)),
+    )
     assert bool(ours.complete.all())
     assert bool(theirs.complete.all())
     assert torch.equal(ours.count, theirs.count)
@@ -108,10 +111,10 @@ def test_search_finds_the_fibres_of_z3(size: int, dropped: Sequence[int]) -> Non
 def test_a_cut_search_says_so_and_stays_feasible() -> None:
     z = proposals(9, 4)[:4]
     sites = torch.arange(27, 81).expand(4, -1)
-    fibre = Completion(9, cap=16, partial=True).fibre(z, torch.zeros(4, dtype=torch.long), sites)
+    fibre = Completion(9, cap=16, partial=True).fibre(z, torch.zeros(4, dtype=torch.long), Dropped(sites))
     assert not bool(fibre.complete.any())
     wide = z[:, None].expand(-1, fibre.mask.shape[1], -1)
     found = wide.scatter(2, sites[:, None].expand_as(fibre.values), fibre.values)[fibre.mask]
     assert len(found) > 0
-    assert int(Completion(9, cap=16).fibre(z, torch.zeros(4, dtype=torch.long), sites).count.sum()) == 0
+    assert int(Completion(9, cap=16).fibre(z, torch.zeros(4, dtype=torch.long), Dropped(sites)).count.sum()) == 0
     assert bool(sudoku_program(9).feasible(found, torch.zeros(len(found), dtype=torch.long)).all())

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from softground.inverses.z3 import Z3
+from softground.projections import Dropped
 from softground.solver import cells
 from torture.trial import Tally
 from torture.trials import solver
@@ -77,7 +78,7 @@ def test_the_same_queries_are_hurt_each_time(tmp_path: Path) -> None:
         formula = Faulty("undecided", 0.3, 1, str(tmp_path / name))
         inverse = faulty_inverse(program, formula, rlimit=5000, table=0)
         states = program.space.states(torch.arange(20) * 6)
-        inverse.fibre(states, y, torch.tensor([[0]] * 20))
+        inverse.fibre(states, y, Dropped(torch.tensor([[0]] * 20)))
         hurt.append(formula.hurt())
     assert hurt[0] == hurt[1]
     assert 0 < len(hurt[0]) < 20

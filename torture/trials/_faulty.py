@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from softground.constraints.program import Program
 from softground.constraints.smt import SMT, load_z3
 from softground.data import Examples
-from softground.inverses.base import Fibre, Start
+from softground.inverses.base import Fibre, Inverse, Start
 from softground.inverses.z3 import Z3
 from softground.kernels import Uniform
 from softground.learner import Learner, Stage
 from softground.objectives import SoftenedGrounding
-from softground.projections import ChangeOne, RandomDrop
+from softground.projections import ChangeOne, Dropped, RandomDrop
 from softground.schedules import Exponential
 from softground.spaces import Categorical
 from softground.task import Task
@@ -116,7 +116,7 @@ class Faulty:
 
 
 @dataclass
-class Watched:
+class Watched(Inverse):
     """An inverse that is timed, and that may be struck from outside during its calls; first states by another one."""
 
     inner: Z3
@@ -124,15 +124,18 @@ class Watched:
     strike: Callable[[int], None] = lambda call: None
     calls: list[tuple[float, int]] = field(default_factory=list)  # seconds, and faults that cost time
 
+    def __post_init__(self) -> None:
+        self.space, self.constraint = self.inner.space, self.inner.constraint
+
     @property
-    def solver_seconds(self) -> float:
+    def solver_seconds(self) -> float:  # type: ignore[override]
         return self.inner.solver_seconds
 
     @property
     def faults(self) -> dict[str, int]:
         return self.inner.faults
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         return self._timed(lambda: self.inner.fibre(z, y, dropped))
 
     def start(self, y: Tensor, seed: int) -> Start:

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from softground.constraints import computed_answers
 from softground.constraints.program import Program
 from softground.constraints.smt import load_z3
 from softground.errors import ConstraintError
@@ -124,7 +123,7 @@ def vectorised(
     """
     program = formula_program(length)
     z = torch.tensor([alphabet.encode(formula) for formula in formulas])
-    answers: list[Any] = computed_answers(program, z)
+    answers: list[Any] = program.compute(z)
     values = [Fraction(*pair) if pair else Fraction(0) for pair in expected]
     takes = program.feasible(z, program.encode(values)).tolist()
     other = program.feasible(z, program.encode([value + 1 for value in values])).tolist()

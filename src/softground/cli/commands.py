@@ -14,7 +14,6 @@ import tyro
 from rich.console import Console
 
 from ..errors import CheckpointError
-from ..inverses.base import solver_faults
 from ..learner import Learner
 from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
 from ..runs import RunFolder, environment
@@ -181,7 +180,7 @@ def _summary(
         "epochs": len(learner.history_),
         "wall_seconds": learner.seconds_,
         "seconds": seconds,
-        **solver_faults(experiment.task.inverse),
+        **{f"solver_{name}": count for name, count in experiment.task.inverse.faults.items() if count},
         "seed": options.seed,
         "parameters": parameters,
         "note": experiment.note,

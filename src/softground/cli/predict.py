@@ -13,7 +13,6 @@ import tyro
 from rich.console import Console
 from torch import Tensor
 
-from ..constraints import computed_answers, like_given
 from ..errors import ConstraintError, DataError
 from ..networks import PerSite
 from ..runs import RunFolder
@@ -90,11 +89,9 @@ def values(options: Options, experiment: Experiment, codes: Tensor) -> list[Any]
         rows = ["".join(map(str, row)) for row in codes.tolist()]
         return [int(row[: options.digits]) + int(row[options.digits :]) for row in rows]
     try:
-        found = computed_answers(experiment.task.constraint, codes)
+        return [_whole(value) for value in experiment.task.constraint.compute(codes)]
     except ConstraintError:
         return [None] * len(codes)
-    given = list(getattr(experiment.train, "y", ()))
-    return [_whole(like_given(value, given)) for value in found]
 
 
 def _whole(value: Any) -> Any:

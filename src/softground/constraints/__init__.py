@@ -1,9 +1,8 @@
 """Constraints: which symbol vectors are feasible for an answer."""
 
 from .base import Constraint
-from .computed import computed_answers, like_given
 from .program import Program
 from .scan import Scan
 from .smt import SMT
 
-__all__ = ["SMT", "Constraint", "Program", "Scan", "computed_answers", "like_given"]
+__all__ = ["SMT", "Constraint", "Program", "Scan"]

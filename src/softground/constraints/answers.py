@@ -83,6 +83,28 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
     return row
 
 
+def shaped(row: Sequence[int], like: Any) -> Any:
+    """A vectorised rule's row of whole numbers in the form of an answer that was given to it; undoes :func:`integers`.
+
+    >>> shaped((7, 2), Fraction(1, 3)), shaped((7, 2), (1, 3)), shaped((7, 2, 5), (Fraction(1, 3), 4))
+    (Fraction(7, 2), (7, 2), (Fraction(7, 2), 5))
+    >>> shaped((4,), True), shaped((4, 1), 3), shaped((3, 4), None)
+    (4, Fraction(4, 1), (3, 4))
+    """
+    if like is None:
+        return row[0] if len(row) == 1 else tuple(row)
+    if isinstance(like, int) and len(row) == 2:
+        like = Fraction(like)  # a whole number among rationals
+    numbers = iter(row)
+
+    def take(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(take(entry) for entry in part)
+        return Fraction(next(numbers), next(numbers)) if isinstance(part, Fraction) else next(numbers)
+
+    return take(like)
+
+
 def _flatten(answer: Hashable) -> tuple[int, ...]:
     match answer:
         case int():

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
+from ..errors import ConstraintError
 
-class Constraint(Protocol):
+
+class Constraint(ABC):
     """A rule that ties symbol vectors to answers."""
 
+    @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as a tensor whose first axis is the example; the form :meth:`feasible` takes."""
 
+    @abstractmethod
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y for each row of ``z[rows, sites]`` and encoded ``y[rows, …]``: ``[rows]`` bool."""
 
+    @abstractmethod
     def admissible(self, z: Tensor) -> Tensor:
         """Whether some answer would make z feasible (the rule alone, without y): ``[rows]`` bool."""
 
+    @abstractmethod
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
+
+    def compute(self, z: Tensor) -> list[Any]:
+        """The answer of each state ``z[rows, sites]``, in the form the user gives answers in; None where it has none.
+
+        Only some rules compute an answer; the others can only say whether an answer that they are given fits.
+        """
+        raise ConstraintError(
+            f"A {type(self).__name__} like this one checks answers and does not compute them. Give it an answer to "
+            "check, or state the rule as a Program."
+        )

@@ -2,7 +2,7 @@ r"""A rule given as a program z → y: S_y is everything the program maps to y.
 
 The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and
 returns its answer; ``None``, or an arithmetic error such as a division by zero, means that the state has
-none. Results are cached by state. *Vectorised*, it is called with one long tensor per site (the symbols
+none. The latest results are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols
 where they are ints, else their positions in the site's alphabet) and returns a tensor of whole numbers, or
 a tuple of them: (numerator, denominator) in lowest terms for rationals, one tensor per entry for tuples. A
 bool tensor at the end of the tuple says which states have an answer at all.
@@ -18,6 +18,7 @@ bool tensor at the end of the tuple says which states have an answer at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -25,18 +26,21 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, exact, integers
+from .answers import INTERNING, exact, integers, shaped
+from .base import Constraint
 
 NO_ANSWER = -1
+# Answers of a plain rule that are remembered by state. One of a length-7 state takes about 200 bytes.
+CACHE_LIMIT = 2**18
 
 
-class Program:
+class Program(Constraint):
     """The constraint z ∈ S_y ⇔ function(z) = y.
 
     Parameters
     ----------
     function
-        From symbols to the answer, one argument a site.
+        From symbols to the answer, one argument per site.
     space
         Where the symbols live.
     vectorised
@@ -47,10 +51,13 @@ class Program:
         self.function = function
         self.space = space
         self.vectorised = vectorised
-        # An answer's id is its position in these lists. The key is what equality is decided by: the exact
-        # answer of a plain program, the row of whole numbers of a vectorised one.
+        # An answer's id is its key's position. The key is what equality is decided by: the exact answer of a plain
+        # program, the row of whole numbers of a vectorised one. Answers that the user gave are kept as they were
+        # written, and one of them as the form in which to show the others.
         self._ids: dict[Hashable, int] = {}
-        self._answers: list[Any] = []
+        self._keys: list[Any] = []
+        self._given: dict[int, Any] = {}
+        self._form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
         self._rows: dict[torch.device, Tensor] = {}
         self._width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
@@ -61,18 +68,38 @@ class Program:
         for position, answer in enumerate(answers):
             try:
                 key = exact(answer)
-                ids.append(self._intern(integers(key, self._width) if self.vectorised else key, answer))
+                ids.append(self._intern(integers(key, self._width) if self.vectorised else key))
             except ConstraintError as error:
                 raise ConstraintError(f"Example {position}: {error}") from error
+            self._given[ids[-1]] = answer
+            if self._form is None or isinstance(answer, Fraction):  # ints may stand among rationals
+                self._form = answer if isinstance(answer, Fraction | bool) else key
         return torch.tensor(ids, dtype=torch.long)
 
     @property
     def known(self) -> int:
         """How many answers have ids so far."""
-        return len(self._answers)
+        return len(self._keys)
 
     def answer(self, y: Tensor) -> Any:
-        return self._answers[int(y)]
+        return self._written(int(y))
+
+    def compute(self, z: Tensor) -> list[Any]:
+        """The program's answers; None where there is none.
+
+        >>> space = Categorical([range(10), range(1, 10)])
+        >>> rule = Program(lambda a, b: a // b if a % b == 0 else None, space)
+        >>> rule.compute(space.encode([(8, 2), (8, 3)]))
+        [4, None]
+        """
+        return [None if i == NO_ANSWER else self._written(i) for i in self.answer_ids(z).tolist()]
+
+    def _written(self, number: int) -> Any:
+        """An answer as the user gave it, or in the form of those the user gave."""
+        if number in self._given:
+            return self._given[number]
+        answer = shaped(self._keys[number], self._form) if self.vectorised else self._keys[number]
+        return bool(answer) if isinstance(self._form, bool) and answer in (0, 1) else answer
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         if not self.vectorised:
@@ -92,18 +119,26 @@ class Program:
     def admissible(self, z: Tensor) -> Tensor:
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER
 
-    def answer_ids(self, z: Tensor) -> Tensor:
-        """The id of each state's answer; −1 where it has none."""
+    def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
+        """The id of each state's answer; −1 where it has none. A plain rule's answers are remembered, or not."""
         if self.vectorised:
             rows, defined = self._values(z)
             distinct, inverse = torch.unique(rows, dim=0, return_inverse=True)
             ids = torch.tensor([self._intern(tuple(row)) for row in distinct.tolist()], device=z.device)
             return torch.where(defined, ids[inverse], NO_ANSWER)
-        states = [tuple(row) for row in z.tolist()]
-        for codes in dict.fromkeys(states):
-            if codes not in self._cache:
-                self._cache[codes] = self._evaluate(codes)
-        return torch.tensor([self._cache[codes] for codes in states], device=z.device, dtype=torch.long)
+        found = [self._answer_id(tuple(row), remember) for row in z.tolist()]
+        return torch.tensor(found, device=z.device, dtype=torch.long)
+
+    def _answer_id(self, codes: tuple[int, ...], remember: bool) -> int:
+        known = self._cache.get(codes)
+        if known is None:
+            known = self._evaluate(codes)
+            if remember:
+                with INTERNING:
+                    if len(self._cache) >= CACHE_LIMIT:
+                        del self._cache[next(iter(self._cache))]
+                    self._cache[codes] = known
+        return known
 
     def _values(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """A vectorised program's answers as whole numbers ``[rows, width]``, and which of them are defined."""
@@ -134,20 +169,17 @@ class Program:
             ) from error
         return NO_ANSWER if answer is None else self._intern(exact(answer))
 
-    def _intern(self, key: Hashable, answer: Any = None) -> int:
+    def _intern(self, key: Hashable) -> int:
         if key not in self._ids:
             with INTERNING:
                 if key not in self._ids:
-                    self._answers.append(key)
+                    self._keys.append(key)
                     self._rows.clear()
-                    self._ids[key] = len(self._answers) - 1
-        if answer is not None:
-            self._answers[self._ids[key]] = answer  # shown as the user wrote it
+                    self._ids[key] = len(self._keys) - 1
         return self._ids[key]
 
     def _row_table(self, device: torch.device) -> Tensor:
         with INTERNING:
             if device not in self._rows:
-                rows = torch.tensor(list(self._ids), dtype=torch.long, device=device)
-                self._rows[device] = rows.reshape(-1, self._width)
+                self._rows[device] = torch.tensor(self._keys, dtype=torch.long, device=device).reshape(-1, self._width)
             return self._rows[device]

@@ -68,7 +68,7 @@ def _numeral(z3: Any, value: int) -> Any:
     return Numeral(plain.ast, plain.ctx)
 
 
-class SMT:
+class SMT(Constraint):
     """The constraint z ∈ S_y ⇔ formula(z, y).
 
     Parameters
@@ -122,6 +122,9 @@ class SMT:
 
     def answer(self, y: Tensor) -> Any:
         return self._answers[int(y)] if self.shared is None else self.shared.answer(y)
+
+    def compute(self, z: Tensor) -> list[Any]:
+        return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
         """The exact form of answer ``y`` (an id): what the formula is called with."""

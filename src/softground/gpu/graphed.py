@@ -7,32 +7,19 @@ values can be recorded. A kernel says so by ``static(target)``; all others, and 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from torch import Tensor
 
 from ..dice import Dice, Sampler
-from ..kernels.base import ChainState, Info, Kernel
+from ..kernels.base import Info, Kernel
 from ..target import Target
 from .recording import NotRecordable, Recorded
 
 MOST = 2  # temperatures whose recordings are kept
 
 
-@runtime_checkable
-class StaticKernel(Protocol):
-    """A kernel that knows when its steps can be recorded."""
-
-    def static(self, target: Target[Any]) -> bool:
-        """Whether a step at this target never asks for a value in the midst of its work."""
-
-
-def is_static(kernel: Kernel, target: Target[Any]) -> bool:
-    """Whether a kernel's step can be recorded; one that does not say cannot."""
-    return isinstance(kernel, StaticKernel) and kernel.static(target)
-
-
-class Graphed:
+class Graphed(Kernel):
     """The same kernel, its steps recorded and played back where that is possible."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -40,15 +27,13 @@ class Graphed:
         self._refused = False
         self._steps: dict[Any, Recorded] = {}
 
-    def init(self, z: Tensor) -> ChainState:
-        return self.kernel.init(z)
+    def __repr__(self) -> str:
+        return repr(self.kernel)
 
-    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         """One transition of every chain; what it returns is overwritten by the next step."""
-        recordable = state.z.is_cuda and isinstance(dice, Sampler) and not self._refused
-        if not recordable or not is_static(self.kernel, target):
-            return self.kernel.step(dice, state, target)
-        assert isinstance(dice, Sampler)
+        if self._refused or not z.is_cuda or not isinstance(dice, Sampler) or not self.kernel.static(target):
+            return self.kernel.step(dice, z, target)
         names, constants = _parts(target.weights)
         key = (id(dice), target.gamma, constants)
         if key not in self._steps:
@@ -56,22 +41,25 @@ class Graphed:
                 self._steps.pop(next(iter(self._steps)))
             self._steps[key] = self._recorded(dice, target, names)
         try:
-            result: tuple[ChainState, Info] = self._steps[key](
-                state.z, target.answers, *(getattr(target.weights, name) for name in names)
+            result: tuple[Tensor, Info] = self._steps[key](
+                z, target.answers, *(getattr(target.weights, name) for name in names)
             )
             return result
         except NotRecordable as error:  # a part of the user's own asks for values after all
             self._refused = True
             if error.place is not None:
                 dice.renew(error.place)
-            return self.kernel.step(dice, state, target)
+            return self.kernel.step(dice, z, target)
+
+    def static(self, target: Target[Any]) -> bool:
+        return self.kernel.static(target)
 
     def _recorded(self, dice: Sampler, target: Target[Any], names: list[str]) -> Recorded:
         """The step as a function of its tensors; everything else about the target is taken for granted."""
 
-        def step(z: Tensor, answers: Tensor, *parts: Tensor) -> tuple[ChainState, Info]:
+        def step(z: Tensor, answers: Tensor, *parts: Tensor) -> tuple[Tensor, Info]:
             weights = replace(target.weights, **dict(zip(names, parts, strict=True)))
-            return self.kernel.step(dice, ChainState(z), replace(target, weights=weights, answers=answers))
+            return self.kernel.step(dice, z, replace(target, weights=weights, answers=answers))
 
         return Recorded(step, lambda: dice.generator)
 

@@ -59,7 +59,7 @@ def candidates(task: Task, sample: Sample, kernels: Mapping[str, Kernel], seed: 
     space = task.space
     result = [c for name, kernel in kernels.items() for c in given(name, kernel)]
     sizes = [d for d in (1, 2, 3) if d < space.sites]
-    if not isinstance(space, Categorical):
+    if not space.categorical:
         return result + [_family(task, f"any {d}", RandomDrop(space, d), AddNoise()) for d in sizes]
     if space.sites < 2 or space.width < 2:
         return result

@@ -12,8 +12,7 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
-from ..inverses.scanned import Scanned
-from ..kernels.exact_scan import scan_marginals
+from ..target import Target
 from ..task import Task
 from .elements import Elements
 from .sample import Found, Sample, uniform
@@ -40,8 +39,8 @@ def _single(task: Task, found: Found) -> list[Tensor]:
     space = task.space
     if found.whole:
         return [torch.nn.functional.one_hot(found.z, space.width).double().mean(0)]
-    if isinstance(task.inverse, Scanned):
-        return [scan_marginals(task.inverse.scan, uniform(space, 1), found.y)[0]]
+    if task.inverse.exact:
+        return [task.inverse.law(Target(uniform(space, 1), found.y, 1.0)).marginals()[0]]
     return []
 
 

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..kernels import Collapsed, Kernel
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .candidates import Candidate, candidates
 from .connectivity import LARGEST, Components, Distance, components, distances
@@ -89,11 +88,11 @@ def compare(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Li
         if not limit.left():
             break
         result.append(Compared(candidate, measure(task, candidate, sample, seed)))
-        if listed and isinstance(task.space, Categorical):
+        if listed and task.space.categorical:
             found = [components(task.space, candidate, f) for f in listed]
             whole = tuple(c for c in found if c is not None)
             result[-1] = replace(result[-1], components=whole if len(whole) == len(found) else ())
-    if isinstance(task.space, Categorical):
+    if task.space.categorical:
         result = _led(task, sample, result, limit, seed)
     result.sort(key=Compared.rank)
     return [_far(task, c, listed, limit) if k < FAR or c.candidate.given else c for k, c in enumerate(result)]
@@ -106,7 +105,7 @@ def countable(sample: Sample) -> list[Found]:
 
 def single_site(task: Task, sample: Sample, limit: Limit) -> tuple[Components, ...]:
     """Components under changes of one site without any projection: the connectivity barrier itself."""
-    if not isinstance(task.space, Categorical):
+    if not task.space.categorical:
         return ()
     found = [components(task.space, None, f) for f in countable(sample) if limit.left()]
     return tuple(c for c in found if c is not None)

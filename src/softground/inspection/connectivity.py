@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..projections import ChangeOne, Stay
-from ..projections.base import kept_sites
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from .candidates import Candidate
 from .sample import Found
@@ -138,7 +138,7 @@ def _proposed(space: Categorical, z: Tensor, sets: Any, move: Any) -> Any | None
     for sites in sets:
         dropped = torch.tensor(sites).expand(n * PROPOSALS, -1)
         many = z.repeat_interleave(PROPOSALS, 0)
-        proposal = move.propose(dice, many, kept_sites(dropped, z.shape[1]))
+        proposal = move.propose(dice, many, Dropped(dropped).kept(z.shape[1]))
         both = torch.cat([z, proposal])
         both[:, list(sites)] = 0
         _, of, _ = _unique(space, both)

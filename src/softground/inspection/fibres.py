@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
-from ..projections.base import kept_sites
 from ..task import Task
 from .candidates import Candidate
 from .sample import Sample, slow
@@ -48,10 +47,10 @@ def measure(task: Task, candidate: Candidate, sample: Sample, seed: int) -> Fibr
     z, y = sample.rows(ROWS_SOLVER if slow(inverse) else ROWS, seed)
     dice = Sampler(seed)
     dropped = candidate.projection.draw(dice, len(z), z.device)
-    proposal = candidate.move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+    proposal = candidate.move.propose(dice, z, dropped.kept(z.shape[1]))
     try:
         # Tables are folded and solvers warmed before the clock runs.
-        if int(inverse.fibre(z[:1], y[:1], dropped[:1]).count.max()) > MANY:
+        if int(inverse.fibre(z[:1], y[:1], dropped.rows(slice(1))).count.max()) > MANY:
             return None
         began = time.perf_counter()
         here = inverse.fibre(z, y, dropped)

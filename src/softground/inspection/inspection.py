@@ -18,7 +18,6 @@ from torch import Tensor
 
 from ..kernels import Collapsed, Guided, Kernel
 from ..reals import PointMass
-from ..spaces.categorical import Categorical
 from ..task import Task
 from . import mixing as chains
 from .compare import RULE, Compared, compare, single_site
@@ -145,7 +144,7 @@ def inspect(
     taken = take(task, answers, sample, seed, part("solutions of the answers", 0.2))
     counted = sizes(task, taken, part("size of S_y", 0.1), seed)
     names = part("relabellings", 0.25)
-    symbols = relabellings(task, taken, names) if isinstance(task.space, Categorical) else freedom(task, taken)
+    symbols = relabellings(task, taken, names) if task.space.categorical else freedom(task, taken)
     barrier = single_site(task, taken, part("single-site moves", 0.05))
     compared = compare(task, taken, own, part("projections", 0.4), seed)
     led = _lead_all(task, own, taken, part("kernels given", 0.2), seed)
@@ -154,7 +153,7 @@ def inspect(
     if mixing:
         measured = _mix_all(task, own, best, compared, taken, part("mixing", 1.0), seed, output)
     states = float(getattr(task.space, "size", math.inf))
-    letters = f", {len(task.space.symbols)} symbols" if isinstance(task.space, Categorical) else ""
+    letters = f", {len(task.space.symbols)} symbols" if task.space.categorical else ""
     space = f"{task.space.sites} sites{letters}"
     cut = tuple(name for name, share in parts.items() if share.reached)
     return Inspection(
@@ -177,7 +176,7 @@ def inspect(
 
 def _lead_all(task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: Limit, seed: int) -> dict[str, Led]:
     """Chains of the kernels given, where S_y cannot be listed."""
-    if not isinstance(task.space, Categorical) or all(f.count is not None for f in sample.found):
+    if not task.space.categorical or all(f.count is not None for f in sample.found):
         return {}
     result: dict[str, Led] = {}
     for number, (name, kernel) in enumerate(kernels.items()):
@@ -202,7 +201,7 @@ def _mix_all(
     """The recommended kernel, walks on the best projection, and the kernels given, at each temperature."""
     chosen: dict[str, Kernel] = {best.name: best.kernel}
     usable = [c.candidate for c in compared if c.usable]
-    if usable and isinstance(task.space, Categorical):
+    if usable and task.space.categorical:
         c = usable[0]
         chosen[f"Collapsed ({c.name})"] = Collapsed(c.inverse, c.projection, c.move)
         chosen[f"Guided ({c.name})"] = Guided(c.inverse, c.projection)

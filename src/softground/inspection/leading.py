@@ -47,23 +47,23 @@ def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: Limit, seed:
     if not len(z):
         return None
     target = Target.at(_pulling(space, goal), y, 1.0)
-    dice, state = Sampler(seed), kernel.init(z)
+    dice = Sampler(seed)
     arrived = torch.zeros(len(z), dtype=torch.long)
     taken = 0
     while taken < steps and not bool(arrived.all()) and (taken == 0 or limit.left()):
         try:
-            state, _ = kernel.step(dice, state, target)
+            z, _ = kernel.step(dice, z, target)
         except SoftgroundError:
             return None
         taken += 1
-        there = (state.z == goal).all(-1)
+        there = (z == goal).all(-1)
         arrived = torch.where((arrived == 0) & there, taken, arrived)
     home = arrived > 0
     return Led(
         pairs=len(z),
         arrived=float(home.double().mean()),
         steps=float(arrived[home].double().mean()) if bool(home.any()) else None,
-        agreement=float((state.z == goal).double().mean()),
+        agreement=float((z == goal).double().mean()),
         allowed=taken,
     )
 

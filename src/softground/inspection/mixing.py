@@ -28,7 +28,6 @@ from torch import Tensor
 from ..dice import Sampler
 from ..errors import SoftgroundError
 from ..kernels.base import Kernel
-from ..spaces.categorical import Categorical
 from ..target import Target
 from ..task import Task
 from .candidates import parts
@@ -72,7 +71,7 @@ def require() -> None:
 
 def lopsided(space: Any, rows: int, seed: int) -> Tensor:
     """A network's output that prefers some symbols, at random: a row an answer."""
-    shape = (rows, space.sites, space.outputs) if isinstance(space, Categorical) else (rows, space.sites)
+    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
     return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -100,15 +99,15 @@ def mix(
     belief = task.space.belief(output[:answers].repeat_interleave(CHAINS, 0))
     target: Target[Any] = Target.at(belief, y, gamma)
     start = task.inverse.start(y, seed)
-    dice, state = Sampler(seed), kernel.init(start.z)
+    dice, z = Sampler(seed), start.z
     followed, moved = [], 0.0
     began = time.perf_counter()
     for step in range(warm + steps):
         if step and not limit.left():
             break
-        state, info = kernel.step(dice, state, target)
+        z, info = kernel.step(dice, z, target)
         if step >= warm:
-            followed.append(_quantities(task.space, target, state.z))
+            followed.append(_quantities(task.space, target, z))
             moved += float(info.moved.double().mean())
     taken = step + 1
     seconds = (time.perf_counter() - began) / taken / len(y)
@@ -133,7 +132,7 @@ def mix(
 def _quantities(space: Any, target: Target[Any], z: Tensor) -> Tensor:
     """What is followed of each chain, ``[rows, quantities]``."""
     sites = torch.linspace(0, space.sites - 1, min(SITES, space.sites)).long()
-    part = z == target.weights.mode() if isinstance(space, Categorical) else z
+    part = z == target.weights.mode() if space.categorical else z
     return torch.cat([target.log_weight(z)[:, None].double(), part[:, sites].double()], 1)
 
 

@@ -19,7 +19,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..dice import Sampler
-from ..kernels import Collapsed, Composed, Exact, ExactScan, Guided, Kernel, default_kernel
+from ..kernels import Collapsed, Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection
 from ..reals import SiteGibbs
 from ..reals.differences import Differences
@@ -66,16 +66,8 @@ def exactness(kernel: Any) -> str | None:
 @exactness.register
 def _(kernel: Exact) -> str:
     return (
-        f"Exact: S_y can be listed ({kernel.inverse!r}), so every step is an independent draw from Q*, and the loss "
-        "uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed."
-    )
-
-
-@exactness.register
-def _(kernel: ExactScan) -> str:
-    return (
-        "ExactScan: the rule reads its sites one after the other with a small state, so that sums over S_y are a short "
-        "recursion: every step is an independent draw from Q*, and its marginals are known, without listing S_y."
+        f"Exact: sums over S_y are known ({kernel.inverse!r}), so every step is an independent draw from Q*, and the "
+        "loss uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed."
     )
 
 
@@ -233,10 +225,10 @@ def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int
     """Share of steps that change z, under a lopsided belief."""
     z, y = sample.rows(ROWS, seed)
     target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, ROWS, seed)), y, gamma)
-    dice, state, moved = Sampler(seed), kernel.init(z), 0.0
+    dice, moved = Sampler(seed), 0.0
     trials = TRIALS if len(list(parts(kernel))) <= PARTS else 2
     for _ in range(trials):
-        state, info = kernel.step(dice, state, target)
+        z, info = kernel.step(dice, z, target)
         moved += float(info.moved.double().mean())
     return moved / trials
 

@@ -16,12 +16,14 @@ from torch import Tensor
 
 from ..constraints.program import NO_ANSWER, Program
 from ..errors import InfeasibleAnswer, LearnerError
-from ..inverses.base import Inverse, SolvingInverse
+from ..inverses.base import Inverse
 from ..inverses.enumeration import Enumeration
 from ..inverses.listing import Listing
 from ..inverses.scanned import Scanned
 from ..inverses.table import Table
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
+from ..target import Target
 from ..task import Task
 from .limit import Limit
 
@@ -153,11 +155,11 @@ def _(inverse: Enumeration, y: Tensor, seed: int) -> tuple[Tensor, bool, float |
 
 @solutions.register
 def _(inverse: Scanned, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
-    count = float(inverse.log_partition(uniform(inverse.space, 1), y).exp())
+    count = float(inverse.law(Target(uniform(inverse.space, 1), y, 1.0)).log_mass().exp())
     if count > LISTED:
         return _drawn(inverse, y, seed), False, count
     everything = torch.arange(inverse.space.sites)[None]
-    fibre = inverse.fibre(torch.zeros_like(everything), y, everything)
+    fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything))
     return fibre.values[0][fibre.mask[0]], bool(fibre.complete.all()), float(round(count))
 
 
@@ -170,7 +172,7 @@ def uniform(space: Categorical, rows: int) -> CategoricalBelief:
 
 def slow(inverse: Inverse) -> bool:
     """Whether fibres come from an external solver, which takes milliseconds for each."""
-    return inverse.solver_seconds > 0 or type(inverse).__name__.startswith("Z3")
+    return inverse.cost == "solver" or inverse.solver_seconds > 0
 
 
 def _drawn(inverse: Inverse, y: Tensor, seed: int) -> Tensor:
@@ -181,7 +183,7 @@ def _drawn(inverse: Inverse, y: Tensor, seed: int) -> Tensor:
     return once
 
 
-def _listed(inverse: SolvingInverse, space: Categorical, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
+def _listed(inverse: Inverse, space: Categorical, y: Tensor, seed: int) -> tuple[Tensor, bool, float | None]:
     index = inverse.solutions(y).index
     if len(index) <= LISTED:
         return space.states(index), True, float(len(index))

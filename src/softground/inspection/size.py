@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import SoftgroundError
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .limit import Limit
@@ -57,15 +58,16 @@ def _seen(found: Found, why: str) -> Size:
 
 def _size(task: Task, found: Found, seed: int) -> Size:
     space = task.space
-    if found.count is not None or not isinstance(space, Categorical):
+    if found.count is not None or not space.categorical:
         return _seen(found, "" if found.count is not None else "reals")
     block = _block(space)
     kept = space.size // math.prod(space.sizes[site] for site in block)
     generator = torch.Generator().manual_seed(seed)
     uniform = torch.rand(DRAWS, space.sites, generator=generator, dtype=torch.float64)
     z = (uniform * space.layout(uniform.device).sizes).long()
+    dropped = Dropped(torch.tensor(block).expand(DRAWS, -1), shared=True)
     try:
-        fibre = task.inverse.fibre(z, found.y.expand(DRAWS, *found.y.shape[1:]), torch.tensor(block).expand(DRAWS, -1))
+        fibre = task.inverse.fibre(z, found.y.expand(DRAWS, *found.y.shape[1:]), dropped)
     except SoftgroundError:  # an inverse that cannot complete so many sites
         return _seen(found, "no fibres of random u")
     count = fibre.count.double()

@@ -1,8 +1,9 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import Fibre, Inverse, Solutions, SolvingInverse, Start
+from .base import Fibre, Inverse, Start
 from .default import default_inverse
 from .enumeration import Enumeration
+from .law import Law, Solutions
 from .listing import Listing
 from .scanned import Scanned
 from .table import Table
@@ -13,10 +14,10 @@ __all__ = [
     "Enumeration",
     "Fibre",
     "Inverse",
+    "Law",
     "Listing",
     "Scanned",
     "Solutions",
-    "SolvingInverse",
     "Start",
     "Table",
     "default_inverse",

@@ -6,18 +6,26 @@ An inverse returns the **fibre**
 
 every completion v of the dropped sites up to a cap, with a flag that says whether that is all of them.
 A complete fibre is a set, the same whoever found it; a single completion would depend on the solver's
-mood, and a kernel that accepts a solver's favourite does not sample Q*.
+choice, and a kernel that accepts a solver's favourite does not sample Q*.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from ..spaces.categorical import Block, CategoricalBelief
+from ..constraints.base import Constraint
+from ..errors import InverseError
+from ..projections.base import Dropped
+from ..target import Target
+from .law import Law, Ragged, Solutions
+
+if TYPE_CHECKING:
+    from ..kernels.base import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,31 +59,6 @@ class Fibre:
 
 
 @dataclass(frozen=True, eq=False)
-class Solutions:
-    """All of S_y for a batch of answers, as ragged rows of state indices.
-
-    Example b owns ``index[offsets[b] : offsets[b + 1]]``; ``owner`` repeats b over its row.
-    """
-
-    index: Tensor
-    owner: Tensor
-    offsets: Tensor
-
-    @property
-    def count(self) -> Tensor:
-        """|S_y| per example."""
-        return self.offsets.diff()
-
-
-@dataclass(frozen=True, eq=False)
-class PaddedSolutions:
-    """All of S_y for a batch of answers, as rows of one length: ``index[batch, longest]``, of which ``mask`` counts."""
-
-    index: Tensor
-    mask: Tensor
-
-
-@dataclass(frozen=True, eq=False)
 class Start:
     """Initial feasible states: ``z[batch, sites]``, found or not, and whether 'not' is proved."""
 
@@ -84,93 +67,77 @@ class Start:
     proved: Tensor
 
 
-class Inverse(Protocol):
-    """Computes fibres, and the first feasible state of each chain."""
+class Inverse(ABC):
+    """Computes fibres, and the first feasible state of each chain. What else it can do it declares.
 
-    @property
-    def solver_seconds(self) -> float:
-        """Seconds spent so far in an external solver; 0 for tensor code."""
+    Attributes
+    ----------
+    space, constraint
+        The symbol space, and the rule, which :meth:`feasible` asks by default (a listing needs no rule).
+    static
+        Whether :meth:`fibre` does no device-to-host synchronisation, so that a GPU's work can be recorded.
+    exact
+        Whether :meth:`law` gives Q* without a search.
+    cost
+        Whether fibres come from tensor code, or from an external solver that takes milliseconds for each.
+    solver_seconds
+        Seconds spent so far in an external solver.
+    """
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        """F(Π(z)) for each row: ``z[batch, sites]`` (dropped entries are ignored), ``dropped[batch, d]`` sites."""
+    space: Any
+    constraint: Constraint
+    static: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+    cost: ClassVar[Literal["tensor", "solver"]] = "tensor"
+    solver_seconds: float = 0.0
 
+    @abstractmethod
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        """F(Π(z)) for each row of ``z[batch, sites]``, whose dropped entries are ignored."""
+
+    @abstractmethod
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, without any label."""
 
-
-@runtime_checkable
-class SolvingInverse(Inverse, Protocol):
-    """An inverse that can also list all of S_y."""
-
-    def solutions(self, y: Tensor) -> Solutions:
-        """S_y for each answer."""
-
-
-@runtime_checkable
-class CheckingInverse(Protocol):
-    """An inverse that decides z ∈ S_y faster than the rule itself."""
-
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Whether z ∈ S_y."""
-
-
-@runtime_checkable
-class SummingInverse(Protocol):
-    """An inverse that adds up P(z|x) over S_y without listing it."""
-
-    def log_partition(self, belief: Any, y: Tensor) -> Tensor:
-        """log Σ P(z|x) over S_y, differentiable: ``[batch]``; −∞ for an empty S_y."""
-
-
-@runtime_checkable
-class MaximisingInverse(Protocol):
-    """An inverse that finds the most probable feasible z without trying states one after the other."""
-
-    def most_probable(self, belief: Any, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The likeliest z ∈ S_y of each example, and whether there is one."""
-
-
-@runtime_checkable
-class FallibleInverse(Protocol):
-    """An inverse whose solver may fail, and that counts how often it did."""
+        """Whether z ∈ S_y for each row."""
+        return self.constraint.feasible(z, y)
 
     @property
     def faults(self) -> dict[str, int]:
-        """Counts so far, by name."""
+        """How often a solver failed so far, by name."""
+        return {}
+
+    def solutions(self, y: Tensor) -> Solutions:
+        """All of S_y for each answer, where that can be listed."""
+        raise InverseError(
+            f"{self!r} cannot list S_y, and so has no law. Tables, listings and scans have one; enumeration of a small "
+            "space and Z3 can list S_y."
+        )
+
+    def law(self, target: Target[Any]) -> Law:
+        """Q* itself, for a batch."""
+        return Ragged(self.solutions(target.answers), target.weights)
+
+    def static_law(self, target: Target[Any]) -> bool:
+        """Whether draws and marginals of the law do no device-to-host synchronisation."""
+        return False
+
+    def most_probable(self, target: Target[Any]) -> Tensor | None:
+        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states in turn.
+
+        Raises InfeasibleAnswer, with the batch's rows, where S_y is empty.
+        """
+        return self.law(target).mode() if self.exact else None
+
+    def default_kernel(self) -> Kernel | None:
+        """The kernel that suits this inverse, where it needs one of its own."""
+        return None
 
 
-def solver_faults(inverse: Inverse) -> dict[str, int]:
-    """What went wrong in an inverse so far, for the records of a run: only what did."""
-    faults = inverse.faults if isinstance(inverse, FallibleInverse) else {}
-    return {f"solver_{name}": count for name, count in faults.items() if count}
-
-
-def likeliest(solutions: Solutions, belief: CategoricalBelief) -> tuple[Tensor, Tensor]:
-    """The most probable of each example's solutions, and whether it has any; ties go to the smallest state."""
-    blocks = belief.blocks()
-    scores = log_weights(blocks, [b.position(solutions.owner, solutions.index) for b in blocks])
-    found = solutions.count > 0
-    peak = torch.full(found.shape, -torch.inf, device=scores.device, dtype=scores.dtype)
-    peak = peak.scatter_reduce(0, solutions.owner, scores, "amax")
-    last = len(scores)
-    place = torch.arange(last, device=scores.device).masked_fill(scores < peak[solutions.owner], last)
-    first = torch.full_like(solutions.count, last).scatter_reduce(0, solutions.owner, place, "amin")
-    z = torch.zeros(len(found), belief.space.sites, dtype=torch.long, device=scores.device)
-    z[found] = belief.space.states(solutions.index[first[found]])
-    return z, found
-
-
-def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
-    """log w(z) of every solution, one look-up per block."""
-    total = blocks[0].scores.flatten()[places[0]]
-    for block, place in zip(blocks[1:], places[1:], strict=True):
-        total = total + block.scores.flatten()[place]
-    return total
-
-
-def complete(z: Tensor, dropped: Tensor, values: Tensor) -> Tensor:
+def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:
     """z with its dropped sites set to ``values``: the state (u, v)."""
-    return z.scatter(-1, dropped, values)
+    return z.scatter(-1, dropped.sites, values)
 
 
 def candidates(sizes: Tensor, dropped: Tensor, options: int) -> tuple[Tensor, Tensor]:

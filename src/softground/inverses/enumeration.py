@@ -7,14 +7,16 @@ from torch import Tensor
 
 from ..constraints.base import Constraint
 from ..errors import InverseError
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
-from .base import Fibre, Solutions, Start, candidates, complete
+from .base import Fibre, Inverse, Start, candidates, complete
+from .law import Solutions
 
 # Rows evaluated at a time. 2^20 rows of 7 int64 sites are 59 MB.
 CHUNK = 2**20
 
 
-class Enumeration:
+class Enumeration(Inverse):
     """Fibres by trying every completion; exact for any constraint, on any device.
 
     Parameters
@@ -27,10 +29,8 @@ class Enumeration:
         How many random projections :meth:`start` tries per example when the space is too large to list.
     """
 
-    solver_seconds = 0.0
-
     def __init__(self, space: Categorical, constraint: Constraint, *, cap: int = 100_000, tries: int = 2_000) -> None:
-        self.space = space
+        self.space: Categorical = space
         self.constraint = constraint
         self.cap = cap
         self.tries = tries
@@ -48,11 +48,11 @@ class Enumeration:
             )
         return options
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        options = self.options(dropped.shape[1])
-        values, mask = candidates(self.space.layout(z.device).sizes, dropped, options)
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        options = self.options(dropped.count)
+        values, mask = candidates(self.space.layout(z.device).sizes, dropped.sites, options)
         wide = (len(z), options, -1)
-        states = complete(z[:, None].expand(wide), dropped[:, None].expand(wide), values)
+        states = z[:, None].expand(wide).scatter(-1, dropped.sites[:, None].expand(wide), values)
         answers = y[:, None].expand(len(z), options, *y.shape[1:])
         flat, repeated = states.flatten(0, 1), answers.flatten(0, 1)
         feasible = [
@@ -68,8 +68,8 @@ class Enumeration:
         """
         space, generator = self.space, torch.Generator().manual_seed(seed)
         whole = space.size <= self.cap
-        dropped_sites = self._largest_block() if not whole else list(range(space.sites))
-        dropped = torch.tensor(dropped_sites, device=y.device)
+        block = list(range(space.sites)) if whole else self._largest_block()
+        options, sites = self.options(len(block)), torch.tensor(block, dtype=torch.long, device=y.device)
         z = torch.zeros(len(y), space.sites, dtype=torch.long, device=y.device)
         found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
         for _ in range(1 if whole else self.tries):
@@ -78,14 +78,14 @@ class Enumeration:
                 break
             uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
             draw = (uniform * space.layout(y.device).sizes).long()
-            block = max(1, CHUNK // self.options(len(dropped)))
-            for rows in torch.split(torch.arange(len(rest), device=y.device), block):
-                fibre = self.fibre(draw[rows], y[rest[rows]], dropped.expand(len(rows), -1))
+            for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK // options)):
+                dropped = Dropped(sites.expand(len(rows), -1), shared=True)
+                fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
                 weight = torch.rand(fibre.mask.shape, generator=generator).to(y.device)
                 pick = weight.masked_fill(~fibre.mask, -1.0).argmax(-1)
                 value = fibre.values[torch.arange(len(rows), device=y.device), pick]
                 hit = fibre.count > 0
-                state = complete(draw[rows], dropped.expand(len(rows), -1), value)
+                state = complete(draw[rows], dropped, value)
                 z[rest[rows[hit]]] = state[hit]
                 found[rest[rows[hit]]] = True
         return Start(z, found, torch.full_like(found, whole))
@@ -97,14 +97,11 @@ class Enumeration:
             if self.space.combinations(len(block) + 1) > min(self.cap, 10_000):
                 break
             block.append(site)
-        return block
+        return block or [self.space.sites - 1]
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y by listing the space; see :class:`~softground.inverses.table.Table` for many answers."""
-        everything = torch.arange(self.space.sites, device=y.device)
+        everything = Dropped(torch.arange(self.space.sites, device=y.device)[None])
         zeros = torch.zeros(1, self.space.sites, dtype=torch.long, device=y.device)
-        rows = [self.fibre(zeros, y[b : b + 1], everything[None]) for b in range(len(y))]
-        index = [self.space.index(f.values[0][f.mask[0]]) for f in rows]
-        count = torch.tensor([len(i) for i in index], device=y.device)
-        owner = torch.arange(len(y), device=y.device).repeat_interleave(count)
-        return Solutions(torch.cat(index), owner, torch.nn.functional.pad(count.cumsum(0), (1, 0)))
+        rows = [self.fibre(zeros, y[b : b + 1], everything) for b in range(len(y))]
+        return Solutions.of([self.space.index(f.values[0][f.mask[0]]) for f in rows], y.device)

@@ -13,12 +13,14 @@ import torch
 from torch import Tensor
 
 from ..errors import InverseError
-from ..projections.base import kept_sites
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
-from .base import Fibre, Solutions, Start, likeliest
+from ..target import Target
+from .base import Fibre, Inverse, Start
+from .law import Law, Shared, Solutions, ragged
 
 
-class Listing:
+class Listing(Inverse):
     """Fibres, starts and solutions out of a list of states; the answer y is ignored.
 
     Parameters
@@ -33,7 +35,7 @@ class Listing:
     Listing(3 states)
     """
 
-    solver_seconds = 0.0
+    exact = True
 
     def __init__(self, space: Categorical, states: Tensor) -> None:
         if states.dim() != 2 or states.shape[1] != space.sites or not len(states):
@@ -46,7 +48,7 @@ class Listing:
             raise InverseError(f"{repeated} of {len(states)} listed states are repeated; list each once.")
         if bool((order < 0).any()) or bool((order >= space.layout(order.device).sizes).any()):
             raise InverseError("A listed state has a code outside its site's alphabet; give codes, not symbols.")
-        self.space = space
+        self.space: Categorical = space
         self._states = {order.device: order}
         self._index: dict[torch.device, Tensor] = {}
         self._codes: dict[torch.device, Tensor] = {}
@@ -67,8 +69,8 @@ class Listing:
             self._codes[device] = hot.float().flatten(1)
         return self._codes[device]
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        states, kept = self.states(z.device), kept_sites(dropped, z.shape[1])
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        states, kept = self.states(z.device), dropped.kept(z.shape[1])
         # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
         width = self.space.width
         hot = torch.nn.functional.one_hot(z, width).float() * kept[..., None]
@@ -77,7 +79,7 @@ class Listing:
         # Few states of the list belong to any one fibre: they come first, in order, and the others are cut off.
         options = max(1, int(mask.sum(-1).max())) if len(z) else 1
         place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
-        values = states[place].gather(2, dropped[:, None].expand(-1, options, -1))
+        values = states[place].gather(2, dropped.sites[:, None].expand(-1, options, -1))
         return Fibre(values, mask.gather(1, place), torch.ones(len(z), dtype=torch.bool, device=z.device))
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
@@ -88,13 +90,15 @@ class Listing:
     def solutions(self, y: Tensor) -> Solutions:
         """The whole list for each answer."""
         index = self._indices(y.device)
-        owner = torch.arange(len(y), device=y.device).repeat_interleave(len(index))
-        offsets = torch.arange(len(y) + 1, device=y.device) * len(index)
-        return Solutions(index.repeat(len(y)), owner, offsets)
+        count = torch.full((len(y),), len(index), device=y.device)
+        return Solutions(index.repeat(len(y)), *ragged(count))
 
-    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The likeliest state of the list for each example; there always is one."""
-        return likeliest(self.solutions(y), belief)
+    def law(self, target: Target[CategoricalBelief]) -> Law:
+        device = target.answers.device
+        return Shared(self.states(device), self.codes(device), target.weights)
+
+    def static_law(self, target: Target[CategoricalBelief]) -> bool:
+        return True
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from the list for each answer."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial, singledispatch
-from math import gcd
 from typing import Any
 
 import torch
@@ -56,7 +54,7 @@ class Recorded(Program):
         for key in keys:
             self._intern(key)
 
-    def answer_ids(self, z: Tensor) -> Tensor:
+    def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
         """The id of each state's answer; −1 where it has none."""
         return self.ids(z)
 
@@ -77,8 +75,7 @@ def _(inverse: Table) -> Record | None:
     if inverse.space.size > TABLE_LIMIT or rule.known > ANSWERS_LIMIT:
         return None
     facts: dict[str, Any] = {"kind": "table", "width": rule._width if rule.vectorised else 0}
-    facts["rational"] = any(isinstance(answer, Fraction) for answer in rule._answers)
-    keys = list(rule._ids)
+    facts["form"], keys = rule._form, list(rule._keys)
     if rule.vectorised:
         return facts, {"answer": answer, "keys": torch.tensor(keys, dtype=torch.long).reshape(-1, rule._width)}
     return facts | {"keys": keys}, {"answer": answer}
@@ -91,8 +88,7 @@ def _(space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor
     if answer.shape != (space.size,) or int(answer.min()) < NO_ANSWER or int(answer.max()) >= len(keys):
         raise ValueError("its table does not fit the symbols")
     rule = Recorded(space, lambda z: answer[space.index(z)], keys, width)
-    if facts["rational"] and width == 2:
-        rule.encode([Fraction(*key) for key in keys if gcd(*key) == 1 and key[1] > 0])  # shown as they were given
+    rule._form = facts["form"]  # answers are shown as they were given
     table = Table(rule, limit=Table.bytes_needed(space))
     rule.ids = partial(_looked_up, table)  # the table has copies on every device
     return rule, table

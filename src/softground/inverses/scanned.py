@@ -12,13 +12,16 @@ from torch import Tensor
 
 from ..constraints.scan import Scan
 from ..constraints.scan.messages import NEVER, suffix
-from ..dice import Sampler
+from ..dice import Dice, Sampler
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
-from .base import Fibre, Start
+from ..target import Target
+from .base import Fibre, Inverse, Start
 from .default import default_inverse
+from .law import Law, refuse_empty
 
 
-class Scanned:
+class Scanned(Inverse):
     """Fibres, starts and most probable solutions of a :class:`~softground.constraints.Scan`.
 
     Parameters
@@ -29,21 +32,21 @@ class Scanned:
         Largest number of completions listed per example; a larger fibre is cut there and flagged incomplete.
     """
 
-    solver_seconds = 0.0
+    exact = True
 
     def __init__(self, scan: Scan, *, cap: int = 100_000) -> None:
-        self.scan = scan
+        self.scan = self.constraint = scan
         self.space: Categorical = scan.space
         self.cap = cap
 
     def __repr__(self) -> str:
         return f"Scanned({self.scan!r})"
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         batch, device = len(z), z.device
         tables = self.scan.tables(device)
         cues, order = tables.cues[y], tables.order
-        free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped, True)
+        free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped.sites, True)
         symbols = torch.arange(self.space.width, device=device)
         # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
@@ -62,25 +65,21 @@ class Scanned:
                 kept, full = self._cut(owner, batch)
                 whole = whole & ~full
                 owner, state, read = owner[kept], state[kept], read[kept]
-        values = torch.empty_like(read).index_copy_(1, order, read).gather(1, dropped[owner])
-        return _padded(owner, values, whole, self.space, dropped)
+        values = torch.empty_like(read).index_copy_(1, order, read).gather(1, dropped.sites[owner])
+        return _padded(owner, values, whole)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
-        shape = (len(y), self.space.sites, self.space.width)
-        scores = torch.where(self.space.layout(y.device).allowed, 0.0, -torch.inf).expand(shape)
-        belief = CategoricalBelief(self.space, scores)
-        found = torch.isfinite(self.scan.log_partition(belief, y))
-        z = self.scan.sample(belief, y, Sampler(seed, y.device))
+        uniform = self.space.uniform(len(y), y.device)
+        found = torch.isfinite(self.scan.log_partition(uniform, y))
+        z = self.scan.sample(uniform, y, Sampler(seed, y.device))
         return Start(torch.where(found[:, None], z, 0), found, torch.ones_like(found))
 
-    def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
-        """log Σ P(z|x) over S_y, differentiable: ``[batch]``; −∞ for an empty S_y."""
-        return self.scan.log_partition(belief, y)
+    def law(self, target: Target[CategoricalBelief]) -> Law:
+        return Recursive(self.scan, target.weights, target.answers)
 
-    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The likeliest z ∈ S_y of each example, and whether there is one."""
-        return self.scan.most_probable(belief, y), torch.isfinite(self.scan.log_partition(belief, y))
+    def static_law(self, target: Target[CategoricalBelief]) -> bool:
+        return self.scan.solvable  # else the device is asked which S_y are empty
 
     def _cut(self, owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
         """Which partial completions are among their example's first ``cap``, and which examples have more."""
@@ -89,9 +88,39 @@ class Scanned:
         return place < self.cap, count > self.cap
 
 
-def _padded(owner: Tensor, values: Tensor, whole: Tensor, space: Categorical, dropped: Tensor) -> Fibre:
+class Recursive(Law):
+    """Q* by the scan's recursion: S_y is never listed, and its marginals are one backward pass through log Z."""
+
+    def __init__(self, scan: Scan, weights: CategoricalBelief, y: Tensor) -> None:
+        self.scan, self.weights, self.y = scan, weights, y
+
+    def draw(self, dice: Dice) -> Tensor:
+        self._refuse_empty()
+        return self.scan.sample(self.weights, self.y, dice)
+
+    def marginals(self) -> Tensor:
+        with torch.enable_grad():
+            scores = self.weights.scores.detach().requires_grad_()
+            total = self.scan.log_partition(CategoricalBelief(self.weights.space, scores), self.y)
+            (marginals,) = torch.autograd.grad(total.sum(), scores)
+        self._refuse_empty(total.detach())
+        return marginals
+
+    def log_mass(self) -> Tensor:
+        return self.scan.log_partition(self.weights, self.y)
+
+    def mode(self) -> Tensor:
+        self._refuse_empty()
+        return self.scan.most_probable(self.weights, self.y)
+
+    def _refuse_empty(self, total: Tensor | None = None) -> None:
+        if not self.scan.solvable:
+            refuse_empty(torch.isinf(self.log_mass() if total is None else total))
+
+
+def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:
     """Ragged completions as one rectangle, in lexicographic order."""
-    batch, width = len(whole), dropped.shape[1]
+    batch, width = len(whole), values.shape[1]
     for column in reversed(range(width)):  # a stable sort by the last entry first is a lexicographic sort
         turn = values[:, column].argsort(stable=True)
         owner, values = owner[turn], values[turn]

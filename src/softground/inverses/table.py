@@ -17,17 +17,26 @@ from torch import Tensor
 
 from ..constraints.program import NO_ANSWER, Program
 from ..errors import InverseError
+from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
-from .base import Fibre, Inverse, PaddedSolutions, Solutions, Start, candidates, likeliest
+from ..target import Target
+from .base import Fibre, Inverse, Start, candidates
 from .default import default_inverse
 from .enumeration import Enumeration
+from .law import Law, Padded, Parts, Ragged, Solutions, ragged
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
 CHUNK = 2**18
-FOLDS = 32  # drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
-# A plain Python rule takes a microsecond or so per state, a vectorised one a few nanoseconds.
+FOLDS = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
+# A plain Python rule takes some ten microseconds per state, a vectorised one a few nanoseconds.
 TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
+# Entries of padded rows beyond which ragged ones are used after all: 2²⁶ floats are 268 MB.
+LARGEST = 2**26
+# Entries of padded rows that cost less than the bookkeeping of ragged ones.
+SMALL = 2**12
+# Examples whose ragged rows are worked on together: those of length-7 formulas then stay in a CPU's cache.
+ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +55,9 @@ class Folded:
     answer: Tensor  # [kept states, options]
     strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones
     values: Tensor  # [1, options, dropped] the completions
-    given: Tensor  # [1, dropped] the set
 
 
-class Table:
+class Table(Inverse):
     """Fibres and solutions from a precomputed table of the space.
 
     Parameters
@@ -65,10 +73,12 @@ class Table:
     Table(100 states, 19 answers, 1.2 kB)
     """
 
-    solver_seconds = 0.0
+    static = True
+    exact = True
 
-    def __init__(self, program: Program, *, limit: int = 2**30) -> None:
-        self.program = program
+    def __init__(self, program: Program, *, limit: int = 2**30, _padded: bool | None = None) -> None:
+        self.program = self.constraint = program
+        self._padded = _padded  # by default padded on a GPU, and where rows are short; the law is the same
         self.space: Categorical = program.space
         size = self.bytes_needed(self.space)
         if size > limit:
@@ -77,14 +87,14 @@ class Table:
                 f"{_human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
             )
         chunks = torch.split(torch.arange(self.space.size), CHUNK)
-        answer = torch.cat([program.answer_ids(self.space.states(chunk)).int() for chunk in chunks])
+        answer = torch.cat([program.answer_ids(self.space.states(chunk), remember=False).int() for chunk in chunks])
         order = torch.sort(answer, stable=True)
         none = int((answer == NO_ANSWER).sum())
         count = torch.bincount(order.values[none:].long()) if none < len(answer) else torch.zeros(0, dtype=torch.long)
         offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
         self._columns = {torch.device("cpu"): Columns(answer, order.indices[none:], offsets)}
         self._answers = int((count > 0).sum())
-        self._folded: dict[tuple[torch.device, int, int, int], Folded] = {}
+        self._folded: dict[tuple[torch.device, tuple[int, ...]], Folded] = {}
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
 
@@ -103,40 +113,38 @@ class Table:
             self._columns[device] = Columns(c.answer.to(device), c.by_answer.to(device), c.offsets.to(device))
         return self._columns[device]
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        if len(z) and dropped.stride(0) == 0:  # one set for the whole batch, as Drop gives it
-            return self._shared_fibre(z, y, dropped[:1])
-        layout = self.space.layout(z.device)
-        values, mask = candidates(layout.sizes, dropped, self.space.combinations(dropped.shape[1]))
-        base = (z.scatter(-1, dropped, 0) * layout.strides).sum(-1)
-        index = base[:, None] + (values * layout.strides[dropped][:, None]).sum(-1)
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        if dropped.key is not None:
+            return self._shared_fibre(z, y, dropped.key)
+        layout, sites = self.space.layout(z.device), dropped.sites
+        values, mask = candidates(layout.sizes, sites, self.space.combinations(dropped.count))
+        base = (z.scatter(-1, sites, 0) * layout.strides).sum(-1)
+        index = base[:, None] + (values * layout.strides[sites][:, None]).sum(-1)
         # Masked candidates count past their radix and so repeat real states: inside the table, never used.
         mask = mask & (self.columns(z.device).answer[index] == y[:, None])
         return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
 
-    def _shared_fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def _shared_fibre(self, z: Tensor, y: Tensor, dropped: tuple[int, ...]) -> Fibre:
         """F(u) where all rows drop the same sites: one row of the table with these sites moved to its end."""
-        folded = self._fold(dropped)
+        folded = self._fold(dropped, z.device)
         mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
         everything = torch.ones(len(z), dtype=torch.bool, device=z.device)
         return Fibre(folded.values.expand(len(z), -1, -1), mask, everything)
 
-    def _fold(self, given: Tensor) -> Folded:
-        """The table with the dropped sites ``given[1, d]`` last, made once for each of the last few sets."""
-        # A set is known by where it lies, so that a GPU need not be asked for its values. What is remembered holds on
-        # to the tensor, whose place therefore cannot pass to another; a change of its values changes its version.
-        key = (given.device, given.data_ptr(), given.shape[1], given._version)
+    def _fold(self, dropped: tuple[int, ...], device: torch.device) -> Folded:
+        """The table with the dropped sites last, made once for each of the last few sets."""
+        key = (device, dropped)
         if key not in self._folded:
-            device, dropped = given.device, given[0].tolist()
             sizes, sites = self.space.sizes, range(self.space.sites)
             kept = [site for site in sites if site not in dropped]
             options = math.prod(sizes[site] for site in dropped)
             answer = self.columns(device).answer.view(sizes).permute(*kept, *dropped).reshape(-1, options)
             strides = [math.prod(sizes[k] for k in kept if k > site) if site in kept else 0 for site in sites]
+            given = torch.tensor([dropped], device=device)
             values, _ = candidates(self.space.layout(device).sizes, given, options)
-            self._folded[key] = Folded(answer, torch.tensor(strides, device=device), values, given)
-            while len(self._folded) > FOLDS:
+            while len(self._folded) >= FOLDS:
                 del self._folded[next(iter(self._folded))]
+            self._folded[key] = Folded(answer, torch.tensor(strides, device=device), values)
         return self._folded[key]
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
@@ -146,8 +154,7 @@ class Table:
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
         first, count = self._rows(y)
-        offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
-        owner = torch.arange(len(y), device=y.device).repeat_interleave(count)
+        owner, offsets = ragged(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
         return Solutions(self.columns(y.device).by_answer[place], owner, offsets)
 
@@ -159,12 +166,24 @@ class Table:
         first = offsets[safe]
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
-    def padded_solutions(self, y: Tensor) -> PaddedSolutions:
-        """S_y for each answer, in rows as long as the longest; every answer must have a state (:attr:`solvable`)."""
-        columns = self.columns(y.device)
-        first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
-        mask = place < (columns.offsets[y + 1] - first)[:, None]
-        return PaddedSolutions(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask)
+    def law(self, target: Target[CategoricalBelief]) -> Law:
+        weights, y = target.weights, target.answers
+        if self.static_law(target):
+            columns = self.columns(y.device)
+            first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
+            mask = place < (columns.offsets[y + 1] - first)[:, None]
+            return Padded(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask, weights)
+        if len(y) <= ROWS:
+            return Ragged(self.solutions(y), weights)
+        parts = [slice(first, first + ROWS) for first in range(0, len(y), ROWS)]
+        return Parts([Ragged(self.solutions(y[rows]), weights.rows(rows), rows.start) for rows in parts])
+
+    def static_law(self, target: Target[CategoricalBelief]) -> bool:
+        """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
+        y = target.answers
+        size = len(y) * self.longest
+        wanted = (y.is_cuda or size <= SMALL) if self._padded is None else self._padded
+        return wanted and self.solvable and size <= LARGEST
 
     @property
     def solvable(self) -> bool:
@@ -174,10 +193,6 @@ class Table:
             offsets = self._columns[torch.device("cpu")].offsets
             self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))
         return self._solvable[1]
-
-    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The likeliest z ∈ S_y of each example, and whether there is one."""
-        return likeliest(self.solutions(y), belief)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""

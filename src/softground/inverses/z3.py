@@ -17,10 +17,12 @@ from torch import Tensor
 
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
+from ..projections.base import Dropped
 from ..solver.pool import Pool
 from ..solver.queries import FAULTS, Job, Limits, Outcome, Query, Search
-from .base import Fibre, Solutions, Start
+from .base import Fibre, Inverse, Start
 from .default import default_inverse
+from .law import Solutions
 
 # S_y is listed by tables over the last sites, one per combination of the first ones, up to this many tables.
 MOST_TABLES = 4096
@@ -29,7 +31,7 @@ AGAIN = 3  # times that a start is tried anew, from another place, where the sol
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
-class Z3:
+class Z3(Inverse):
     """Fibres, starts and solutions through the Z3 solver.
 
     Parameters
@@ -84,6 +86,8 @@ class Z3:
     process or had to be killed.
     """
 
+    cost = "solver"
+
     def __init__(
         self,
         smt: SMT,
@@ -115,6 +119,7 @@ class Z3:
             if not 0 < seconds < math.inf:
                 raise InverseError(f"{name}={seconds} was given to the Z3 inverse; expected seconds, more than 0.")
         self.smt, self.space = smt, smt.space
+        self.constraint = smt.shared or smt  # another statement of the rule is there because it is faster
         self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
         self.limits = Limits(table, rlimit, timeout, limit, memory)
         self._pool = Pool(smt, self.limits, workers, chunk, backend, scheduler)
@@ -128,9 +133,10 @@ class Z3:
     def __repr__(self) -> str:
         return f"Z3({self.space!r})"
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        kept = z.scatter(-1, dropped, 0).tolist()
-        keys = [(i, tuple(d), tuple(u)) for i, d, u in zip(y.tolist(), dropped.tolist(), kept, strict=True)]
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        sites = dropped.sites
+        kept = z.scatter(-1, sites, 0).tolist()
+        keys = [(i, tuple(d), tuple(u)) for i, d, u in zip(y.tolist(), sites.tolist(), kept, strict=True)]
         known = {key: self._cache[key] for key in keys if key in self._cache}
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         self.queries += len(keys)
@@ -149,7 +155,7 @@ class Z3:
                 self._cache.move_to_end(key)
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
-        return self._pack([known[key] for key in keys], dropped)
+        return self._pack([known[key] for key in keys], sites)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, in different places of S_y for different rows and seeds.
@@ -197,12 +203,7 @@ class Z3:
                     f"or raise {'solutions_cap' if over else 'rlimit and timeout'}."
                 )
         index = {i: self.space.index(torch.tensor(s).view(-1, self.space.sites)) for i, s in states.items()}
-        rows = [index[i] for i in y.tolist()]
-        count = torch.tensor([len(row) for row in rows], dtype=torch.long)
-        owner = torch.arange(len(rows)).repeat_interleave(count)
-        offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
-        flat = torch.cat(rows) if rows else torch.zeros(0, dtype=torch.long)
-        return Solutions(flat.to(y.device), owner.to(y.device), offsets.to(y.device))
+        return Solutions.of([index[i] for i in y.tolist()], y.device)
 
     def _split(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The sites to enumerate and those a table then completes; none and all where that would be too many tables."""

@@ -1,24 +1,21 @@
-"""Kernels: one transition that leaves the softened grounding Q* invariant."""
+"""Kernels: one transition of a chain on S_y. All but the paper's Metropolis leave Q* invariant."""
 
-from .base import KERNELS, ChainState, Info, Kernel
+from .base import KERNELS, Info, Kernel
 from .collapsed import Collapsed
 from .composed import Composed
 from .default import default_kernel
 from .direct_walk import DirectWalk
 from .exact import Exact
-from .exact_scan import ExactScan
 from .guided import Guided
 from .metropolis import Metropolis
 from .uniform import Uniform
 
 __all__ = [
     "KERNELS",
-    "ChainState",
     "Collapsed",
     "Composed",
     "DirectWalk",
     "Exact",
-    "ExactScan",
     "Guided",
     "Info",
     "Kernel",

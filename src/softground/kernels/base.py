@@ -1,32 +1,26 @@
 r"""The kernel seam: one transition that leaves Q* invariant.
 
-``init(z) -> ChainState`` and ``step(dice, state, target) -> (ChainState, Info)``. The state holds only what
-the next step needs; the info holds diagnostics; tuning parameters live in the kernel itself. A kernel
-works on a whole batch, one chain per example, and never looks at labels.
+``step(dice, z, target) -> (z, Info)``. A chain is where it stands, nothing more; the info holds diagnostics; tuning
+parameters live in the kernel itself. A kernel works on a whole batch, one chain per example, and never looks at labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Fibre, Inverse, complete
+from ..projections.base import Dropped
 from ..projections.walk import Walk
 from ..registry import Registry
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-
-
-@dataclass(frozen=True, eq=False)
-class ChainState:
-    """Where each example's chain stands: feasible symbol vectors ``z[batch, sites]``."""
-
-    z: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +36,8 @@ class Info:
     unknown
         Whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed.
     marginals
-        Optional ``[batch, sites, K]`` distributions whose expectation under the chain is Q*'s marginals; the loss
-        then uses them in place of z, with the same expected gradient and less noise.
+        Optional distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for reals
+        means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
     """
 
     acceptance: Tensor
@@ -52,23 +46,20 @@ class Info:
     marginals: Tensor | None = None
 
 
-class Kernel(Protocol):
+class Kernel(ABC):
     """A Markov kernel on S_y, batched over examples."""
 
-    def init(self, z: Tensor) -> ChainState:
-        """Chains that start at feasible states z."""
+    @abstractmethod
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
+        """One transition of every chain, from feasible states ``z[batch, sites]``."""
 
-    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
-        """One transition of every chain."""
+    def static(self, target: Target[Any]) -> bool:
+        """Whether a step does no device-to-host synchronisation, so that a GPU can record it."""
+        return False
 
 
 # Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can.
 KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
-
-
-def start_at(z: Tensor) -> ChainState:
-    """The state of a chain that remembers nothing but where it is."""
-    return ChainState(z)
 
 
 def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:
@@ -76,26 +67,21 @@ def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, margi
     return Info(accepted.float(), (before != after).any(-1), unknown, marginals)
 
 
-def joined(steps: Sequence[Info]) -> Info:
-    """What was done to the parts of a batch, as one."""
-    marginals = [step.marginals for step in steps if step.marginals is not None]
-    acceptance, moved, unknown = (
-        torch.cat([getattr(step, name) for step in steps]) for name in ("acceptance", "moved", "unknown")
-    )
-    return Info(acceptance, moved, unknown, torch.cat(marginals) if marginals else None)
+def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
+    """Diagnostics of a step that draws from a law itself: nothing is rejected, nothing unknown."""
+    true = torch.ones(len(after), dtype=torch.bool, device=after.device)
+    return info(before, after, true, ~true, marginals)
 
 
-def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: Tensor) -> tuple[Fibre, Fibre]:
+def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: Dropped) -> tuple[Fibre, Fibre]:
     """F(Π(z)) and F(Π(other)) in one call of the inverse."""
-    # One set for the whole batch stays one set, which a table looks up faster.
-    twice = dropped[:1].expand(2 * len(z), -1) if dropped.stride(0) == 0 else torch.cat([dropped, dropped])
-    return inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), twice).split(len(z))
+    return inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), dropped.twice()).split(len(z))
 
 
-def fibre_weights(target: Target[CategoricalBelief], dropped: Tensor, fibre: Fibre) -> Tensor:
+def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fibre) -> Tensor:
     r"""log of :math:`\prod_{j \in \text{dropped}} P_j(v_j|x)^{1/\gamma}`, −∞ outside F(u): ``[batch, options]``."""
     scores = target.weights.scores
-    rows = scores.gather(1, dropped[:, :, None].expand(-1, -1, scores.shape[2]))
+    rows = scores.gather(1, dropped.sites[:, :, None].expand(-1, -1, scores.shape[2]))
     return rows.gather(2, fibre.values.transpose(1, 2)).sum(1).masked_fill(~fibre.mask, -torch.inf)
 
 
@@ -104,15 +90,15 @@ def pick(values: Tensor, option: Tensor) -> Tensor:
     return values.gather(1, option[:, None, None].expand(-1, 1, values.shape[2])).squeeze(1)
 
 
-def conditional_marginals(z: Tensor, dropped: Tensor, values: Tensor, weights: Tensor, width: int) -> Tensor:
+def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: Tensor, width: int) -> Tensor:
     """Marginals that know the dropped sites' law given the kept ones: ``[batch, sites, K]``.
 
     Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
     """
     marginals = torch.nn.functional.one_hot(z, width).to(weights.dtype)
-    for j in range(dropped.shape[1]):
+    for j in range(dropped.count):
         law = torch.zeros(len(z), width, dtype=weights.dtype, device=z.device).scatter_add(1, values[:, :, j], weights)
-        marginals = marginals.scatter(1, dropped[:, j, None, None].expand(-1, 1, width), law[:, None])
+        marginals = marginals.scatter(1, dropped.sites[:, j, None, None].expand(-1, 1, width), law[:, None])
     return marginals
 
 
@@ -121,11 +107,11 @@ def redraw(
     target: Target[CategoricalBelief],
     z: Tensor,
     proposal: Tensor,
-    dropped: Tensor,
+    dropped: Dropped,
     fibres: tuple[Fibre, Fibre],
     prior: Tensor,
     with_marginals: bool,
-) -> tuple[ChainState, Info]:
+) -> tuple[Tensor, Info]:
     """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional law on the fibre kept.
 
     The second half of the collapsed and guided kernels, which differ only in how u′ is proposed. A chain
@@ -147,4 +133,4 @@ def redraw(
         weights = torch.where(held[:, None], 0.0, chosen).softmax(-1)
         marginals = conditional_marginals(after, dropped, values, weights, target.weights.scores.shape[2])
         marginals = torch.where(held[:, None, None], torch.nn.functional.one_hot(z, marginals.shape[2]), marginals)
-    return ChainState(after), info(z, after, accepted, ~known, marginals)
+    return after, info(z, after, accepted, ~known, marginals)

@@ -20,16 +20,15 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse
-from ..inverses.table import Table
-from ..projections.base import Move, Projection, kept_sites
+from ..projections.base import Move, Projection
 from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, ChainState, Info, Kernel, redraw, start_at, two_fibres
+from .base import KERNELS, Info, Kernel, redraw, two_fibres
 
 
 @dataclass(frozen=True)
-class Collapsed:
+class Collapsed(Kernel):
     """Target Q*; invariance holds (it is Metropolis on Ω followed by Gibbs on the dropped sites).
 
     Parameters
@@ -45,13 +44,9 @@ class Collapsed:
     move: Move
     marginals: bool = False
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
-        kept = kept_sites(dropped, z.shape[1])
+        kept = dropped.kept(z.shape[1])
         proposal = self.move.propose(dice, z, kept)
         fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
         difference = target.weights.site_scores(proposal) - target.weights.site_scores(z)
@@ -59,8 +54,7 @@ class Collapsed:
         return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
-        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
-        return isinstance(self.inverse, Table)
+        return self.inverse.static
 
 
 @KERNELS.register("collapsed")

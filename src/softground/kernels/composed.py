@@ -10,12 +10,11 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..gpu.graphed import is_static
 from ..target import Target
-from .base import ChainState, Info, Kernel
+from .base import Info, Kernel
 
 
-class Composed:
+class Composed(Kernel):
     """Apply kernels in turn, as one kernel: ``Composed([guided, collapsed])``, or T steps: ``Composed([kernel] * T)``.
 
     The acceptance reported is the mean over the steps; ``moved`` compares the end with the beginning; the
@@ -30,18 +29,14 @@ class Composed:
     def __repr__(self) -> str:
         return f"Composed({list(self.kernels)!r})"
 
-    def init(self, z: Tensor) -> ChainState:
-        return self.kernels[0].init(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[Any]) -> tuple[ChainState, Info]:
-        before, steps = state, []
+    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
+        before, steps = z, []
         for kernel in self.kernels:
-            state, step = kernel.step(dice, state, target)
+            z, step = kernel.step(dice, z, target)
             steps.append(step)
         acceptance = torch.stack([s.acceptance for s in steps]).mean(0)
         unknown = torch.stack([s.unknown for s in steps]).any(0)
-        return state, Info(acceptance, (before.z != state.z).any(-1), unknown, steps[-1].marginals)
+        return z, Info(acceptance, (before != z).any(-1), unknown, steps[-1].marginals)
 
     def static(self, target: Target[Any]) -> bool:
-        """Whether all of the kernels are."""
-        return all(is_static(kernel, target) for kernel in self.kernels)
+        return all(kernel.static(target) for kernel in self.kernels)

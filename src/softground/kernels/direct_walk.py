@@ -22,11 +22,11 @@ from ..dice import Dice
 from ..projections.base import Move
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import ChainState, Info, info, start_at
+from .base import Info, Kernel, info
 
 
 @dataclass(frozen=True)
-class DirectWalk:
+class DirectWalk(Kernel):
     """Target Q*; detailed balance holds. Reaches only what its moves connect.
 
     Parameters
@@ -40,15 +40,11 @@ class DirectWalk:
     move: Move
     constraint: Constraint | None = None
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         proposal = self.move.propose(dice, z, torch.ones_like(z, dtype=torch.bool))
         log_ratio = target.log_weight(proposal) - target.log_weight(z)
         if self.constraint is not None:
             log_ratio = log_ratio.masked_fill(~self.constraint.feasible(proposal, target.answers), -torch.inf)
         accepted = dice.accept(log_ratio)
         after = torch.where(accepted[:, None], proposal, z)
-        return ChainState(after), info(z, after, accepted, torch.zeros_like(accepted))
+        return after, info(z, after, accepted, torch.zeros_like(accepted))

@@ -21,16 +21,15 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse, complete
-from ..inverses.table import Table
-from ..projections.base import Move, Projection, kept_sites
+from ..projections.base import Move, Projection
 from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, ChainState, Info, Kernel, info, pick, start_at
+from .base import KERNELS, Info, Kernel, info, pick
 
 
 @dataclass(frozen=True)
-class Metropolis:
+class Metropolis(Kernel):
     """The paper's walk: target Q* in intent, biased by the solver's choice in fact.
 
     Parameters
@@ -47,13 +46,9 @@ class Metropolis:
     move: Move
     completion: Literal["any", "first"] = "any"
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
-        proposal = self.move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+        proposal = self.move.propose(dice, z, dropped.kept(z.shape[1]))
         fibre = self.inverse.fibre(proposal, target.answers, dropped)
         exists = fibre.count > 0
         # One completion is enough here, so an incomplete fibre still serves if it holds any.
@@ -66,11 +61,10 @@ class Metropolis:
         log_ratio = target.log_weight(proposal) - target.log_weight(z)
         accepted = dice.accept(log_ratio.masked_fill(~exists, -torch.inf))
         after = torch.where(accepted[:, None], proposal, z)
-        return ChainState(after), info(z, after, accepted, ~exists & ~fibre.complete)
+        return after, info(z, after, accepted, ~exists & ~fibre.complete)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
-        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
-        return isinstance(self.inverse, Table)
+        return self.inverse.static
 
 
 @KERNELS.register("metropolis")

@@ -18,29 +18,24 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..inverses.base import Inverse, complete
-from ..inverses.table import Table
-from ..projections.base import Move, Projection, kept_sites
+from ..projections.base import Move, Projection
 from ..projections.walk import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, ChainState, Info, Kernel, info, pick, start_at, two_fibres
+from .base import KERNELS, Info, Kernel, info, pick, two_fibres
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Kernel):
     """Target Q*; detailed balance holds."""
 
     inverse: Inverse
     projection: Projection
     move: Move
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        z = state.z
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
-        proposal = self.move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+        proposal = self.move.propose(dice, z, dropped.kept(z.shape[1]))
         here, there = two_fibres(self.inverse, z, proposal, target.answers, dropped)
         known = here.complete & there.complete
         possible = known & (there.count > 0)
@@ -51,11 +46,10 @@ class Uniform:
         log_ratio = log_ratio + (there.count.to(log_ratio) / here.count.to(log_ratio)).log()
         accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
         after = torch.where(accepted[:, None], proposal, z)
-        return ChainState(after), info(z, after, accepted, ~known)
+        return after, info(z, after, accepted, ~known)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
-        """Whether a step never asks for a value in the midst of its work: a table's fibres do not."""
-        return isinstance(self.inverse, Table)
+        return self.inverse.static
 
 
 @KERNELS.register("uniform")

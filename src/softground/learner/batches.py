@@ -11,8 +11,6 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default
 
 from ..data.examples import Examples
 from ..errors import DataError
-from ..spaces.base import Space
-from ..spaces.categorical import Categorical
 
 
 class Batches:
@@ -61,9 +59,9 @@ class Batches:
     def __len__(self) -> int:
         return self.count
 
-    def check(self, space: Space) -> None:
+    def check(self, space: Any) -> None:
         """Refuse true symbols that are not codes of ``space``; a report on them would mean nothing."""
-        if self.symbols is None or not isinstance(space, Categorical):
+        if self.symbols is None or not space.categorical:
             return
         expected = (self.count, space.sites)
         if tuple(self.symbols.shape) != expected or self.symbols.is_floating_point():

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..dice import Sampler
 from ..errors import DataError, NonFiniteOutput
+from ..gpu.graphed import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
@@ -117,6 +118,8 @@ class Loop:
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
         stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
+        if self.fabric.device.type == "cuda":
+            stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
 
     @property
@@ -183,7 +186,7 @@ class Loop:
             with torch.no_grad():
                 prediction = belief.mode()
                 seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
-                if symbols is not None and not symbols.is_floating_point():  # reals are never exactly right
+                if symbols is not None and self.task.space.categorical:  # reals are never exactly right
                     seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
@@ -249,7 +252,7 @@ class Loop:
         means = {name: mean(total / seen) for name, total in sums.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
         chains = stage.objective.state().get("chains")
-        if chains is not None and self.train.symbols is not None and not chains.is_floating_point():
+        if chains is not None and self.train.symbols is not None and self.task.space.categorical:
             own = self.own.to(chains.device)
             record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
         return record

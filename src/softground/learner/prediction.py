@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
-from ..inverses.base import MaximisingInverse
 from ..spaces.categorical import CategoricalBelief
+from ..target import Target
 from ..task import Task
 
 BUDGET = 1_000_000
@@ -29,15 +29,15 @@ def most_probable(
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
-    z = z.clone()
-    if y is not None and isinstance(task.inverse, MaximisingInverse):
-        z[rest], found = task.inverse.most_probable(belief.rows(rest), y[rest])
-        if not bool(found.all()):
-            raise _infeasible(task, y[rest][~found], index[rest][~found].tolist())
-    else:
-        for row in rest.tolist():
-            z[row] = _best_first(task, belief.scores[row], None if y is None else y[row], budget, int(index[row]))
-    return z
+    try:
+        best = None if y is None else task.inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+    except InfeasibleAnswer as error:  # which knows the rows of the rest only
+        lost = rest[list(error.examples)]
+        raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
+    if best is None:
+        rows = [(belief.scores[row], None if y is None else y[row], int(index[row])) for row in rest.tolist()]
+        best = torch.stack([_best_first(task, scores, answer, budget, at) for scores, answer, at in rows])
+    return z.index_copy(0, rest, best)
 
 
 def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:
@@ -76,13 +76,4 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
         )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
-    raise _infeasible(task, y[None], [example])
-
-
-def _infeasible(task: Task, y: Tensor, examples: list[int]) -> InfeasibleAnswer:
-    shown = ", ".join(f"{i} (answer {task.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
-    return InfeasibleAnswer(
-        f"No symbols explain the answers of examples {shown}{' …' if len(examples) > 5 else ''}: S_y is empty. "
-        "Correct or remove these answers.",
-        tuple(examples),
-    )
+    raise task.infeasible(y[None], [example])

@@ -11,7 +11,6 @@ from typing import Any
 
 from torch import Tensor
 
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .stage import Stage
 
@@ -68,7 +67,7 @@ def check_memory(task: Task, examples: int, state: Mapping[str, Tensor], fresh: 
         if value.dim() == 0 or len(value) != examples or (value.shape, value.dtype) != (like.shape, like.dtype):
             raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
     chains = state.get("chains")
-    if chains is not None and isinstance(task.space, Categorical):
+    if chains is not None and task.space.categorical:
         if chains.is_floating_point() or chains.shape[1:] != (task.space.sites,):
             raise ValueError(f"its chains are {list(chains.shape)} numbers of {chains.dtype}")
         if chains.numel() and not 0 <= int(chains.min()) <= int(chains.max()) < task.space.width:

@@ -14,7 +14,7 @@ wanted value of each child, until a leaf can take it; an operator, whose change 
 evaluating the whole formula. With one change allowed, everything off the path to the changed leaf keeps its value, so
 the tree search finds a digit at a leaf exactly when that digit alone makes the root right. The corrections it visits
 are therefore those of the fibres :math:`F(\hat z)` with one site dropped, which every inverse returns, for any rule:
-one batched call instead of a tree an example. The queue in NGS's code is ordered by P(new)/P(old) at a leaf and by a
+one batched call instead of one tree per example. The queue in NGS's code is ordered by P(new)/P(old) at a leaf and by a
 bound on it inside the tree; so it, too, ends with the most probable correction. The tests hold such a tree search
 against this one.
 
@@ -39,9 +39,10 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
-from ..spaces.categorical import Categorical, CategoricalBelief
+from ..projections.base import Dropped
+from ..spaces.categorical import CategoricalBelief
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Correction:
 
 @OBJECTIVES.register("ngs")
 @dataclass
-class BackSearch:
+class BackSearch(Objective):
     """m-step back-search, for any categorical task.
 
     Parameters
@@ -74,7 +75,7 @@ class BackSearch:
             raise LearnerError(f"steps={self.steps} was given; expected at least one step of back-search.")
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        if not isinstance(task.space, Categorical):
+        if not task.space.categorical:
             raise LearnerError(
                 f"Back-search corrects one symbol of an alphabet; {task.space!r} has none. Use SoftenedGrounding or "
                 "Reinforce for real symbols."
@@ -89,15 +90,6 @@ class BackSearch:
         used = label.found.to(log_prob.dtype)
         loss = -(log_prob * used).sum() / used.sum().clamp(min=1) / self.task.space.sites
         return Outcome(loss, {"used": label.found, "unknown": label.unknown})
-
-    def settings(self, epoch: int) -> dict[str, float]:
-        return {}
-
-    def state(self) -> dict[str, Tensor]:
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        pass
 
 
 def back_search(dice: Dice, inverse: Inverse, belief: CategoricalBelief, y: Tensor, steps: int) -> Correction:
@@ -127,7 +119,7 @@ def correct_one(inverse: Inverse, belief: CategoricalBelief, z: Tensor, y: Tenso
     batch, sites = z.shape
     row = torch.arange(batch, device=z.device).repeat_interleave(sites)
     site = torch.arange(sites, device=z.device).repeat(batch)
-    fibre = inverse.fibre(z[row], y[row], site[:, None])
+    fibre = inverse.fibre(z[row], y[row], Dropped(site[:, None]))
     symbols = fibre.values.squeeze(2)  # [batch · sites, options]
     scores = belief.scores.flatten(0, 1)
     # log P(z′) − log P(z): all but one term cancel.

@@ -7,10 +7,11 @@ them is the same.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torch import Tensor
 
@@ -18,6 +19,9 @@ from ..dice import Dice
 from ..registry import Registry
 from ..spaces.base import Belief
 from ..task import Task
+
+if TYPE_CHECKING:
+    from ..kernels.base import Kernel
 
 
 class Stopwatch(Protocol):
@@ -62,23 +66,30 @@ class Outcome:
     diagnostics: dict[str, Tensor]
 
 
-class Objective(Protocol):
-    """A loss, with whatever it remembers about each example."""
+class Objective(ABC):
+    """A loss, with whatever it remembers about each example; most remember nothing."""
 
+    @abstractmethod
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""
 
+    @abstractmethod
     def loss(self, batch: Batch) -> Outcome:
         """The loss of a batch."""
 
     def settings(self, epoch: int) -> dict[str, float]:
         """Numbers worth recording for this epoch, such as γ."""
+        return {}
 
     def state(self) -> dict[str, Tensor]:
         """Memory per example, first axis the training set, for checkpoints and for gathering across processes."""
+        return {}
 
-    def restore(self, state: dict[str, Tensor]) -> None:
+    def restore(self, state: dict[str, Tensor]) -> None:  # noqa: B027  # nothing to restore is the usual case
         """Continue from :meth:`state`, on the network's device; a finished stage is restored without ``begin``."""
+
+    def record(self, recorded: Callable[[Kernel], Kernel]) -> None:  # noqa: B027  # most take no kernel steps
+        """Take kernel steps as ``recorded`` gives them back (:mod:`softground.gpu`); called after :meth:`begin`."""
 
 
 # Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults.

@@ -11,25 +11,24 @@ that learning rates carry over between lengths.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
-from ..gpu.graphed import Graphed
-from ..inverses.base import solver_faults
-from ..kernels.base import ChainState, Kernel
+from ..kernels.base import Kernel
 from ..kernels.composed import Composed
 from ..schedules.base import Schedule
 from ..target import Target
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
 @OBJECTIVES.register("grounding")
 @dataclass
-class SoftenedGrounding:
+class SoftenedGrounding(Objective):
     """Stage I: chains follow the network as γ falls, the network follows its chains.
 
     Parameters
@@ -52,30 +51,38 @@ class SoftenedGrounding:
             raise LearnerError(f"steps={self.steps} was given; expected at least one kernel step per gradient step.")
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.walk: Kernel = Graphed(Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel)
+        self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
         self.task = task
         self.chains = initial_states(task, y, seed)
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
-            state, info = self.walk.step(batch.dice, ChainState(self.chains[batch.index]), target)
-            self.chains[batch.index] = state.z
+            try:
+                z, info = self.walk.step(batch.dice, self.chains[batch.index], target)
+            except InfeasibleAnswer as error:  # which knows the batch's rows only
+                lost = list(error.examples)
+                raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist()) from error
+            self.chains[batch.index] = z
         if info.marginals is not None:
             log_prob = batch.belief.marginal_log_prob(info.marginals)
         else:
-            log_prob = batch.belief.log_prob(state.z)
+            log_prob = batch.belief.log_prob(z)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
         return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
 
     def settings(self, epoch: int) -> dict[str, float]:
-        return {"gamma": self.schedule.gamma(epoch)} | solver_faults(self.task.inverse)
+        faults = {f"solver_{name}": count for name, count in self.task.inverse.faults.items() if count}
+        return {"gamma": self.schedule.gamma(epoch)} | faults
 
     def state(self) -> dict[str, Tensor]:
         return {"chains": self.chains}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.chains = state["chains"]
+
+    def record(self, recorded: Callable[[Kernel], Kernel]) -> None:
+        self.walk = recorded(self.walk)
 
 
 def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
@@ -84,10 +91,5 @@ def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
     lost = (~start.found).nonzero().flatten().tolist()
     if not lost:
         return start.z
-    shown = ", ".join(f"{i} (answer {task.constraint.answer(y[i])!r})" for i in lost[:5])
-    shown += " …" if len(lost) > 5 else ""
-    if bool(start.proved[lost].all()):
-        reason = "No symbols explain the answer: S_y is empty. Correct or remove these examples."
-    else:
-        reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
-    raise InfeasibleAnswer(f"{len(lost)} of {len(y)} training examples are infeasible: {shown}. {reason}", tuple(lost))
+    reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
+    raise task.infeasible(y[lost], lost, "" if bool(start.proved[lost].all()) else reason)

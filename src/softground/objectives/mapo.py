@@ -35,13 +35,13 @@ from torch import Tensor
 
 from ..errors import CheckpointError, LearnerError
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 from .reinforce import average, check_decay, no_rewards, note_rewards
 
 
 @OBJECTIVES.register("mapo")
 @dataclass
-class MAPO:
+class MAPO(Objective):
     """Policy gradient with a memory of feasible samples for each example.
 
     Parameters
@@ -66,7 +66,7 @@ class MAPO:
         if not 0 <= self.weight <= 1:
             raise LearnerError(f"weight={self.weight} was given; expected the memory's least share, from 0 to 1.")
         if self.capacity < 1:
-            raise LearnerError(f"capacity={self.capacity} was given; expected room for at least one sample an example.")
+            raise LearnerError(f"capacity={self.capacity} was given; expected room for one sample or more.")
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
@@ -78,7 +78,7 @@ class MAPO:
     def loss(self, batch: Batch) -> Outcome:
         memory, held = self.memory[batch.index], self.held[batch.index]
         filled = torch.arange(memory.shape[1], device=held.device) < held[:, None]
-        # rows() repeats each example's belief, one row a sample of its memory.
+        # rows() repeats each example's belief, one row per sample of its memory.
         owner = torch.arange(len(held), device=held.device).repeat_interleave(memory.shape[1])
         log_memory = batch.belief.rows(owner).log_prob(memory.flatten(0, 1)).view_as(filled)
         with batch.stopwatch("sampling"), torch.no_grad():
@@ -87,7 +87,7 @@ class MAPO:
             known = ((memory == z[:, None]).all(-1) & filled).any(-1)
             b = average(self.baseline, batch.index)
             scores = log_memory.masked_fill(~filled, -torch.inf)
-            share, outside = self._weights(scores, held > 0, memory.is_floating_point())
+            share, outside = self._weights(scores, held > 0)
             inside = share[:, None] * (1 - b) * scores.masked_fill(held[:, None] == 0, 0.0).softmax(-1)
             outside = outside * (reward - b) * ~known
         log_prob = batch.belief.log_prob(z)
@@ -99,23 +99,20 @@ class MAPO:
         diagnostics = {"reward": reward, "remembered": held, "memory_weight": share}
         return Outcome(-gain.mean() / self.task.space.sites, diagnostics)
 
-    def settings(self, epoch: int) -> dict[str, float]:
-        return {}
-
     def state(self) -> dict[str, Tensor]:
         return {"memory": self.memory, "held": self.held, "baseline": self.baseline}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         if state["memory"].shape[1] != self.capacity:
             raise CheckpointError(
-                f"The checkpoint's memory has room for {state['memory'].shape[1]} samples an example, this one for "
+                f"The checkpoint's memory has room for {state['memory'].shape[1]} samples per example, this one for "
                 f"{self.capacity}. Resume with the capacity the run was started with."
             )
         self.memory, self.held, self.baseline = state["memory"], state["held"], state["baseline"]
 
-    def _weights(self, scores: Tensor, remembers: Tensor, reals: bool) -> tuple[Tensor, Tensor]:
+    def _weights(self, scores: Tensor, remembers: Tensor) -> tuple[Tensor, Tensor]:
         """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
-        mass = scores.double().logsumexp(-1).exp().clamp(max=1.0) * (not reals)
+        mass = scores.double().logsumexp(-1).exp().clamp(max=1.0) * self.task.space.categorical
         clipped = remembers & (mass < self.weight)
         share = torch.where(clipped, self.weight, mass)
         return share, torch.where(clipped, (1 - self.weight) / (1 - mass), 1.0)

@@ -27,12 +27,12 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
 @OBJECTIVES.register("reinforce")
 @dataclass
-class Reinforce:
+class Reinforce(Objective):
     """Policy gradient with reward 1 for a feasible sample; any space.
 
     Parameters
@@ -62,9 +62,6 @@ class Reinforce:
         log_prob = batch.belief.log_prob(z)
         loss = -(advantage.to(log_prob.dtype) * log_prob).mean() / self.task.space.sites
         return Outcome(loss, {"reward": reward})
-
-    def settings(self, epoch: int) -> dict[str, float]:
-        return {}
 
     def state(self) -> dict[str, Tensor]:
         return {"baseline": self.baseline}

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
 @OBJECTIVES.register("sup")
 @dataclass
-class Supervised:
+class Supervised(Objective):
     """Cross-entropy with the true symbols, which the training set must hold."""
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
@@ -25,12 +25,3 @@ class Supervised:
                 "Supervised training needs true symbols; this training set has none. Give Examples(x, y, symbols)."
             )
         return Outcome(-batch.belief.log_prob(batch.symbols).mean() / self.sites, {})
-
-    def settings(self, epoch: int) -> dict[str, float]:
-        return {}
-
-    def state(self) -> dict[str, Tensor]:
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        pass

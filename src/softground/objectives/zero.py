@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ..task import Task
-from .base import OBJECTIVES, Batch, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
 @OBJECTIVES.register("zero")
 @dataclass
-class ZeroDegree:
+class ZeroDegree(Objective):
     """Stage II: learn from one's own predictions where the rule accepts them."""
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
@@ -36,9 +36,3 @@ class ZeroDegree:
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": 0.0}
-
-    def state(self) -> dict[str, Tensor]:
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -10,11 +11,49 @@ from torch import Tensor
 from ..dice import Dice
 
 
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """The dropped sites of each example.
+
+    Attributes
+    ----------
+    sites
+        ``[batch, d]``.
+    shared
+        Whether all examples drop the same set.
+    key
+        That set, where it is known without asking the device: what a table prepares for it is remembered by this.
+    """
+
+    sites: Tensor
+    shared: bool = False
+    key: tuple[int, ...] | None = None
+
+    @property
+    def count(self) -> int:
+        """d, how many sites each example drops."""
+        return self.sites.shape[1]
+
+    def kept(self, sites: int) -> Tensor:
+        """The complement as a mask, ``[batch, sites]``."""
+        kept = torch.ones(len(self.sites), sites, dtype=torch.bool, device=self.sites.device)
+        return kept.scatter(1, self.sites, False)
+
+    def rows(self, index: Tensor | slice) -> Dropped:
+        """Some of the examples."""
+        return Dropped(self.sites[index], self.shared, self.key)
+
+    def twice(self) -> Dropped:
+        """The same for a batch followed by another of its size."""
+        rows = self.sites[:1].expand(2 * len(self.sites), -1) if self.shared else self.sites.repeat(2, 1)
+        return Dropped(rows, self.shared, self.key)
+
+
 class Projection(Protocol):
     """Chooses the dropped sites, independently of the chain's state."""
 
-    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
-        """Dropped sites of each example, ``[batch, d]``."""
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
+        """The dropped sites of each example."""
 
 
 class Move(Protocol):
@@ -22,9 +61,3 @@ class Move(Protocol):
 
     def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:
         """A copy of ``z[batch, sites]`` changed at kept sites only (``kept[batch, sites]`` bool)."""
-
-
-def kept_sites(dropped: Tensor, sites: int) -> Tensor:
-    """The complement of the dropped sites as a mask, ``[batch, sites]``."""
-    kept = torch.ones(len(dropped), sites, dtype=torch.bool, device=dropped.device)
-    return kept.scatter(1, dropped, False)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import torch
-from torch import Tensor
 
 from ..dice import Dice
 from ..errors import ProjectionError
 from ..spaces.base import Space
+from .base import Dropped
 
 
 class Drop:
@@ -35,9 +35,9 @@ class Drop:
     def __repr__(self) -> str:
         return f"Drop(sites {list(self.sites)} of {self._of})"
 
-    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         self._tensor = self._tensor.to(device)
-        return self._tensor.expand(batch, -1)
+        return Dropped(self._tensor.expand(batch, -1), shared=True, key=self.sites)
 
 
 class RandomDrop:
@@ -72,9 +72,9 @@ class RandomDrop:
     def __repr__(self) -> str:
         return f"RandomDrop({len(self.sets)} sets of {len(self.sets[0])} of {self._of} sites)"
 
-    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         self._tensor = self._tensor.to(device)
-        return self._tensor[dice.categorical(torch.zeros(batch, len(self.sets), device=device))]
+        return Dropped(self._tensor[dice.categorical(torch.zeros(batch, len(self.sets), device=device))])
 
 
 def _checked(sites: Sequence[int], count: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ z is feasible when every row with a mark has
 
 .. math:: \min_{h \in H_j} (w_{jh} + z_h) + m \;\le\; \min_{k \in N_j} (w_{jk} + z_k)
 
-with a margin m ≥ 0. With one mark a row these are difference constraints z_h − z_k ≤ w_jk − w_jh − m, a convex set;
+with a margin m ≥ 0. With one mark per row these are difference constraints z_h − z_k ≤ w_jk − w_jh − m, a convex set;
 several marks (ties) make it a union of such sets, closed under z ↦ z + t and under the entrywise minimum of two
 solutions (a tropical polyhedron). For shortest paths, w are a graph's edges and the marks its true next hops: then a
 greedy walk on w_jk + z_k never leaves a shortest path. With whole-number weights the true distances satisfy any
@@ -27,6 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..constraints.base import Constraint
 from ..errors import ConstraintError
 from .gaussian import GRID, Gaussian, snap
 
@@ -58,7 +59,7 @@ class Rows:
         return Rows(self.marked[index], self.others[index], self.margin)
 
 
-class Differences:
+class Differences(Constraint):
     """z ∈ S_y ⇔ in each row of y the least w_jk + z_k is at a mark, by ``margin`` at least.
 
     Parameters

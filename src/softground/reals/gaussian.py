@@ -21,6 +21,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import NonFiniteOutput, SpaceError
+from ..spaces.base import Space
 
 GRID = 2.0**-20
 
@@ -33,7 +34,7 @@ def snap(values: Tensor) -> Tensor:
 LEAST = 1e-150  # a σ whose square is still a number, as its inverse's is
 
 
-class Gaussian:
+class Gaussian(Space):
     """Vectors of reals, z ~ N(f(x), σ²I).
 
     Parameters
@@ -46,6 +47,8 @@ class Gaussian:
     >>> Gaussian(30)
     Gaussian(30 reals, σ = 1)
     """
+
+    categorical = False
 
     def __init__(self, sites: int, sigma: float = 1.0) -> None:
         if sites < 1:
@@ -69,11 +72,17 @@ class Gaussian:
         """States to tuples of floats."""
         return [tuple(row) for row in z.tolist()]
 
+    def uniform(self, batch: int, device: torch.device) -> GaussianBelief:
+        """The flat law."""
+        return GaussianBelief(torch.zeros(batch, self.sites, dtype=torch.float64, device=device), math.inf)
+
     def belief(self, output: Tensor, *, finite: bool = False) -> GaussianBelief:
         """The network's output ``[batch, sites]`` as the mean of P(z|x)."""
         if not isinstance(output, Tensor) or output.dim() != 2 or output.shape[1] != self.sites:
             given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise SpaceError(f"The network's output has shape {given}; expected (batch, {self.sites}), a mean a site.")
+            raise SpaceError(
+                f"The network's output has shape {given}; expected (batch, {self.sites}), one mean per site."
+            )
         if not finite and not torch.isfinite(output).all():
             row = int((~torch.isfinite(output)).any(1).nonzero()[0])
             raise NonFiniteOutput(
@@ -114,7 +123,7 @@ class GaussianBelief:
         """The same belief, cut off from the gradient tape."""
         return GaussianBelief(self.mean.detach(), self.variance)
 
-    def rows(self, index: Tensor) -> GaussianBelief:
+    def rows(self, index: Tensor | slice) -> GaussianBelief:
         return GaussianBelief(self.mean[index], self.variance)
 
     def tempered(self, gamma: float) -> GaussianBelief:

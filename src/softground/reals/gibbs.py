@@ -26,21 +26,20 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..kernels.base import ChainState, Info, Kernel, info, start_at
-from ..kernels.default import default_kernel
+from ..kernels.base import Info, Kernel, redrawn
 from ..projections.base import Projection
 from ..target import Target
 from . import truncated
 from .differences import Differences, Rows
 from .gaussian import GaussianBelief, snap
-from .intervals import Intervals, bounds, interval
+from .intervals import bounds, interval
 from .neighbours import Neighbours
 
 SMALL = 128  # vertices up to which all rows are looked at sooner than lists of them are made
 
 
 @dataclass(frozen=True)
-class SiteGibbs:
+class SiteGibbs(Kernel):
     """Target Q*; each step draws every component in turn from its law given the others, ``sweeps`` times.
 
     Parameters
@@ -57,11 +56,8 @@ class SiteGibbs:
     sweeps: int = 1
     marginals: bool = True
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[GaussianBelief]) -> tuple[ChainState, Info]:
-        rows, centre, z = self.rule.rows(target.answers), target.weights.mean, state.z.clone()
+    def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
+        rows, centre, before, z = self.rule.rows(target.answers), target.weights.mean, z, z.clone()
         scale = _scale(target, 1)
         look = Everything(rows) if self.static(target) else Neighbours.of(rows)
         means = torch.zeros_like(z)
@@ -76,10 +72,10 @@ class SiteGibbs:
             if self.marginals:
                 low, high = (torch.stack(side, 1) for side in zip(*ends, strict=True))
                 means += truncated.mean(centre, scale, low, high)
-        return _done(state.z, z, means / self.sweeps if self.marginals else None)
+        return z, redrawn(before, z, means / self.sweeps if self.marginals else None)
 
     def static(self, target: Target[GaussianBelief]) -> bool:
-        """Small graphs are looked at as a whole, and then a step never asks for a value in the midst of its work."""
+        # Small graphs are looked at as a whole; lists of neighbours have lengths that must be asked for.
         return target.answers.shape[-1] <= SMALL
 
 
@@ -102,7 +98,7 @@ class Everything:
 
 
 @dataclass(frozen=True)
-class BlockGibbs:
+class BlockGibbs(Kernel):
     """Target Q*; each step shifts the components that ``projection`` draws, together, by a truncated normal.
 
     Parameters
@@ -120,13 +116,9 @@ class BlockGibbs:
     projection: Projection
     marginals: bool = True
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[GaussianBelief]) -> tuple[ChainState, Info]:
-        z, centre = state.z, target.weights.mean
-        sites = self.projection.draw(dice, len(z), z.device)
-        block = torch.zeros_like(z, dtype=torch.bool).scatter(1, sites, True)
+    def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
+        centre, dropped = target.weights.mean, self.projection.draw(dice, len(z), z.device)
+        sites, block = dropped.sites, ~dropped.kept(z.shape[1])
         low, high = interval(self.rule.rows(target.answers), z, block)
         at, scale = (centre - z).gather(1, sites).mean(-1), _scale(target, sites.shape[1])
         shift = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
@@ -134,7 +126,7 @@ class BlockGibbs:
         means = None
         if self.marginals:
             means = torch.where(block, z + truncated.mean(at, scale, low, high)[:, None], z)
-        return _done(z, after, means)
+        return after, redrawn(z, after, means)
 
 
 def _scale(target: Target[GaussianBelief], block: int) -> Tensor:
@@ -150,13 +142,3 @@ def _scale(target: Target[GaussianBelief], block: int) -> Tensor:
 def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     # The ends are on the grid themselves.
     return torch.minimum(torch.maximum(snap(value), low), high)
-
-
-def _done(before: Tensor, after: Tensor, means: Tensor | None) -> tuple[ChainState, Info]:
-    true = torch.ones(len(after), dtype=torch.bool, device=after.device)
-    return ChainState(after), info(before, after, true, ~true, means)
-
-
-@default_kernel.register
-def _(inverse: Intervals, space: object) -> Kernel:
-    return SiteGibbs(inverse.rule)

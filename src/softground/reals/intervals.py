@@ -19,8 +19,11 @@ import math
 import torch
 from torch import Tensor
 
-from ..inverses.base import Fibre, Start
+from ..inverses.base import Fibre, Inverse, Start
 from ..inverses.default import default_inverse
+from ..kernels.base import Kernel
+from ..projections.base import Dropped
+from ..target import Target
 from .differences import Differences, Rows
 from .gaussian import GaussianBelief, snap
 from .least import raised
@@ -47,7 +50,7 @@ def bounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor, margin: float) -> tuple[T
     return low, high
 
 
-class Intervals:
+class Intervals(Inverse):
     """Completions, first states and nearest points for :class:`~softground.reals.differences.Differences`.
 
     A fibre of reals is no list. :meth:`fibre` reports **one** completion, as a solver does, and marks the fibre
@@ -63,15 +66,13 @@ class Intervals:
         Standard deviation of the noise above which :meth:`start` takes the least solution, so that chains begin in
         different places.
     tolerance
-        Accuracy of :meth:`nearest`, before it is made exactly feasible.
+        Accuracy of :meth:`most_probable`, before it is made exactly feasible.
     limit
-        The most steps that :meth:`nearest` takes towards it.
+        The most steps that :meth:`most_probable` takes towards it.
     """
 
-    solver_seconds = 0.0
-
     def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
-        self.rule = rule
+        self.rule = self.constraint = rule
         self.space = rule.space
         self.spread = spread
         self.tolerance = tolerance
@@ -81,18 +82,18 @@ class Intervals:
     def __repr__(self) -> str:
         return f"Intervals({self.space!r}, margin {self.rule.margin:g})"
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        rows, base = self._known(y)
-        free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped, True)
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        (rows, base), sites = self._known(y), dropped.sites
+        free = ~dropped.kept(z.shape[1])
         # The least completion above the hint will often do.
         state, settled = raised(rows, z, free)
         exists = rows.feasible(state) & settled
         rest = (~exists).nonzero().flatten()
         if len(rest):
             state[rest], exists[rest], settled[rest] = self._from_below(
-                rows.select(rest), base[rest], z[rest], free[rest], dropped[rest]
+                rows.select(rest), base[rest], z[rest], free[rest], sites[rest]
             )
-        return Fibre(state.gather(1, dropped)[:, None], exists[:, None], settled & ~exists)
+        return Fibre(state.gather(1, sites)[:, None], exists[:, None], settled & ~exists)
 
     def _known(self, y: Tensor) -> tuple[Rows, Tensor]:
         """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
@@ -135,13 +136,14 @@ class Intervals:
         z = z - snap(z.mean(-1, keepdim=True))
         return Start(z, settled & rows.feasible(z), torch.zeros_like(settled))
 
-    def nearest(self, mean: Tensor, y: Tensor) -> Tensor:
-        """The feasible point next to ``mean[batch, sites]``: Q* at γ = 0. See :mod:`softground.reals.nearest`."""
-        return nearest(self.rule.rows(y), mean, tolerance=self.tolerance, limit=self.limit)
+    def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
+        """The feasible point next to each example's mean, Q* at γ = 0: see :mod:`softground.reals.nearest`."""
+        return nearest(self.rule.rows(target.answers), target.weights.mean, tolerance=self.tolerance, limit=self.limit)
 
-    def most_probable(self, belief: GaussianBelief, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The likeliest z ∈ S_y of each example: the nearest point to its mean. There always is one."""
-        return self.nearest(belief.mean, y), torch.ones(len(y), dtype=torch.bool, device=y.device)
+    def default_kernel(self) -> Kernel:
+        from .gibbs import SiteGibbs  # which needs the intervals
+
+        return SiteGibbs(self.rule)
 
 
 @default_inverse.register

@@ -62,8 +62,10 @@ class Neighbours(NamedTuple):
 
 
 def _first(there: Tensor, count: int) -> Tensor:
-    """The places of the true entries along the last axis, ``count`` at most; then place 0, which harms nothing: an
-    entry twice in a list of which the least is taken, or a row that says nothing."""
+    """The places of the true entries along the last axis, ``count`` at most, filled up with place 0.
+
+    The filling changes nothing: it repeats an entry of a list whose least is taken, or adds a row that is all ∞.
+    """
     rank = torch.where(there, there.cumsum(-1) - 1, count)  # all others go to one place more, which is cut off
     places = torch.arange(there.shape[-1], device=there.device).expand_as(rank)
     return rank.new_zeros(*rank.shape[:-1], count + 1).scatter_(-1, rank, places)[..., :count]
@@ -74,6 +76,3 @@ def _rows_of(table: Tensor, row: Tensor) -> Tensor:
     batch, n, most = row.shape
     index = row.flatten(1)[..., None].expand(-1, -1, table.shape[-1])
     return table.gather(1, index).view(batch, n, most, -1)
-
-
-__all__ = ["Neighbours"]

@@ -19,14 +19,16 @@ from torch import Tensor
 
 from ..constraints.smt import load_z3
 from ..errors import InverseError
-from ..inverses.base import Fibre, Start
+from ..inverses.base import Fibre, Inverse, Start
+from ..projections.base import Dropped
 from ..solver.memory import bounded, short_of_memory
+from ..target import Target
 from .differences import Differences
-from .gaussian import snap
+from .gaussian import GaussianBelief, snap
 from .nearest import nearest
 
 
-class Z3Reals:
+class Z3Reals(Inverse):
     """Completions and first states for :class:`~softground.reals.differences.Differences`, by Z3.
 
     A fibre holds the one completion that Z3 gave, and is marked incomplete; 'unsat' is a proof that there is none.
@@ -49,11 +51,13 @@ class Z3Reals:
         Time spent in Z3.
     """
 
+    cost = "solver"
+
     def __init__(
         self, rule: Differences, *, rlimit: int = 20_000_000, timeout: float = 60.0, memory: int | None = None
     ) -> None:
         self._z3: Any = load_z3()
-        self.rule = rule
+        self.rule = self.constraint = rule
         self.space = rule.space
         self.rlimit, self.timeout, self.memory = rlimit, timeout, memory
         self.queries = self.unknowns = self.timeouts = self.memouts = 0
@@ -67,25 +71,25 @@ class Z3Reals:
         """All that went wrong so far, by name, for a run's records."""
         return {"unknowns": self.unknowns, "timeouts": self.timeouts, "memouts": self.memouts}
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
-        models = [self._solve(*query) for query in zip(z.tolist(), y.cpu(), dropped.tolist(), strict=True)]
-        none = [0.0] * dropped.shape[1]
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        models = [self._solve(*query) for query in zip(z.tolist(), y.cpu(), dropped.sites.tolist(), strict=True)]
+        none = [0.0] * dropped.count
         values = snap(torch.tensor([model or none for model, _ in models], dtype=torch.float64)).to(z.device)
         # A model off the grid is rounded, and used only where it is feasible as rounded.
-        whole = z.double().scatter(1, dropped, values)
+        whole = z.double().scatter(1, dropped.sites, values)
         found = torch.tensor([model is not None for model, _ in models], device=z.device)
         proved = torch.tensor([proof for _, proof in models], dtype=torch.bool, device=z.device)
         return Fibre(values[:, None], (found & self.rule.feasible(whole, y))[:, None], proved)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """Whatever model Z3 finds for all components; the seed has no say."""
-        everything = torch.arange(self.space.sites, device=y.device).expand(len(y), -1)
+        everything = Dropped(torch.arange(self.space.sites, device=y.device).expand(len(y), -1), shared=True)
         fibre = self.fibre(torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device), y, everything)
         return Start(fibre.values[:, 0], fibre.mask[:, 0], fibre.complete)
 
-    def nearest(self, mean: Tensor, y: Tensor) -> Tensor:
+    def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
         """As :class:`~softground.reals.intervals.Intervals` does: Z3 decides, it does not measure distances."""
-        return nearest(self.rule.rows(y), mean)
+        return nearest(self.rule.rows(target.answers), target.weights.mean)
 
     def _solve(self, state: list[float], answer: Tensor, sites: list[int]) -> tuple[list[float] | None, bool]:
         """A model of the dropped sites or None, and whether 'none' is a proof."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
-from ..constraints.program import NO_ANSWER, Program
+from ..errors import ConstraintError
 from ..learner import Learner
 from ..learner.batches import Batches
 from ..learner.evaluation import predictions
@@ -57,7 +56,7 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
         held_out, trained = _renamed(held_out, relabelling), _renamed(trained, relabelling)
     feasible = learner.task.feasible(held_out.predicted, held_out.y)
     lucky = _lucky(held_out, feasible)
-    categorical = isinstance(space, Categorical)
+    categorical = space.categorical
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
     return Findings(
@@ -102,7 +101,7 @@ def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
     """True code to the network's code for it, for a task that says its symbols are fixed only up to their names."""
     space = learner.task.space
-    if read.symbols is None or not isinstance(space, Categorical) or len(set(space.alphabets)) > 1:
+    if read.symbols is None or not space.categorical or len(set(space.alphabets)) > 1:
         return None
     figures = learner.task.figures(read.predicted, read.y, read.symbols)
     if not any(name.startswith("relabelled") for name in figures):
@@ -198,27 +197,28 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
                 predicted=predicted[k],
                 grounded=None if grounded is None else grounded[k],
                 feasible=feasible[k],
-                gives=None if feasible[k] else written(gives[k], like=answer),
+                gives=None if feasible[k] else written(gives[k]),
             )
         )
     return shown
 
 
 def _answers_of(constraint: Any, z: Tensor) -> list[Any]:
-    """The answers that a program gives for some states; None where it gives none, or the rule is not a program."""
-    ids = constraint.answer_ids(z).tolist() if isinstance(constraint, Program) else [NO_ANSWER] * len(z)
-    return [None if i == NO_ANSWER else constraint.answer(torch.tensor(i)) for i in ids]
+    """The answers that a rule computes for some states; None where there is none, or the rule only checks."""
+    try:
+        answers: list[Any] = constraint.compute(z)
+    except ConstraintError:
+        return [None] * len(z)
+    return answers
 
 
-def written(answer: Any, like: Any = None) -> str | None:
+def written(answer: Any) -> str | None:
     """An answer in a few characters; None for one that is a tensor or just too long.
 
-    >>> written(Fraction(7, 2)), written((7, 2), like=3), written((7, 2)), written(True), written("x" * 99)
-    ('7/2', '7/2', '(7, 2)', 'True', None)
+    >>> from fractions import Fraction
+    >>> written(Fraction(7, 2)), written((7, 2)), written(True), written("x" * 99)
+    ('7/2', '(7, 2)', 'True', None)
     """
-    match answer:
-        case (int(over), int(under)) if under and isinstance(like, int | Fraction):
-            answer = Fraction(over, under)  # a vectorised rule's own form of a rational
     if isinstance(answer, Tensor):
         answer = answer.item() if answer.dim() == 0 else None
     text = None if answer is None else str(answer)

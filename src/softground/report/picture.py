@@ -46,7 +46,7 @@ def draw(path: Path, history: list[dict[str, Any]], space: Any, x: Tensor, predi
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    gallery = isinstance(space, Categorical) and x.dim() == 5 and x.shape[2] == 1
+    gallery = space.categorical and x.dim() == 5 and x.shape[2] == 1
     figure, axes = pyplot.subplots(1, 1 + gallery, figsize=(5 + 5 * gallery, 4.2), dpi=110, squeeze=False)
     _curves(axes[0][0], history)
     if gallery:

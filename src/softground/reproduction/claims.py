@@ -11,12 +11,11 @@ from torch import Tensor
 from ..data.examples import Examples
 from ..dice import Sampler
 from ..inverses.base import Inverse
-from ..kernels.base import ChainState
 from ..learner import make_fabric
 from ..learner.batches import Batches
 from ..learner.evaluation import beliefs
 from ..projections import ChangeOne, Drop, Projection
-from ..projections.base import Move, kept_sites
+from ..projections.base import Move
 from ..projections.swap import SwapInside
 from ..reals.noise import AddNoise
 from ..seeds import stream
@@ -51,11 +50,11 @@ def jump(options: Options) -> tuple[dict[str, Any], str]:
     accepted = []
     with torch.no_grad():
         for index, belief in beliefs(task, network, Batches(train, device)):
-            target, state = Target.at(belief, y[index], 1.0), ChainState(start[index])
+            target, z = Target.at(belief, y[index], 1.0), start[index]
             for walk in range(1, WALKS + 1):
-                state, info = kernel.step(dice, state, target)
+                z, info = kernel.step(dice, z, target)
                 if walk in moved:
-                    moved[walk].append((state.z != start[index]).any(-1))
+                    moved[walk].append((z != start[index]).any(-1))
                 if walk == 1:
                     accepted.append(info.acceptance)
     shares = {f"after_{walk}": torch.cat(rows).double().mean().item() for walk, rows in moved.items()}
@@ -70,7 +69,7 @@ def z3_times(task: str, queries: int, seed: int) -> dict[str, Any]:
     z, y, projection, move, inverses = _queries(task, queries, seed)
     dice = Sampler(stream(seed, "dice"))
     dropped = projection.draw(dice, len(z), z.device)
-    proposal = move.propose(dice, z, kept_sites(dropped, z.shape[1]))
+    proposal = move.propose(dice, z, dropped.kept(z.shape[1]))
     times = {}
     for name, inverse in inverses.items():
         begin = time.perf_counter()

@@ -57,7 +57,7 @@ def transition_matrix(
     decided = torch.zeros(len(states), 0, dtype=torch.long)
     while True:
         dice = Outcomes(decided)
-        after, _ = kernel.step(dice, kernel.init(states[row]), target(len(row)))
+        after, _ = kernel.step(dice, states[row], target(len(row)))
         if dice.open is None:
             break
         way, outcome = dice.open.nonzero(as_tuple=True)
@@ -65,7 +65,7 @@ def transition_matrix(
         decided = torch.cat([decided[way], outcome[:, None]], 1)
         row = row[way]
     order = space.index(states).sort()
-    reached = space.index(after.z)
+    reached = space.index(after)
     place = torch.searchsorted(order.values, reached).clamp(max=len(states) - 1)
     if not torch.equal(order.values[place], reached):
         raise SoftgroundError("A step left the states that were given; give all of S_y.")

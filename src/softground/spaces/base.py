@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
 from ..dice import Dice
@@ -16,13 +18,13 @@ class Belief(Protocol):
         """Number of examples in the batch."""
 
     def log_prob(self, z: Tensor) -> Tensor:
-        """log P(z|x), the **sum** over sites, for one symbol vector an example: ``[batch]``."""
+        """log P(z|x), the **sum** over sites, for one symbol vector per example: ``[batch]``."""
 
     def mode(self) -> Tensor:
         """The most probable symbol vector of each example: ``[batch, sites]``."""
 
     def sample(self, dice: Dice) -> Tensor:
-        """One symbol vector an example, drawn from P(z|x): ``[batch, sites]``, off the gradient tape."""
+        """One symbol vector per example, drawn from P(z|x): ``[batch, sites]``, off the gradient tape."""
 
     def tempered(self, gamma: float) -> Belief:
         """The unnormalised weights P(z|x)^{1/γ}; γ = ∞ gives the uniform law."""
@@ -43,15 +45,28 @@ class Belief(Protocol):
         """
 
 
-class Space(Protocol):
-    """All symbol vectors z of a problem."""
+class Space(ABC):
+    """All symbol vectors z of a problem.
 
-    @property
-    def sites(self) -> int:
-        """Number of components of z."""
+    Attributes
+    ----------
+    sites
+        Number of components of z.
+    categorical
+        Whether each component is a symbol of a finite alphabet, held as its code; else components are reals.
+    """
 
+    categorical: ClassVar[bool]
+    sites: int
+
+    @abstractmethod
     def belief(self, output: Any, *, finite: bool = False) -> Belief:
         """Read the network's output as P(z|x); raises on wrong shapes and, unless it is known ``finite``, on NaN."""
 
+    @abstractmethod
+    def uniform(self, batch: int, device: torch.device) -> Belief:
+        """Weight 1 for every state, so that sums over S_y count it; in double precision."""
+
+    @abstractmethod
     def decode(self, z: Tensor) -> list[tuple[Any, ...]]:
-        """States as the user's symbols, one tuple a state."""
+        """States as the user's symbols, one tuple per state."""

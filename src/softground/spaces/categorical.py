@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import NonFiniteOutput, SpaceError
+from .base import Space
 
 # Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
 # stay in a CPU's first-level cache; the exact figure changes nothing but speed.
@@ -38,7 +39,7 @@ class Layout:
     columns: Tensor  # [n, K] column of the network's output that belongs to (site, code)
 
 
-class Categorical:
+class Categorical(Space):
     """Symbol vectors with one alphabet per site.
 
     Parameters
@@ -57,6 +58,8 @@ class Categorical:
     [(3, '+', 1)]
     """
 
+    categorical = True
+
     def __init__(self, alphabets: Sequence[Sequence[Hashable]], head: Literal["shared", "site"] = "shared") -> None:
         self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
         if not self.alphabets:
@@ -69,16 +72,13 @@ class Categorical:
         if head not in ("shared", "site"):
             raise SpaceError(f"head={head!r} was given; expected 'shared' or 'site'.")
         self.head = head
+        self.sites = len(self.alphabets)
         self.symbols: tuple[Hashable, ...] = tuple(dict.fromkeys(s for a in self.alphabets for s in a))
         self.sizes: tuple[int, ...] = tuple(len(a) for a in self.alphabets)
         self.width = max(self.sizes)
         self.size = math.prod(self.sizes)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
         self._layouts: dict[torch.device, Layout] = {}
-
-    @property
-    def sites(self) -> int:
-        return len(self.alphabets)
 
     @property
     def outputs(self) -> int:
@@ -123,7 +123,7 @@ class Categorical:
         return torch.tensor(rows, dtype=torch.long).reshape(len(rows), self.sites)
 
     def decode(self, z: Tensor) -> list[tuple[Hashable, ...]]:
-        """Codes to symbols, one tuple a state."""
+        """Codes to symbols, one tuple per state."""
         return [tuple(self.alphabets[i][c] for i, c in enumerate(row)) for row in z.tolist()]
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
@@ -149,11 +149,17 @@ class Categorical:
 
     def combinations(self, dropped: int) -> int:
         """The most combinations of symbols that ``dropped`` sites of this space can take."""
-        return math.prod(sorted(self.sizes)[-dropped:])
+        return math.prod(sorted(self.sizes)[self.sites - dropped :])
 
     def _need_index(self) -> None:
         if not self.indexable:
             raise SpaceError(f"This space has {self.size:.2e} states; a state's index would not fit into 64 bits.")
+
+    def uniform(self, batch: int, device: torch.device) -> CategoricalBelief:
+        """Weight 1 for every state, so that sums over S_y count it; in double precision."""
+        scores = torch.zeros(self.sites, self.width, dtype=torch.float64, device=device)
+        scores = scores.masked_fill(~self.layout(device).allowed, -math.inf)
+        return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet."""
@@ -209,7 +215,7 @@ class CategoricalBelief:
         """The same belief, cut off from the gradient tape."""
         return CategoricalBelief(self.space, self.scores.detach())
 
-    def rows(self, index: Tensor) -> CategoricalBelief:
+    def rows(self, index: Tensor | slice) -> CategoricalBelief:
         return CategoricalBelief(self.space, self.scores[index])
 
     def tempered(self, gamma: float) -> CategoricalBelief:

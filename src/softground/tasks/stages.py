@@ -11,7 +11,6 @@ from torch import nn
 from ..errors import LearnerError
 from ..learner.stage import MakeOptimizer, Stage, one_cycle
 from ..objectives import MAPO, BackSearch, Objective, Reinforce, SemanticLoss, Supervised, ZeroDegree
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .options import RunOptions, adam, make_optimizer
 from .preset import Common
@@ -86,7 +85,7 @@ def _adam_at(rate: float) -> MakeOptimizer:
 
 def _check_symbols(task: Task) -> None:
     """Refuse at once what would otherwise be refused after all of Stage I."""
-    if not isinstance(task.space, Categorical):
+    if not task.space.categorical:
         raise LearnerError(
             f"--zero-objective ngs was given; back-search corrects one symbol of an alphabet, and {task.space!r} has "
             "none. Leave it out."

@@ -31,6 +31,7 @@ from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
 from ..answers import INTERNING, exact, exact_each
+from ..base import Constraint
 from .messages import NEVER, OneByOne, draw, possible_states, suffix
 from .tabulate import Tabulation
 from .tree import Tree
@@ -62,7 +63,7 @@ class Tables:
     recursion: Recursion
 
 
-class Scan:
+class Scan(Constraint):
     """The constraint z ∈ S_y ⇔ the state after the last symbol is accepted by y.
 
     Parameters
@@ -110,7 +111,8 @@ class Scan:
         self.vectorised = vectorised
         self._step = _taking_four(step, cue is not None)
         self._ids: dict[Hashable, int] = {}
-        self._answers: list[Any] = []
+        self._answers: list[Any] = []  # in their exact form
+        self._given: list[Any] = []  # as the user wrote them
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
         self._cues: list[dict[Hashable, int]] = [{} if cue else {None if not vectorised else 0: 0} for _ in self.order]
         self._shown: list[list[int]] = []
@@ -127,18 +129,29 @@ class Scan:
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         ids = []
-        for key in exact_each(answers):
+        for key, answer in zip(exact_each(answers), answers, strict=True):
             with INTERNING:
                 if key not in self._ids:
                     self._shown.append(self._show(key))  # first, because a cue may refuse the answer
                     self._answers.append(key)
+                    self._given.append(answer)
                     self._tables.clear()
                     self._ids[key] = len(self._answers) - 1
             ids.append(self._ids[key])
         return torch.tensor(ids, dtype=torch.long)
 
     def answer(self, y: Tensor) -> Any:
-        return self._answers[int(y)]
+        return self._given[int(y)]
+
+    def compute(self, z: Tensor) -> list[Any]:
+        """The final states, where the answer is the final state; None where a symbol is refused."""
+        if not self.computes:
+            return super().compute(z)
+        tables = self.tables(z.device)
+        final = tables.recursion.final_state(tables.cues.new_zeros(z.shape), z[:, tables.order])
+        known = [self._ids.get(exact(state)) for state in self.tabulation.states[-1]]
+        written = [s if i is None else self._given[i] for s, i in zip(self.tabulation.states[-1], known, strict=True)]
+        return [[*written, None][number] for number in final.tolist()]  # the last is dead: a symbol was refused
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         tables = self.tables(z.device)

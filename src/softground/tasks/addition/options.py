@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ...data.augment import RandomAffine
 from ...errors import LearnerError
-from ...inverses import Scanned, Table
-from ...kernels import Collapsed, Exact, ExactScan, Guided, Kernel, Metropolis, Uniform
+from ...kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
 from ...learner.stage import Stage
 from ...networks import PerSite, convnet, lenet
 from ...objectives import SoftenedGrounding
@@ -98,12 +97,12 @@ def make_kernel(name: KernelName, task: Task, marginals: bool = True) -> Kernel:
     """A kernel by its name. The paper's drops the second number; the others draw a random pair at every step."""
     space, inverse = task.space, task.inverse
     if name == "exact":
-        if not isinstance(inverse, Scanned | Table):
+        if not inverse.exact:
             raise LearnerError(
                 f"The exact kernel needs the scan or a table of the whole space; the inverse is {inverse!r}. "
                 "Use --rule scan, or --kernel guided."
             )
-        return ExactScan(inverse.scan, marginals) if isinstance(inverse, Scanned) else Exact(inverse, marginals)
+        return Exact(inverse, marginals)
     pairs, move = RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space)
     if name == "metropolis":
         return Metropolis(inverse, Drop(space, range(space.sites // 2, space.sites)), move)

@@ -131,7 +131,7 @@ def make_inverse(name: str, program: Any, **solver: Any) -> Inverse:
 
             return Z3(SMT(formula_rule, program.space, answers=program), **solver)
     inverse = default_inverse(program, program.space)
-    return inverse if isinstance(inverse, Table) else enumeration(program)
+    return inverse if inverse.exact else enumeration(program)
 
 
 def make_kernel(name: KernelName, task: Task) -> Kernel:
@@ -141,7 +141,7 @@ def make_kernel(name: KernelName, task: Task) -> Kernel:
     """
     space, inverse = task.space, task.inverse
     if name == "exact":
-        if not isinstance(inverse, Table):
+        if not inverse.exact:
             raise LearnerError(
                 f"The exact kernel lists all of S_y, which needs a table; the inverse is {inverse!r}. "
                 "Use --inverse table (formulas up to length 7), or --kernel guided."

@@ -10,7 +10,7 @@ from ...projections import Drop, RandomDrop
 from ...reals.differences import Differences
 from ...reals.gibbs import BlockGibbs, SiteGibbs
 from ...reals.noise import AddNoise
-from ...reals.point_mass import NearestPoint, PointMass
+from ...reals.point_mass import PointMass
 from ...task import Task
 from .presets import KernelName
 
@@ -28,7 +28,7 @@ def make_kernel(name: KernelName, task: Task, steps: int = 1, marginals: bool = 
         walk = Metropolis(task.inverse, Drop(space, dropped(space.sites)), AddNoise(NOISE), completion="first")
         return Composed([walk] * steps)
     if name == "nearest":
-        return PointMass(cast(NearestPoint, task.inverse))
+        return PointMass(task.inverse)
     if name == "gibbs":
         return SiteGibbs(rule, steps, marginals)
     # Shifts of random triples, then single components, whose conditional means cover all of z.

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...inverses.base import Fibre, Start
-from ...projections.base import kept_sites
+from ...inverses.base import Fibre, Inverse, Start
+from ...projections.base import Dropped
 from .boards import random_boards
-from .rule import group_cells
+from .rule import group_cells, sudoku_program
 
 # Boards [F, S²], the example each belongs to [F], and which examples were cut [batch].
 Grown = tuple[Tensor, Tensor, Tensor]
 
 
-class Completion:
+class Completion(Inverse):
     """Fibres of the Sudoku rule for any board size, without a table.
 
     Parameters
@@ -38,10 +38,10 @@ class Completion:
     Completion(9×9 boards, at most 1,024 at a time)
     """
 
-    solver_seconds = 0.0
-
     def __init__(self, size: int, *, cap: int = 1024, partial: bool = False) -> None:
         self.size, self.cap, self.partial = size, cap, partial
+        self.constraint = sudoku_program(size)
+        self.space = self.constraint.space
         of = group_cells(size, torch.device("cpu"))
         # The groups of each cell, and the number of ones in each set of digits.
         self._of_cell = torch.stack([(of == cell).any(1).nonzero()[:, 0] for cell in range(size**2)])
@@ -50,9 +50,9 @@ class Completion:
     def __repr__(self) -> str:
         return f"Completion({self.size}×{self.size} boards, at most {self.cap:,} at a time)"
 
-    def fibre(self, z: Tensor, y: Tensor, dropped: Tensor) -> Fibre:
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         boards, owner, cut = self.grow(z, dropped)
-        values = boards.gather(1, dropped[owner])
+        values = boards.gather(1, dropped.sites[owner])
         order = torch.arange(len(values), device=z.device)
         for key in (*values.flip(1).unbind(1), owner):
             order = order[key[order].argsort(stable=True)]
@@ -60,7 +60,7 @@ class Completion:
         count = torch.bincount(owner, minlength=len(z))
         place = torch.arange(len(owner), device=z.device) - (count.cumsum(0) - count)[owner]
         options = max(1, int(count.max())) if len(count) else 1
-        packed = torch.zeros(len(z), options, dropped.shape[1], dtype=torch.long, device=z.device)
+        packed = torch.zeros(len(z), options, dropped.count, dtype=torch.long, device=z.device)
         packed[owner, place] = values
         mask = torch.arange(options, device=z.device) < count[:, None]
         return Fibre(packed, mask, ~cut)
@@ -71,19 +71,19 @@ class Completion:
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(torch.from_numpy(boards).to(y.device), true, true)
 
-    def grow(self, z: Tensor, dropped: Tensor) -> Grown:
+    def grow(self, z: Tensor, dropped: Dropped) -> Grown:
         """All valid boards that agree with z at the kept cells."""
         device, batch, full = z.device, len(z), 2**self.size - 1
         ones, of_cell = self._ones.to(device), self._of_cell.to(device)
         digits = torch.arange(self.size, device=device)
-        shown = torch.where(kept_sites(dropped, z.shape[1]), 1 << z, 0)[:, group_cells(self.size, device)]
+        shown = torch.where(dropped.kept(z.shape[1]), 1 << z, 0)[:, group_cells(self.size, device)]
         used = shown.sum(-1)  # the digits of each group, as bits; right where none is repeated
         alive = (used <= full).all(-1) & (ones[used.clamp(max=full)] == (shown > 0).sum(-1)).all(-1)
         owner = alive.nonzero()[:, 0]
-        boards, used, cells = z[owner], used[owner], dropped[owner]
+        boards, used, cells = z[owner], used[owner], dropped.sites[owner]
         empty = torch.ones_like(cells, dtype=torch.bool)
         cut = torch.zeros(batch, dtype=torch.bool, device=device)
-        for _ in range(dropped.shape[1]):
+        for _ in range(dropped.count):
             seen = used[:, None].expand(-1, cells.shape[1], -1).gather(2, of_cell[cells])
             left = full & ~(seen[..., 0] | seen[..., 1] | seen[..., 2])
             which = ones[left].masked_fill(~empty, self.size + 1).argmin(1, keepdim=True)

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from ...dice import Dice
 from ...inverses.base import Inverse
-from ...kernels.base import ChainState, Info, start_at
+from ...kernels.base import Info, Kernel
 from ...kernels.guided import Guided
+from ...projections.base import Dropped
 from ...spaces.categorical import CategoricalBelief
 from ...target import Target
 
@@ -28,12 +29,12 @@ class Chosen:
 
     sites: Tensor
 
-    def draw(self, dice: Dice, batch: int, device: torch.device) -> Tensor:
-        return self.sites
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
+        return Dropped(self.sites)
 
 
 @dataclass(frozen=True)
-class Confident:
+class Confident(Kernel):
     """Target Q*; invariance holds (see the module's text).
 
     Parameters
@@ -47,10 +48,7 @@ class Confident:
     inverse: Inverse
     drop: int
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         sure = target.weights.scores.log_softmax(-1).amax(-1)
         dropped = sure.topk(self.drop, largest=False).indices.sort(-1).values
-        return Guided(self.inverse, Chosen(dropped)).step(dice, state, target)
+        return Guided(self.inverse, Chosen(dropped)).step(dice, z, target)

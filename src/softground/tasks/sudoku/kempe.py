@@ -26,14 +26,14 @@ import torch
 from torch import Tensor
 
 from ...dice import Dice
-from ...kernels.base import ChainState, Info, info, start_at
+from ...kernels.base import Info, Kernel, info
 from ...spaces.categorical import CategoricalBelief
 from ...target import Target
 from .rule import box_side
 
 
 @dataclass(frozen=True)
-class Kempe:
+class Kempe(Kernel):
     """Target Q*; invariance holds (block Gibbs). One step redraws the chains of one random pair of digits.
 
     Parameters
@@ -44,11 +44,8 @@ class Kempe:
 
     size: int
 
-    def init(self, z: Tensor) -> ChainState:
-        return start_at(z)
-
-    def step(self, dice: Dice, state: ChainState, target: Target[CategoricalBelief]) -> tuple[ChainState, Info]:
-        z, size = state.z, self.size
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
+        size = self.size
         pairs = torch.combinations(torch.arange(size, device=z.device))
         pair = pairs[dice.categorical(torch.zeros(len(z), len(pairs), device=z.device))]
         first, second = z == pair[:, :1], z == pair[:, 1:]
@@ -61,7 +58,7 @@ class Kempe:
         switched = choice.gather(1, joined.argmax(-1)).repeat_interleave(size, 1).bool()
         after = torch.where(switched, other, z)
         moved = (after != z).any(-1)
-        return ChainState(after), info(z, after, moved, torch.zeros_like(moved))
+        return after, info(z, after, moved, torch.zeros_like(moved))
 
     def joined(self, first: Tensor, second: Tensor) -> Tensor:
         """Which rows are in one component, ``[batch, S, S]`` 0 or 1; ``first`` and ``second`` show the two digits."""

@@ -107,6 +107,5 @@ def sudoku_rule(z: Sequence[Any], y: Any) -> Any:
 
 def sudoku_smt(size: int = 4, space: Categorical | None = None) -> SMT:
     """The rule as a constraint for :class:`~softground.inverses.z3.Z3`; the answer ``True`` has id 0 here too."""
-    smt = SMT(sudoku_rule, space or sudoku_space(size))
-    smt.encode([True])
-    return smt
+    program = sudoku_program(size)
+    return SMT(sudoku_rule, space or program.space, answers=program)

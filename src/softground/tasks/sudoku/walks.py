@@ -60,7 +60,7 @@ def make_kernel(name: KernelName, size: int, task: Task, marginals: bool) -> Ker
             sampled = Completion(size, cap=ANY, partial=True) if isinstance(inverse, Completion) else inverse
             return Metropolis(sampled, diagonal(space, size), swap)
         case "exact":
-            if not isinstance(inverse, Listing):
+            if not inverse.exact:
                 raise LearnerError(
                     f"The exact kernel lists all boards; the inverse is {inverse!r}. Use --size 4 with --inverse "
                     "listing, or --kernel kempe."

@@ -1,0 +1,210 @@
+r"""Q* on S_y: draws, marginals, total mass and mode, from whatever form S_y is known in.
+
+.. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
+          \qquad w(z) = P(z|x)^{1/\gamma} .
+
+An inverse that knows S_y returns its law. Lists come in three shapes. *Ragged* rows hold each example's solutions one
+after the other: the least work, but the rows' lengths must be asked of the device first. *Padded* rows are as long as
+the longest S_y there is: more work, no device-to-host synchronisation. A list *shared* by all examples needs no rows at
+all: log w and the marginals are two matrix products with its one-hot codes. A scan's law
+(:mod:`softground.inverses.scanned`) lists nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..errors import InfeasibleAnswer
+from ..spaces.categorical import Block, CategoricalBelief
+
+
+class Law(ABC):
+    """Q* of a batch. Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows."""
+
+    @abstractmethod
+    def draw(self, dice: Dice) -> Tensor:
+        """One independent draw per example: ``[batch, sites]``."""
+
+    @abstractmethod
+    def marginals(self) -> Tensor:
+        """Q*'s marginals, the gradient of :meth:`log_mass`: ``[batch, sites, K]``."""
+
+    @abstractmethod
+    def log_mass(self) -> Tensor:
+        """log Σ w(z) over S_y, differentiable in the weights; −∞ for an empty S_y: ``[batch]``."""
+
+    @abstractmethod
+    def mode(self) -> Tensor:
+        """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
+
+
+def refuse_empty(empty: Tensor, first: int = 0) -> None:
+    """Raise where some S_y is empty; ``first`` is the number of the first row."""
+    if bool(empty.any()):
+        rows = tuple(first + row for row in empty.nonzero().flatten().tolist())
+        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """All of S_y for a batch of answers, as ragged rows of state indices.
+
+    Example b owns ``index[offsets[b] : offsets[b + 1]]``; ``owner`` repeats b over its row.
+    """
+
+    index: Tensor
+    owner: Tensor
+    offsets: Tensor
+
+    @classmethod
+    def of(cls, rows: Sequence[Tensor], device: torch.device) -> Solutions:
+        """One tensor of state indices per example."""
+        count = torch.tensor([len(row) for row in rows], dtype=torch.long, device=device)
+        flat = torch.cat([torch.zeros(0, dtype=torch.long, device=device), *(row.to(device) for row in rows)])
+        return cls(flat, *ragged(count))
+
+    @property
+    def count(self) -> Tensor:
+        """|S_y| per example."""
+        return self.offsets.diff()
+
+
+def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
+    """The owner of each entry, and where each row begins, of rows with so many entries."""
+    owner = torch.arange(len(count), device=count.device).repeat_interleave(count)
+    return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
+
+
+class Ragged(Law):
+    """Q* on ragged rows of state indices; ``first`` is the number of the first row, for messages."""
+
+    def __init__(self, solutions: Solutions, weights: CategoricalBelief, first: int = 0) -> None:
+        self.solutions, self.weights, self.first = solutions, weights, first
+        self.blocks, owner = weights.blocks(), solutions.owner
+        self.places = [block.position(owner, solutions.index) for block in self.blocks]
+        self.log_weight = log_weights(self.blocks, self.places)
+        peak = torch.full((len(weights),), -torch.inf, dtype=self.log_weight.dtype, device=owner.device)
+        self.peak = peak.scatter_reduce(0, owner, self.log_weight.detach(), "amax")
+        self.weight = (self.log_weight - self.peak[owner]).exp()
+        self.total = torch.zeros_like(peak).index_add(0, owner, self.weight)
+
+    @cached_property
+    def law(self) -> Tensor:
+        """Q* of every solution; none may be missing."""
+        refuse_empty(self.solutions.count == 0, self.first)
+        return self.weight / self.total[self.solutions.owner]
+
+    def draw(self, dice: Dice) -> Tensor:
+        chosen = dice.segment(self.law, self.solutions.offsets)
+        return self.weights.space.states(self.solutions.index[chosen])
+
+    def marginals(self) -> Tensor:
+        return site_marginals(self.weights, self.blocks, self.places, self.law)
+
+    def log_mass(self) -> Tensor:
+        return self.peak + self.total.log()
+
+    def mode(self) -> Tensor:
+        refuse_empty(self.solutions.count == 0, self.first)
+        owner, last = self.solutions.owner, len(self.log_weight)
+        place = torch.arange(last, device=owner.device).masked_fill(self.log_weight < self.peak[owner], last)
+        best = torch.full_like(self.solutions.count, last).scatter_reduce(0, owner, place, "amin")
+        return self.weights.space.states(self.solutions.index[best])
+
+
+class Parts(Law):
+    """The law of a large batch as those of its parts."""
+
+    def __init__(self, parts: Sequence[Law]) -> None:
+        self.parts = parts
+
+    def draw(self, dice: Dice) -> Tensor:
+        return torch.cat([part.draw(dice) for part in self.parts])
+
+    def marginals(self) -> Tensor:
+        return torch.cat([part.marginals() for part in self.parts])
+
+    def log_mass(self) -> Tensor:
+        return torch.cat([part.log_mass() for part in self.parts])
+
+    def mode(self) -> Tensor:
+        return torch.cat([part.mode() for part in self.parts])
+
+
+class Rows(Law):
+    """Q* on rows of one length, of log-weights ``[batch, options]``; no row is empty."""
+
+    log_weight: Tensor
+
+    @abstractmethod
+    def states(self, option: Tensor) -> Tensor:
+        """The states of the chosen options."""
+
+    def draw(self, dice: Dice) -> Tensor:
+        return self.states(dice.categorical(self.log_weight))
+
+    def log_mass(self) -> Tensor:
+        return self.log_weight.logsumexp(-1)
+
+    def mode(self) -> Tensor:
+        return self.states(self.log_weight.argmax(-1))
+
+
+class Padded(Rows):
+    """Q* on rows of state indices ``[batch, longest]``, of which ``mask`` counts."""
+
+    def __init__(self, index: Tensor, mask: Tensor, weights: CategoricalBelief) -> None:
+        self.index, self.weights, self.blocks = index, weights, weights.blocks()
+        owner = torch.arange(len(weights), device=index.device)[:, None]
+        self.places = [block.position(owner, index) for block in self.blocks]
+        self.log_weight = log_weights(self.blocks, self.places).masked_fill(~mask, -torch.inf)
+
+    def states(self, option: Tensor) -> Tensor:
+        return self.weights.space.states(self.index.gather(1, option[:, None]).squeeze(1))
+
+    def marginals(self) -> Tensor:
+        law = self.log_weight.softmax(-1).flatten()
+        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], law)
+
+
+class Shared(Rows):
+    """Q* on one list of states ``[N, sites]`` for all examples, with their one-hot codes ``[N, sites · K]``."""
+
+    def __init__(self, listed: Tensor, codes: Tensor, weights: CategoricalBelief) -> None:
+        self.listed, self.shape = listed, weights.scores.shape
+        # A code outside a site's alphabet occurs in no state: its score is multiplied by 0, and must not be −∞.
+        scores = weights.scores.masked_fill(~weights.space.layout(listed.device).allowed, 0.0)
+        self.codes = codes.to(scores.dtype)
+        self.log_weight = scores.flatten(1) @ self.codes.T
+
+    def states(self, option: Tensor) -> Tensor:
+        return self.listed[option]
+
+    def marginals(self) -> Tensor:
+        return (self.log_weight.softmax(-1) @ self.codes).view(self.shape)
+
+
+def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
+    """log w(z) of every solution, one look-up per block."""
+    total = blocks[0].scores.flatten()[places[0]]
+    for block, place in zip(blocks[1:], places[1:], strict=True):
+        total = total + block.scores.flatten()[place]
+    return total
+
+
+def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
+    """Marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
+    marginals = torch.zeros_like(belief.scores)
+    for block, place in zip(blocks, places, strict=True):
+        joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
+        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
+        for site, one in zip(block.sites, parts, strict=True):
+            marginals[:, site, : one.shape[1]] = one
+    return marginals

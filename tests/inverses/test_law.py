@@ -1,0 +1,185 @@
+"""The law of S_y in all its forms, against brute force: draws, marginals, mass and its gradient, mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from exhaustive import Replay
+from problems import PROBLEMS, Problem
+from softground import Categorical, Program, Scan
+from softground.errors import InfeasibleAnswer, InverseError
+from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, table
+from softground.inverses.law import Padded, Parts, Ragged, Shared
+from softground.inverses.scanned import Recursive
+from softground.projections import Drop, Dropped
+from softground.spaces import CategoricalBelief
+from softground.target import Target
+
+TOLERANCE = 1e-12
+SPACE = Categorical([range(4), range(3), range(5)])
+ANSWERS = [5, 0, 8, 9, 3]  # of very different |S_y|
+
+
+def _program() -> Program:
+    return Program(lambda a, b, c: a + b + c, SPACE, vectorised=True)
+
+
+def _listing() -> Listing:
+    everything = SPACE.states(torch.arange(SPACE.size))
+    return Listing(SPACE, everything[everything.sum(1) == 5].flip(0))
+
+
+INVERSES: dict[str, tuple[Callable[[], Inverse], type]] = {
+    "ragged": (lambda: Table(_program(), _padded=False), Ragged),
+    "padded": (lambda: Table(_program(), _padded=True), Padded),
+    "by enumeration": (lambda: Enumeration(SPACE, _program()), Ragged),
+    "shared": (_listing, Shared),
+    "recursive": (lambda: Scanned(Scan(lambda s, d: s + d, SPACE)), Recursive),
+}
+
+
+def answers_of(inverse: Inverse, answers: list[int]) -> Tensor:
+    """Encoded answers; a listing has the one list for all of them."""
+    if isinstance(inverse, Listing):
+        return torch.zeros(len(answers), dtype=torch.long)
+    return inverse.constraint.encode(answers)
+
+
+def solutions(inverse: Inverse, answer: int) -> Tensor:
+    everything = SPACE.states(torch.arange(SPACE.size))
+    return everything[everything.sum(1) == (5 if isinstance(inverse, Listing) else answer)]
+
+
+def lopsided(batch: int, scale: float = 2.0) -> CategoricalBelief:
+    output = scale * torch.randn(batch, 3, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    return SPACE.belief(output)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, math.inf])
+@pytest.mark.parametrize("name", INVERSES)
+def test_the_law_is_that_of_brute_force(name: str, gamma: float) -> None:
+    make, kind = INVERSES[name]
+    inverse = make()
+    y, belief = answers_of(inverse, ANSWERS), lopsided(len(ANSWERS))
+    weights = belief.tempered(gamma)
+    scores = weights.scores.detach().requires_grad_()
+    law = inverse.law(Target(CategoricalBelief(SPACE, scores), y, gamma))
+    assert isinstance(law, kind)
+    mass, marginals, mode = law.log_mass(), law.marginals(), law.mode()
+    (gradient,) = torch.autograd.grad(mass.sum(), scores)
+    for row, answer in enumerate(ANSWERS):
+        states = solutions(inverse, answer)
+        log_weight = weights.rows(torch.full((len(states),), row)).log_prob(states)
+        q = log_weight.softmax(0)
+        assert torch.allclose(mass[row], log_weight.logsumexp(0), atol=TOLERANCE)
+        expected = (q[:, None, None] * torch.nn.functional.one_hot(states, SPACE.width)).sum(0)
+        assert torch.allclose(marginals[row], expected, atol=TOLERANCE)
+        assert torch.allclose(gradient[row], expected, atol=TOLERANCE)
+        best = states[(log_weight >= log_weight.max() - TOLERANCE).nonzero()[0, 0]]  # ties: the smallest
+        assert torch.equal(mode[row], best)
+        for probability, z in every_draw(inverse, weights.rows(slice(row, row + 1)), y[row : row + 1]):
+            place = (states == z).all(1).nonzero().flatten()
+            assert len(place) == 1
+            q[place] -= probability
+        assert float(q.abs().max()) < TOLERANCE
+
+
+def every_draw(inverse: Inverse, weights: CategoricalBelief, y: Tensor) -> list[tuple[float, Tensor]]:
+    """All outcomes of one example's draw, with their probabilities."""
+    decided, probability = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
+    while True:
+        dice, rows = Replay(decided), torch.zeros(len(decided), dtype=torch.long)
+        drawn = inverse.law(Target(weights.rows(rows), y.expand(len(decided)), 1.0)).draw(dice)
+        if dice.next is None:
+            return list(zip(probability.tolist(), drawn, strict=True))
+        way, outcome = dice.next.nonzero(as_tuple=True)
+        probability = probability[way] * dice.next[way, outcome]
+        decided = torch.cat([decided[way], outcome[:, None]], 1)
+
+
+@pytest.mark.parametrize("name", ["ragged", "padded", "by enumeration", "recursive"])
+def test_an_empty_set_has_no_mass_and_nothing_to_draw(name: str) -> None:
+    inverse = INVERSES[name][0]()
+    y, weights = answers_of(inverse, [5, 100, 3, 101]), lopsided(4)
+    scores = weights.scores.detach().requires_grad_()
+    law = inverse.law(Target(CategoricalBelief(SPACE, scores), y, 1.0))
+    mass = law.log_mass()
+    assert torch.isfinite(mass).tolist() == [True, False, True, False]
+    assert mass[1] == -math.inf
+    (gradient,) = torch.autograd.grad(mass[[0, 2]].sum(), scores)
+    assert bool(torch.isfinite(gradient).all())
+    assert not bool(gradient[[1, 3]].any())
+    for ask in (law.marginals, law.mode, lambda: law.draw(Replay(torch.zeros(4, 0, dtype=torch.long)))):
+        with pytest.raises(InfeasibleAnswer) as caught:
+            ask()
+        assert caught.value.examples == (1, 3)
+
+
+def test_a_batch_with_no_solution_at_all() -> None:
+    inverse = Table(_program(), _padded=False)
+    y = inverse.program.encode([100, 101])
+    assert inverse.law(Target(lopsided(2), y, 1.0)).log_mass().tolist() == [-math.inf] * 2
+
+
+def test_a_large_batch_names_the_rows_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "ROWS", 2)
+    inverse = Table(_program(), _padded=False)
+    y = inverse.program.encode([5, 3, 4, 100, 2])
+    law = inverse.law(Target(lopsided(5), y, 1.0))
+    assert isinstance(law, Parts)
+    with pytest.raises(InfeasibleAnswer) as caught:
+        law.mode()
+    assert caught.value.examples == (3,)
+    assert torch.isfinite(law.log_mass()).tolist() == [True, True, True, False, True]
+
+
+def test_an_inverse_without_a_law_says_which_have_one() -> None:
+    class Blind(Enumeration):
+        solutions = Inverse.solutions
+
+    target = Target(lopsided(1), _program().encode([5]), 1.0)
+    blind = Blind(SPACE, _program())
+    with pytest.raises(InverseError, match="Tables, listings and scans have one"):
+        blind.law(target)
+    assert blind.most_probable(target) is None
+
+
+class Fresh:
+    """A projection of one's own that makes a new tensor for every step."""
+
+    def __init__(self, sites: tuple[int, ...]) -> None:
+        self.sites = sites
+
+    def draw(self, dice: object, batch: int, device: torch.device) -> Dropped:
+        return Dropped(torch.tensor(self.sites, device=device).expand(batch, -1), shared=True)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_a_projection_with_fresh_tensors_fills_no_cache(problem: Problem) -> None:
+    inverse, states = problem.table, problem.states
+    y = problem.program.encode([problem.answer]).expand(len(states))
+    for drop in problem.drops:
+        fixed = Drop(problem.space, drop).draw(None, len(states), states.device)  # type: ignore[arg-type]
+        known = inverse.fibre(states, y, fixed)
+        remembered = len(inverse._folded)
+        for _ in range(3):
+            fibre = inverse.fibre(states, y, Fresh(drop).draw(None, len(states), states.device))
+            for row in range(len(states)):
+                assert torch.equal(fibre.values[row][fibre.mask[row]], known.values[row][known.mask[row]])
+        assert len(inverse._folded) == remembered
+        inverse.fibre(states, y, Drop(problem.space, drop).draw(None, len(states), states.device))  # type: ignore[arg-type]
+        assert len(inverse._folded) == remembered  # another projection with the same set
+
+
+def test_two_batches_drop_what_each_drops() -> None:
+    rows = Dropped(torch.tensor([[0], [2]]))
+    assert rows.twice().sites.tolist() == [[0], [2], [0], [2]]
+    assert rows.kept(3).tolist() == [[False, True, True], [True, True, False]]
+    shared = Drop(SPACE, [1]).draw(None, 2, torch.device("cpu"))  # type: ignore[arg-type]
+    assert shared.twice().sites.tolist() == [[1]] * 4
+    assert (shared.twice().shared, shared.twice().key) == (True, (1,))
