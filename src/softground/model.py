@@ -130,7 +130,8 @@ class Model:
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
         kept = None if self.task is None else record(self.task.inverse)
-        facts, tables = kept or (None, {})
+        space, facts = saved.space_facts(self.space), saved.writable(kept[0]) if kept else None
+        tables = kept[1] if kept and facts else {}
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
         tensors |= {f"rule/{name}": value for name, value in tables.items()}
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
@@ -139,7 +140,7 @@ class Model:
             "note": self.note,
             "network": blueprint.describe(self.network),
             "class": type(self.network).__qualname__,
-            "space": saved.space_facts(self.space),
+            "space": space,
             "rule": facts,
             "input": shape,
             "extra": self.extra,

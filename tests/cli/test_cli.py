@@ -75,8 +75,8 @@ def test_the_module_runs_as_a_program() -> None:
 def test_a_run_folder_holds_config_metrics_summary_and_checkpoint(run: Path) -> None:
     config = read(run / "config.json")
     assert config["task"] == "hwf"
-    assert config["options"]["preset"] == "paper"
-    assert config["options"]["out"] == str(run)
+    assert config["recipe"]["preset"] == "paper"
+    assert config["recipe"]["out"] == str(run)
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [(r["stage"], r["epoch"]) for r in lines] == [("I", 0), ("I", 1), ("I", 2), ("II", 0), ("II", 1)]
     for record in lines[:3]:
@@ -94,7 +94,7 @@ def test_a_run_folder_holds_config_metrics_summary_and_checkpoint(run: Path) -> 
             assert name in record
         assert set(record["seconds"]) == {"network", "sampling", "solver", "total"}
     names = {path.name for path in run.iterdir()}
-    assert {"config.json", "metrics.jsonl", "summary.json", "checkpoint.json"} < names
+    assert {"config.json", "metrics.jsonl", "summary.json"} < names
     assert not [n for n in names if n.endswith((".pt", ".pth", ".pkl", ".ckpt", ".tmp"))]
     tensors, _ = RunFolder.open(run).load_checkpoint()
     assert tensors["objective/0/chains"].shape == (48, 5)

@@ -121,8 +121,9 @@ def test_what_is_not_a_run_folder(command: str, tmp_path: Path, capsys: pytest.C
     [
         ("{", "not valid JSON"),
         ("[]", "list"),
-        ('{"task": "hwf"}', "did not start"),
-        ('{"task": "dance", "options": {}}', "dance"),
+        ('{"task": "hwf", "options": {}}', "Use softground 0.1.0"),
+        ('{"format": 2, "task": "hwf"}', "did not start"),
+        ('{"format": 2, "task": "dance", "recipe": {}}', "dance"),
         ({"colour": "red"}, "colour"),
         ({"epochs": "three"}, "epochs"),
         ({"epochs": True}, "epochs"),
@@ -138,7 +139,7 @@ def test_a_config_that_was_tampered_with(
     path = run / "config.json"
     if isinstance(change, dict):
         config = json.loads(path.read_text())
-        config["options"] |= change
+        config["recipe"] |= change
         change = json.dumps(config)
     path.write_text(change)
     assert words in refusal([command, str(run)], capsys)
@@ -150,10 +151,8 @@ def test_a_checkpoint_that_is_missing_or_damaged(run: Path, capsys: pytest.Captu
     for command in ("evaluate", "resume"):
         assert "--previous" in refusal([command, str(run)], capsys)
         assert main([command, str(run), "--previous"]) == 0
-    (run / "checkpoint.json").unlink()
-    assert "the file is missing" in refusal(["evaluate", str(run)], capsys)
-    assert main(["evaluate", str(run), "--previous"]) == 0
-    (run / "checkpoint-previous.json").unlink()
+    for path in run.glob("checkpoint-*.safetensors"):
+        path.unlink()
     assert "no checkpoint" in refusal(["evaluate", str(run)], capsys)
 
 
@@ -165,18 +164,18 @@ def test_settings_that_are_not_those_of_the_checkpoint(
 ) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["options"] |= change
+    config["recipe"] |= change
     path.write_text(json.dumps(config))
-    for command in ("evaluate", "resume"):
-        message = refusal([command, str(run)], capsys)
-        assert f"{path}: its settings are not those that the checkpoint was made with" in message
-        assert "Restore" in message
+    message = refusal(["evaluate", str(run)], capsys)
+    assert f"{path}: its settings are not those that the checkpoint was made with" in message
+    assert "Restore" in message
+    assert "is not this one: " in refusal(["resume", str(run)], capsys)
 
 
 def test_what_decides_nothing_may_change(run: Path, tmp_path: Path) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["options"] |= {"out": str(tmp_path), "data_dir": str(tmp_path), "quiet": False}
+    config["recipe"] |= {"out": str(tmp_path), "data_dir": str(tmp_path), "quiet": False}
     path.write_text(json.dumps(config))
     assert main(["evaluate", str(run)]) == 0
 
@@ -185,15 +184,15 @@ def test_a_checkpoint_of_another_network(run: Path, capsys: pytest.CaptureFixtur
     """As a forger would leave it: the checkpoint says that it belongs to these settings."""
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["options"]["network"] = "convnet"
+    config["recipe"]["network"] = "convnet"
     path.write_text(json.dumps(config))
     folder = RunFolder.open(run)
     tensors, meta = checkpoint.load(run)
-    folder.save_checkpoint(tensors, meta | {"config_sha256": folder.settings_digest()})
-    for command in ("evaluate", "resume"):
+    folder.save_checkpoint(tensors, meta | {"config_sha256": folder.config_digest()})
+    for command, words in (("evaluate", "does not fit"), ("resume", "network.parameters was")):
         capsys.readouterr()
         assert main([command, str(run)]) == 2
-        assert "does not fit" in capsys.readouterr().err
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "resume", "report", "predict"])

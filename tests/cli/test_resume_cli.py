@@ -15,6 +15,7 @@ import pytest
 from cli_cases import PRESETS, TINY, hurry, process, read, train
 from learner_cases import assert_same_run
 from softground.cli import commands, main
+from softground.learner import life
 from softground.report import Display
 from softground.runs import RunFolder
 
@@ -97,7 +98,7 @@ def test_a_run_that_stopped_before_it_measured_anything_still_gets_its_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(commands.Learner, "evaluate", pressed)
+        patch.setattr(life, "predictions", pressed)
         assert train(tmp_path / "run", preset, "--quiet") == 130
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert read(tmp_path / "run" / "summary.json")["before"] == read(reference / "summary.json")["before"]

@@ -50,8 +50,6 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
     assert output.count("Stage I, epoch 8/8") == 1  # process 0 alone speaks
     assert os.listdir(tmp_path) == ["run"]
     assert sorted(p.name for p in run.iterdir() if p.suffix != ".safetensors") == [
-        "checkpoint-previous.json",
-        "checkpoint.json",
         "config.json",
         "gallery.jsonl",
         "metrics.jsonl",

@@ -209,7 +209,7 @@ def test_names_that_the_network_chose_are_explained() -> None:
 
 
 def test_a_comparison_has_each_run_and_what_differs() -> None:
-    config = {"task": "hwf", "options": {"preset": "best", "schedule": None, "quiet": False}}
+    config = {"task": "hwf", "recipe": {"preset": "best", "schedule": None, "quiet": False}}
     summary = {"after_stage_I": {"symbol_accuracy": 0.99}, "seed": 1}
     other = facts("b-run", config=config, summary=summary, history=history((("I", 3),)))
     html = compare_page([facts(), other])

@@ -58,7 +58,6 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> type[Recorder]:
 def test_every_number_of_an_epoch_is_logged_under_its_step(recorder: Any, tmp_path: Path) -> None:
     task = addition()
     folder = RunFolder.create(tmp_path / "run", "addition")
-    folder.write_config({})
     learner = make_learner(task)
     learner.fit(examples(task), examples(task, 50, seed=1), out=folder, observer=tensorboard.TensorBoard(folder))
     (writer,) = recorder.made

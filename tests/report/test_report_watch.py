@@ -14,9 +14,7 @@ from torch.utils.data import Dataset
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
 from softground import Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.errors import CheckpointError
-from softground.report import Watch, together
 from softground.report.watch import GALLERY, read_gallery
-from softground.runs import RunFolder
 
 
 class Stop(Exception):
@@ -41,16 +39,13 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-def run(path: Path, watch: bool = True, stop: int | None = None, resume: bool = False, **settings: Any) -> Learner:
+def run(path: Path, stop: int | None = None, resume: bool = False, **settings: Any) -> Learner:
     """Two stages; the second has no chains. ``stop`` interrupts at an event, after the gallery heard of it."""
     task = addition(tabulated=False)
     grounding = SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.7), steps=2)
     stages = [Stage("I", grounding, 2, adam, keep="best"), Stage("II", ZeroDegree(), 2, adam)]
     learner = make_learner(task, stages, classifier(dropout=0.3), batch_size=16)
     train = settings.get("train") or examples(task, 40)
-    folder = RunFolder.open(path) if resume else RunFolder.create(path, "addition")
-    if not resume:
-        folder.write_config({"task": "addition"})
     events: list[str] = []
 
     def interrupt(event: str, facts: dict[str, Any]) -> None:
@@ -58,17 +53,21 @@ def run(path: Path, watch: bool = True, stop: int | None = None, resume: bool = 
         if len(events) == stop:
             raise Stop
 
-    observer = together(Watch(learner, train, folder, count=3) if watch else None, interrupt)
     previous = settings.get("previous", False)
     return learner.fit(
-        train, examples(task, 20, seed=1), out=folder, resume=resume, previous=previous, observer=observer
+        train, examples(task, 20, seed=1), out=path, resume=resume, previous=previous, observer=interrupt
     )
 
 
+def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.report.Watch", lambda *parts: None)
+
+
 @pytest.mark.parametrize("make", [lambda: None, lambda: Jittery(40)], ids=["tensors", "a data set that draws"])
-def test_a_run_is_the_same_with_it_and_without(make: Any, tmp_path: Path) -> None:
+def test_a_run_is_the_same_with_it_and_without(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "with", train=make())
-    run(tmp_path / "without", watch=False, train=make())
+    unwatched(monkeypatch)
+    run(tmp_path / "without", train=make())
     assert_same_run(tmp_path / "with", tmp_path / "without")
     assert not (tmp_path / "without" / GALLERY).exists()
 
@@ -77,13 +76,13 @@ def test_a_line_for_each_epoch_has_the_chains_and_the_networks_reading(tmp_path:
     learner = run(tmp_path / "run")
     records = read_gallery(tmp_path / "run" / GALLERY)
     assert [(r["epochs"], r["stage"]) for r in records] == [(0, None), (1, "I"), (2, "I"), (3, "II"), (4, "II")]
-    assert all(r["examples"] == [0, 1, 2] for r in records)
+    assert all(r["examples"] == [0, 1, 2, 3, 4, 5] for r in records)
     assert [r["grounded"] is None for r in records] == [True, False, False, True, True]
-    chains = learner.stages[0].objective.state()["chains"][:3]
+    chains = learner.stages[0].objective.state()["chains"][:6]
     assert records[2]["grounded"] == [[str(s) for s in z] for z in learner.task.space.decode(chains)]
     data = examples(learner.task, 40)
     assert all(sum(map(int, z)) == y for z, y in zip(records[1]["grounded"], data.y, strict=False))
-    assert records[-1]["predicted"] == [[str(s) for s in z] for z in learner.predict(data.x[:3])]
+    assert records[-1]["predicted"] == [[str(s) for s in z] for z in learner.predict(data.x[:6])]
 
 
 # begin, then per epoch 3 batches and its end, and the end of each stage
@@ -118,9 +117,11 @@ def test_a_damaged_gallery_loses_its_damage_and_nothing_else(tmp_path: Path) -> 
     assert [json.loads(line)["epochs"] for line in path.read_bytes().splitlines()] == [0, 1, 2, 3, 4]
 
 
-def test_a_run_from_before_there_were_galleries_resumes(tmp_path: Path) -> None:
-    with pytest.raises(Stop):
-        run(tmp_path / "run", watch=False, stop=6)
+def test_a_run_without_a_gallery_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        unwatched(patch)
+        with pytest.raises(Stop):
+            run(tmp_path / "run", stop=6)
     run(tmp_path / "run", resume=True)
     assert [r["epochs"] for r in read_gallery(tmp_path / "run" / GALLERY)] == [2, 3, 4]
 

@@ -124,4 +124,4 @@ def test_what_cannot_be_is_refused() -> None:
 def test_a_user_can_train_by_one(tmp_path: Path) -> None:
     assert train(tmp_path / "run", "paper", "--quiet", "--objective", "mapo") == 0
     assert read(tmp_path / "run" / "summary.json")["epochs"] == int(PRESETS["paper"][3]) + int(PRESETS["paper"][5])
-    assert read(tmp_path / "run" / "config.json")["options"]["objective"] == "mapo"
+    assert read(tmp_path / "run" / "config.json")["recipe"]["objective"] == "mapo"

@@ -236,7 +236,7 @@ def facts(name: str = "a-run", **more: Any) -> Facts:
     }
     known = {
         "name": name,
-        "config": {"task": "hwf", "options": {"preset": "paper", "schedule": None, "quiet": True}},
+        "config": {"task": "hwf", "recipe": {"preset": "paper", "schedule": None, "quiet": True}},
         "history": history(),
         "summary": summary,
         "watched": watched(),

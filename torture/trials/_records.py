@@ -75,7 +75,7 @@ def _copy(run: Path, victims: Callable[[Path], list[Path]]) -> Callable[[Path], 
 
 
 def _checkpoint(path: Path) -> list[Path]:
-    return [path / "config.json", path / "checkpoint.json", *sorted(path.glob("*.safetensors"))[-1:]]
+    return [path / "config.json", *sorted(path.glob("*.safetensors"))[-1:]]
 
 
 def _either(data: bytes, rng: Any) -> bytes:

@@ -125,7 +125,7 @@ class _Kills:
             while victim.poll() is None and done < records:
                 assert time.monotonic() < began + LIMIT, "the command line hangs"
                 time.sleep(0.001)
-                if (run / "checkpoint.json").exists():
+                if any(run.glob("checkpoint-*.safetensors")):
                     done = metrics.read_bytes().count(b"\n") if metrics.exists() else 0
             time.sleep(delay)
         finally:

@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except (SoftgroundError, OSError) as error:  # a name that is too long, say, in the system's own words
         # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-        complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
+        message = f"{type(error).__name__}: {error}".replace("previous=True", "--previous")
+        complain.print(Text.assemble(("softground: ", "bold red"), message))
         return BAD_INPUT
     except MemoryError as error:
         what = str(error) or "there is not enough memory"

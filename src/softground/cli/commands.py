@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +15,11 @@ from rich.console import Console
 
 from ..errors import CheckpointError
 from ..learner import Learner
-from ..report import Display, Watch, draw_result, gather, result_table, tensorboard, title, together, write_report
-from ..runs import RunFolder, environment
+from ..learner.checkpoint import network_of
+from ..report import Display, draw_result, result_table, tensorboard, title, together
+from ..report.write import REPORT
+from ..runs import RunFolder
+from ..runs.folder import CONFIG
 from ..tasks import Experiment, Options
 from ..tasks.experiment import Device
 from .config import as_json, experiment_of, read_options
@@ -29,17 +32,11 @@ def train(options: Options) -> dict[str, Any]:
     """Start a run."""
     if options.tensorboard:
         tensorboard.require()
-    with ExitStack() as stack:
-        stack.enter_context(deterministic(options.deterministic))
+    with deterministic(options.deterministic):
         experiment = options.build()
         learner = _learner(options, experiment)
-        folder = None
-        if learner.fabric.is_global_zero:
-            folder = RunFolder.create(options.out, options.name)
-            stack.enter_context(folder.lock())
-            folder.write_config({"task": options.name, "options": as_json(options)})
-        path = learner.fabric.broadcast(str(folder.path) if folder else "")
-        folder = folder or RunFolder.open(path)
+        made = RunFolder.create(options.out, options.name).path if learner.fabric.is_global_zero else ""
+        folder = RunFolder(Path(learner.fabric.broadcast(str(made))))
         return _run(options, experiment, learner, folder, resume=False)
 
 
@@ -66,8 +63,7 @@ class Resume:
         with deterministic(options.deterministic):
             experiment = experiment_of(options, folder)
             learner = _learner(options, experiment)
-            with folder.lock() if learner.fabric.is_global_zero else nullcontext():
-                _run(options, experiment, learner, folder, resume=True, previous=self.previous)
+            _run(options, experiment, learner, folder, resume=True, previous=self.previous)
 
 
 @dataclass(frozen=True)
@@ -99,9 +95,8 @@ def load_run(folder: RunFolder, previous: bool = False, device: Device = "auto")
     options = dataclasses.replace(read_options(folder), device=device)  # type: ignore[type-var]
     if options.deterministic:
         switch_on()
-    tensors, _ = folder.load_checkpoint(previous)
+    weights = network_of(folder, previous)
     experiment = experiment_of(options, folder)
-    weights = {k.removeprefix("network/"): v for k, v in tensors.items() if k.startswith("network/")}
     try:
         experiment.network.load_state_dict(weights)
     except RuntimeError as error:
@@ -126,66 +121,34 @@ def _run(
         console.print(f"{experiment.note}\n{facts}", markup=False)
         console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
     try:
-        before = _before(learner, experiment, folder)
         display = Display(console) if main and not (options.quiet or options.json) else None
         board = tensorboard.TensorBoard(folder) if main and options.tensorboard else None
-        observer = together(Watch(learner, experiment.train, folder), board, display) if main else None
         with display or nullcontext():
             learner.fit(
-                experiment.train, experiment.test, out=folder, resume=resume, previous=previous, observer=observer
+                experiment.train,
+                experiment.test,
+                out=folder,
+                resume=resume,
+                previous=previous,
+                observer=together(board, display),
             )
     except KeyboardInterrupt:
+        if not (folder.path / CONFIG).exists():
+            raise
         raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(folder.path))}") from None
-    summary = _summary(options, experiment, learner, before, parameters)
-    if main:
-        folder.write_summary(summary)
-        moments = {"before": before} | {f"after {title(name)}": figures for name, figures in learner.results_.items()}
-        console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
-        if draw_result(picture := folder.path / "result.png", learner, experiment.test):
-            console.print(f"Picture: {picture}", markup=False, soft_wrap=True)
-        report = write_report(folder, gather(learner, experiment.train, experiment.test, folder))
-        console.print(f"Report: {report}", markup=False, soft_wrap=True)
-        console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
-        if options.json:
-            print(json.dumps({"run_folder": str(folder.path), **folder.read_summary()}))
+    if not main:
+        return {}
+    summary = learner.summary_
+    moments = {"before": summary["before"]}
+    moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
+    console.print(result_table(f"{options.name}, {summary['wall_seconds']:.0f} s", moments))
+    if draw_result(picture := folder.path / "result.png", learner, experiment.test):
+        console.print(f"Picture: {picture}", markup=False, soft_wrap=True)
+    console.print(f"Report: {folder.path / REPORT}", markup=False, soft_wrap=True)
+    console.print(f"Run folder: {folder.path}", markup=False, soft_wrap=True)
+    if options.json:
+        print(json.dumps({"run_folder": str(folder.path), **folder.read_summary()}))
     return summary
-
-
-def _before(learner: Learner, experiment: Experiment, folder: RunFolder) -> dict[str, Any]:
-    """The untrained network's figures, kept in the config: measured once, also for a run that stopped before that."""
-    before: dict[str, Any] | None = None
-    if learner.fabric.is_global_zero:
-        before = folder.read_config().get("before")
-    before = learner.fabric.broadcast(before)
-    if not isinstance(before, dict) or not all(isinstance(value, int | float) for value in before.values()):
-        before = learner.evaluate(experiment.test)
-        if learner.fabric.is_global_zero:
-            folder.write_config(folder.read_config() | {"before": before})
-    return before
-
-
-def _summary(
-    options: Options, experiment: Experiment, learner: Learner, before: dict[str, Any], parameters: int
-) -> dict[str, Any]:
-    final = list(learner.results_.values())[-1]
-    parts = ("network", "sampling", "solver", "total")
-    seconds = {part: sum(r["seconds"][part] for r in learner.history_) for part in parts}
-    return {
-        "task": options.name,
-        **final,
-        "grounded": learner.grounded(experiment.train),
-        "train": learner.evaluate(experiment.train),
-        "before": before,
-        **{f"after_stage_{name}": figures for name, figures in learner.results_.items()},
-        "epochs": len(learner.history_),
-        "wall_seconds": learner.seconds_,
-        "seconds": seconds,
-        **{f"solver_{name}": count for name, count in experiment.task.inverse.faults.items() if count},
-        "seed": options.seed,
-        "parameters": parameters,
-        "note": experiment.note,
-        "versions": environment(),
-    }
 
 
 def _learner(options: Options, experiment: Experiment) -> Learner:
@@ -198,4 +161,6 @@ def _learner(options: Options, experiment: Experiment) -> Learner:
         augment=experiment.augment,
         device=options.device,
         evaluate_every=options.evaluate_every,
+        recipe=as_json(options),
+        note=experiment.note,
     )

@@ -29,7 +29,7 @@ def read_options(folder: RunFolder) -> Options:
     """The options a run was started with, checked field by field."""
     config = folder.read_config()
     kind = TASKS.get(str(config.get("task")))
-    given = config.get("options")
+    given = config.get("recipe")
     if kind is None or not isinstance(given, dict):
         raise CheckpointError(
             f"{folder.path} holds a run of task {config.get('task')!r} that the command line did not start; it starts "
@@ -40,7 +40,7 @@ def read_options(folder: RunFolder) -> Options:
     if unknown := set(given) - fields:
         raise CheckpointError(
             f"{folder.path / CONFIG} has options this version does not know: {', '.join(map(repr, sorted(unknown)))}. "
-            "Use the version of softground that started the run (summary.json names it)."
+            f"Use softground {str(config.get('version'))[:40]}, which started the run."
         )
     values = {name: _checked(name, value, hints[name], folder.path) for name, value in given.items()}
     return kind(**values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,8 +21,8 @@ from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
 from .evaluation import chosen_device
+from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
-from .place import run_folder
 from .prediction import BUDGET
 from .stage import MakeOptimizer, Stage, one_cycle
 
@@ -49,6 +49,9 @@ class Learner:
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
+    recipe, note
+        What the run was made from, as JSON, and a sentence about it: kept in the run folder. A run is resumed with the
+        same recipe only.
 
     Attributes
     ----------
@@ -58,6 +61,8 @@ class Learner:
         Test figures after each stage.
     seconds_
         Wall-clock time of the run, that before an interruption included.
+    summary_
+        What ``summary.json`` holds, where the run has a folder; process 0 alone has it.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class Learner:
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
+        recipe: Mapping[str, Any] | None = None,
+        note: str = "",
     ) -> None:
         self.task = task
         self.network = network
@@ -91,6 +98,8 @@ class Learner:
         self.seed = seed
         self.augment = augment
         self.evaluate_every = int(evaluate_every)
+        self.recipe = recipe
+        self.note = note
         self.fabric = make_fabric(device)
 
     def fit(
@@ -110,17 +119,25 @@ class Learner:
         train, test
             Map-style data sets of ``(x, y)``.
         out
-            A run folder for metrics and checkpoints; no other process may train in it meanwhile.
+            A new run folder for settings, metrics, checkpoints, summary, report and model; nobody else may train in it
+            meanwhile.
         resume, previous
-            Go on from the last checkpoint in ``out``, or from the one before it.
+            Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be those
+            the run was started with.
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
         if not self.stages:
             raise LearnerError("This learner is a copy, which reads only. To train on, make a Learner with stages.")
-        stages = [{"name": stage.name, "epochs": stage.epochs} for stage in self.stages]
-        config = {"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size, "stages": stages}
-        with run_folder(out, self.fabric, resume, config) as folder:
+        batches = self._batches(train), None if test is None else self._batches(test)
+        for data in batches:
+            if data is not None:
+                data.check(self.task.space)
+        with run_folder(out, self, batches[0], resume) as folder:
+            first = before(self, batches[1], folder) if folder and batches[1] else {}
+            self.input_ = batches[0].shape, batches[0].dtype
+            if folder and self.fabric.is_global_zero and not resume:
+                self.save(folder.path / MODEL)  # so that a run that stops needs only its checkpoint's weights
             self.loop = Loop(
                 self.task,
                 self.network,
@@ -130,14 +147,24 @@ class Learner:
                 self.seed,
                 self.augment,
                 folder,
-                observer or (lambda event, facts: None),
+                self._observers(observer, train, folder),
                 self.evaluate_every,
             )
-            batches = self._batches(train)
-            self.loop.run(batches, None if test is None else self._batches(test), resume, previous)
-            self.input_ = batches.shape, batches.dtype
-        self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
+            self.loop.run(*batches, resume, previous)
+            self.input_ = batches[0].shape, batches[0].dtype
+            progress = self.loop.progress
+            self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            if folder and self.fabric.is_global_zero:
+                self.summary_ = finish(self, (train, test), batches, first, folder)
         return self
+
+    def _observers(self, observer: Observer | None, train: Dataset[Any], folder: RunFolder | None) -> Observer:
+        """The one that was given and, for a run with a folder, the one that watches a few examples for its report."""
+        if folder is None or not self.fabric.is_global_zero:
+            return observer or (lambda event, facts: None)
+        from ..report import Watch, together  # which imports this module
+
+        return together(Watch(self, train, folder), observer)
 
     def _batches(self, data: Dataset[Any]) -> Batches:
         return Batches(data, self.fabric.device, self.workers)

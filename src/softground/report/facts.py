@@ -56,10 +56,10 @@ class Facts:
     @property
     def options(self) -> Mapping[str, Any]:
         """What was asked for: the command line's options, or a program's settings."""
-        options = self.config.get("options")
-        if isinstance(options, Mapping):
-            return options
-        return {k: v for k, v in self.config.items() if k not in ("task", "before")}
+        for name in ("recipe", "settings"):
+            if isinstance(found := self.config.get(name), Mapping):
+                return found
+        return {}
 
     @property
     def moments(self) -> dict[str, Mapping[str, Any]]:

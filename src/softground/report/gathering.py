@@ -12,6 +12,7 @@ from torch.utils.data import Dataset, Subset
 from ..errors import ConstraintError
 from ..learner import Learner
 from ..learner.batches import Batches
+from ..learner.checkpoint import chains_of
 from ..learner.evaluation import predictions
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
@@ -36,7 +37,13 @@ class _Read:
     symbols: Tensor | None
 
 
-def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: RunFolder | None = None) -> Findings:
+def gather(
+    learner: Learner,
+    train: Dataset[Any],
+    test: Dataset[Any],
+    folder: RunFolder | None = None,
+    predicted: tuple[Tensor, Tensor] | None = None,
+) -> Findings:
     """Look at a trained network.
 
     Parameters
@@ -47,10 +54,13 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
         The run's data. True symbols, where there are any, are shown and compared with; nothing learns from them here.
     folder
         The run folder, whose checkpoint holds the chains and whose gallery says which examples were watched.
+    predicted
+        What the network reads in ``train`` and in ``test``, where that is known.
     """
     space = learner.task.space
-    held_out, trained = _read(learner, test, HELD_OUT), _read(learner, train, TRAINED)
-    chains = None if folder is None else last_chains(folder)
+    known = predicted or (None, None)
+    held_out, trained = _read(learner, test, HELD_OUT, known[1]), _read(learner, train, TRAINED, known[0])
+    chains = None if folder is None else chains_of(folder)
     relabelling = _relabelling(learner, held_out)
     if relabelling is not None:
         held_out, trained = _renamed(held_out, relabelling), _renamed(trained, relabelling)
@@ -72,18 +82,7 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
     )
 
 
-def last_chains(folder: RunFolder) -> Tensor | None:
-    """The chains in a run's checkpoint: those of its last stage that has any."""
-    if not folder.has_checkpoint():
-        return None
-    tensors, meta = folder.load_checkpoint()
-    for stage in range(int(meta["stage"]), -1, -1):
-        if (chains := tensors.get(f"objective/{stage}/chains")) is not None:
-            return chains
-    return None
-
-
-def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
+def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | None = None) -> _Read:
     """The network's predictions for the first examples of a data set."""
     device = learner.fabric.device
     known = getattr(data, "symbols", None)
@@ -93,9 +92,10 @@ def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
     symbols = batches.symbols
     if symbols is None and isinstance(known, Tensor):
         symbols = known[: len(batches)].to(device)
-    predicted = predictions(learner.task, learner.network, batches)
+    if predicted is None:
+        predicted = predictions(learner.task, learner.network, batches)
     y = learner.task.constraint.encode(batches.answers).to(device)
-    return _Read(data, predicted, y, batches.answers, symbols)
+    return _Read(data, predicted[: len(batches)], y, batches.answers, symbols)
 
 
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
@@ -225,4 +225,4 @@ def written(answer: Any) -> str | None:
     return text if text is not None and len(text) <= 60 else None
 
 
-__all__ = ["counts", "gather", "last_chains", "written"]
+__all__ = ["counts", "gather", "written"]

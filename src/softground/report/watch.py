@@ -12,19 +12,18 @@ nothing is ever restored from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import Examples
+from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..runs import RunFolder
+from ..seeds import untouched
 from .findings import Symbols
 from .observers import epochs_done
 
@@ -60,7 +59,7 @@ class Watch:
         if event == "begin":
             self.done = epochs_done(facts)
             self.index = self.learner.loop.own[: self.count]
-            with self._untouched():
+            with untouched():
                 self.x = inputs(self.train, self.index.tolist())
             self._resume()
         elif event == "epoch":
@@ -76,8 +75,11 @@ class Watch:
 
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
-        with self._untouched():
-            predicted = self.learner.predict_codes(self.x)
+        try:
+            with untouched():
+                predicted = self.learner.predict_codes(self.x)
+        except NonFiniteOutput:  # the loop will say where
+            return
         chains = None if stage is None else self._chains(stage)
         record = {
             "epochs": self.done,
@@ -91,13 +93,6 @@ class Watch:
     def _chains(self, stage: str) -> Tensor | None:
         objective = next(s.objective for s in self.learner.stages if s.name == stage)
         return objective.state().get("chains")
-
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Leave torch's generators as they are: a network or a data set may draw from them."""
-        device = self.learner.fabric.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            yield
 
 
 def inputs(data: Dataset[Any], index: list[int]) -> Any:

@@ -1,6 +1,6 @@
-"""How far a checkpoint is believed: a digest shows that it is whole, not that it is this run's, or well meant.
+"""What of a checkpoint does not fit a run: a digest shows that it is whole, not that it is this run's, or well meant.
 
-What does not fit is named here, before anything is built on it, instead of failing in the middle of an epoch.
+It is named here, by a ValueError, before anything is built on it, instead of failing in the middle of an epoch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from ..task import Task
+from .batches import countable
 from .stage import Stage
 
 KINDS: dict[str, type | tuple[type, ...]] = {
@@ -24,20 +25,15 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "records": int,
     "results": dict,
     "seconds": (int, float),
-    "settings": dict,
+    "threads": int,
 }
+GROUNDED = 64  # chains that are held against the rule
 # What optimisers remember of a parameter, number for number.
 ALIKE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "grad_avg", "sum"})
 
 
 def check_meta(meta: Mapping[str, Any], stages: Sequence[Stage]) -> None:
-    """Everything that a run reads from a checkpoint's meta is there, and is a place within these stages.
-
-    Raises
-    ------
-    ValueError
-        Where it is not.
-    """
+    """Everything that a run reads from a checkpoint's meta is there, and is a place within these stages."""
     for name, kind in KINDS.items():
         value = meta.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -54,34 +50,28 @@ def check_meta(meta: Mapping[str, Any], stages: Sequence[Stage]) -> None:
             raise ValueError(f"its results of stage {name!r} are not numbers")
 
 
-def check_memory(task: Task, examples: int, state: Mapping[str, Tensor], fresh: Mapping[str, Tensor]) -> None:
-    """An objective's memory: a row for each example, like a ``fresh`` one where there is one, chains within the space.
-
-    Raises
-    ------
-    ValueError
-        Where it is not.
-    """
+def check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], examples: int) -> None:
+    """An objective's memory: one row per example, like a ``fresh`` one where there is one."""
     for name, value in state.items():
         like = fresh.get(name, value)
         if value.dim() == 0 or len(value) != examples or (value.shape, value.dtype) != (like.shape, like.dtype):
             raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
-    chains = state.get("chains")
-    if chains is not None and task.space.categorical:
-        if chains.is_floating_point() or chains.shape[1:] != (task.space.sites,):
-            raise ValueError(f"its chains are {list(chains.shape)} numbers of {chains.dtype}")
-        if chains.numel() and not 0 <= int(chains.min()) <= int(chains.max()) < task.space.width:
-            raise ValueError("its chains hold symbols that there are not")
+
+
+def check_chains(task: Task, chains: Tensor | None, y: Tensor) -> None:
+    """Chains are states of the space, and ground the answers ``y``: under another rule they would not."""
+    if chains is None or not task.space.categorical:
+        return
+    if not countable(chains) or chains.shape[1:] != (task.space.sites,):
+        raise ValueError(f"its chains are {list(chains.shape)} numbers of {chains.dtype}")
+    if chains.numel() and not 0 <= int(chains.min()) <= int(chains.max()) < task.space.width:
+        raise ValueError("its chains hold symbols that there are not")
+    if not bool(task.feasible(chains[:GROUNDED], y[:GROUNDED]).all()):
+        raise ValueError("its chains do not explain the answers, so the rule is another")
 
 
 def check_optimizer(loaded: Mapping[str, Any], optimizer: Any) -> None:
-    """An optimiser's state: the settings that the ``optimizer`` of this run has, and memory of its parameters' shapes.
-
-    Raises
-    ------
-    ValueError
-        Where it is not.
-    """
+    """An optimiser's state has the settings that this run's ``optimizer`` has, and memory of its parameters' shapes."""
     own = optimizer.state_dict()["param_groups"]
     for mine, theirs in zip(own, loaded["param_groups"], strict=True):
         for name, value in mine.items():
@@ -98,4 +88,4 @@ def _kind(value: Any) -> type:
     return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
 
 
-__all__ = ["check_memory", "check_meta", "check_optimizer"]
+__all__ = ["check_chains", "check_memory", "check_meta", "check_optimizer"]
