@@ -26,7 +26,8 @@ from .errors import CheckpointError, LearnerError
 from .files import failure
 from .inverses.recorded import REBUILD, record
 from .learner.batches import Batches
-from .learner.evaluation import beliefs, chosen_device, evaluate, predictions
+from .learner.device import chosen_device
+from .learner.evaluation import beliefs, evaluate, predictions
 from .learner.prediction import BUDGET, most_probable
 from .networks import blueprint
 from .task import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -24,16 +24,6 @@ class Reads(Protocol):
     @property
     def space(self) -> Any:
         """The symbol vectors."""
-
-
-def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
-    """The device named; a GPU where there is one and none is named."""
-    if device not in ("auto", "cpu") and not torch.cuda.is_available():
-        raise LearnerError(f"device={device!r} was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
-    if device == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    found = torch.device("cuda" if device == "auto" else device)
-    return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
