@@ -26,7 +26,8 @@ from .errors import CheckpointError, LearnerError
 from .files import failure
 from .inverses.recorded import REBUILD, record
 from .learner.batches import Batches
-from .learner.evaluation import beliefs, chosen_device, evaluate, predictions
+from .learner.device import chosen_device
+from .learner.evaluation import beliefs, evaluate, predictions
 from .learner.prediction import BUDGET, most_probable
 from .networks import blueprint
 from .task import Task
@@ -130,7 +131,8 @@ class Model:
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
         kept = None if self.task is None else record(self.task.inverse)
-        facts, tables = kept or (None, {})
+        space, facts = saved.space_facts(self.space), saved.writable(kept[0]) if kept else None
+        tables = kept[1] if kept and facts else {}
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
         tensors |= {f"rule/{name}": value for name, value in tables.items()}
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
@@ -139,7 +141,7 @@ class Model:
             "note": self.note,
             "network": blueprint.describe(self.network),
             "class": type(self.network).__qualname__,
-            "space": saved.space_facts(self.space),
+            "space": space,
             "rule": facts,
             "input": shape,
             "extra": self.extra,

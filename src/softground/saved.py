@@ -72,10 +72,18 @@ def space_facts(space: Any) -> dict[str, Any] | None:
     """The space by its kind and arguments; None for one of the user's own."""
     for name, kind in SPACES.items():
         if type(space) is kind:
-            return {"kind": name} | {
-                argument: _listed(getattr(space, argument)) for argument in signature(kind).parameters
-            }
+            arguments = {argument: _listed(getattr(space, argument)) for argument in signature(kind).parameters}
+            return writable({"kind": name} | arguments)
     return None
+
+
+def writable(facts: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The facts, if JSON can hold them; symbols may be anything that can be hashed."""
+    try:
+        encode(facts)
+    except CheckpointError:
+        return None
+    return facts
 
 
 def _listed(value: Any) -> Any:
@@ -87,7 +95,7 @@ def _listed(value: Any) -> Any:
 
 def make_space(found: Mapping[str, Any] | None) -> Any:
     if found is None:
-        raise CheckpointError("Its space is of a class that is not the library's: give it with the task, task=…")
+        raise CheckpointError("Its space, or a symbol of it, is of a class of somebody's own: give the task, task=…")
     return SPACES[found["kind"]](**{name: value for name, value in found.items() if name != "kind"})
 
 
@@ -95,4 +103,4 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-__all__ = ["DOCUMENT", "make_space", "read", "space_facts", "write"]
+__all__ = ["DOCUMENT", "make_space", "read", "space_facts", "writable", "write"]

@@ -31,8 +31,19 @@ def stream(seed: int, name: str, rank: int = 0) -> int:
 
 
 @contextmanager
+def untouched() -> Iterator[None]:
+    """Put torch's generators back, whatever is drawn meanwhile. One thread at a time."""
+    with _LOCK:
+        before = _states()
+        try:
+            yield
+        finally:
+            _put_back(before)
+
+
+@contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw a network's weights: torch's generators begin with ``seed`` here. One thread at a time.
+    """Draw a network's weights: torch's generators begin with ``seed`` here, and are put back.
 
     >>> before = torch.get_rng_state()
     >>> with seeded(0):
@@ -40,13 +51,9 @@ def seeded(seed: int) -> Iterator[None]:
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    with _LOCK:
-        before = _states()
-        try:
-            reseed(seed)
-            yield
-        finally:
-            _put_back(before)
+    with untouched():
+        reseed(seed)
+        yield
 
 
 @contextmanager
@@ -84,4 +91,4 @@ def _put_back(states: list[Tensor]) -> None:
         torch.cuda.set_rng_state_all(states[1:])
 
 
-__all__ = ["borrowed", "reseed", "seeded", "stream"]
+__all__ = ["borrowed", "reseed", "seeded", "stream", "untouched"]

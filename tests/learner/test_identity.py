@@ -131,14 +131,14 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_every_kind_of_difference_is_named(name: str, stopped: Path) -> None:
     other, words = DIFFERENCES[name]
-    before = {path.name: path.read_bytes() for path in stopped.iterdir()}
+    before = {path.name: path.read_bytes() for path in stopped.rglob("*") if path.is_file()}
     with pytest.raises(CheckpointError) as caught:
         run(stopped, resume=True, **other)
     message = str(caught.value)
     assert words in message
     assert f"The run in {stopped} is not this one: " in message
     assert "Resume with the settings and data the run was started with, or start a new run." in message
-    assert {path.name: path.read_bytes() for path in stopped.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in stopped.rglob("*") if path.is_file()} == before
 
 
 def test_all_differences_are_named_at_once_and_nothing_else_is(stopped: Path) -> None:

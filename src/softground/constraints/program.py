@@ -134,9 +134,10 @@ class Program(Constraint):
         if known is None:
             known = self._evaluate(codes)
             if remember:
-                if len(self._cache) >= CACHE_LIMIT:
-                    del self._cache[next(iter(self._cache))]
-                self._cache[codes] = known
+                with INTERNING:
+                    if len(self._cache) >= CACHE_LIMIT:
+                        del self._cache[next(iter(self._cache))]
+                    self._cache[codes] = known
         return known
 
     def _values(self, z: Tensor) -> tuple[Tensor, Tensor]:

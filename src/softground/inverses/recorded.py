@@ -75,8 +75,7 @@ def _(inverse: Table) -> Record | None:
     if inverse.space.size > TABLE_LIMIT or rule.known > ANSWERS_LIMIT:
         return None
     facts: dict[str, Any] = {"kind": "table", "width": rule._width if rule.vectorised else 0}
-    facts["form"] = rule._form  # in which answers are shown
-    keys = rule._keys
+    facts["form"], keys = rule._form, list(rule._keys)
     if rule.vectorised:
         return facts, {"answer": answer, "keys": torch.tensor(keys, dtype=torch.long).reshape(-1, rule._width)}
     return facts | {"keys": keys}, {"answer": answer}
@@ -89,7 +88,7 @@ def _(space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor
     if answer.shape != (space.size,) or int(answer.min()) < NO_ANSWER or int(answer.max()) >= len(keys):
         raise ValueError("its table does not fit the symbols")
     rule = Recorded(space, lambda z: answer[space.index(z)], keys, width)
-    rule._form = facts["form"]
+    rule._form = facts["form"]  # answers are shown as they were given
     table = Table(rule, limit=Table.bytes_needed(space))
     rule.ids = partial(_looked_up, table)  # the table has copies on every device
     return rule, table

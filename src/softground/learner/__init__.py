@@ -1,6 +1,8 @@
 """Learner: Algorithm 1, and the estimator around it."""
 
-from .learner import Learner, grounding_stages, make_fabric
+from .device import make_fabric
+from .grounding import grounding_stages
+from .learner import Learner
 from .loop import Loop
 from .stage import OneCycle, Stage, one_cycle
 

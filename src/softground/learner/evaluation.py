@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
+from ..networks.dropout import RandomLayer
 from ..task import Task
 from .batches import Batches
 from .finite import FiniteOutputs, complaint
@@ -25,16 +26,6 @@ class Reads(Protocol):
         """The symbol vectors."""
 
 
-def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
-    """The device named; a GPU where there is one and none is named."""
-    if device not in ("auto", "cpu") and not torch.cuda.is_available():
-        raise LearnerError(f"device={device!r} was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
-    if device == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    found = torch.device("cuda" if device == "auto" else device)
-    return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
-
-
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
     """The network in evaluation mode on ``device``, without changing it under anybody's feet.
 
@@ -45,8 +36,10 @@ def reader(network: nn.Module, device: torch.device) -> nn.Module:
     here = all(tensor.device == device for tensor in tensors)
     if here and not any(module.training for module in network.modules()):
         return network
+    shared: list[Any] = tensors if here else []
+    shared += [module.generator for module in network.modules() if isinstance(module, RandomLayer)]
     try:
-        twin = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors} if here else {})
+        twin = copy.deepcopy(network, {id(part): part for part in shared})
     except Exception as error:
         raise LearnerError(
             f"This {type(network).__name__} is in training mode or on another device, and cannot be copied "

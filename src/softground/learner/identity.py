@@ -21,11 +21,10 @@ from ..errors import CheckpointError, SoftgroundError
 from ..runs.digests import decisive, tensor_digest
 from ..runs.environment import environment
 from ..runs.folder import FORMAT, RunFolder, plain
-from ..spaces.categorical import Categorical
+from ..seeds import untouched
 from ..task import Task
 from .batches import Batches
 from .describe import describe, settings
-from .streams import untouched
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -101,7 +100,7 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
 
 def _states(space: Any, chance: torch.Generator, count: int) -> Tensor:
     """Pseudo-random states of a space."""
-    if not isinstance(space, Categorical):
+    if not space.categorical:
         return torch.randn(count, space.sites, generator=chance)
     draws = torch.rand(count, space.sites, generator=chance, dtype=torch.float64)
     return (draws * torch.tensor(space.sizes)).long()
@@ -111,7 +110,7 @@ def _items(data: Batches) -> str | None:
     """A digest of the first and the last input of a data set that is read item by item, if it is always the same."""
 
     def read() -> str:
-        with untouched(data.device):
+        with untouched():
             return _digest([describe(data.pair(i)[0]) for i in (0, len(data) - 1)])
 
     found = read()

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy.typing as npt
-import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from ..errors import LearnerError
-from ..kernels import Kernel, default_kernel
-from ..objectives import SoftenedGrounding, ZeroDegree
 from ..runs.folder import RunFolder
-from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
-from .evaluation import chosen_device
+from .device import make_fabric
+from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
 from .prediction import BUDGET
-from .stage import MakeOptimizer, Stage, one_cycle
+from .stage import Stage
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
     from ..model import Model
 
 
@@ -219,63 +213,4 @@ class Learner:
         vars(self).update(state)
 
 
-def grounding_stages(
-    task: Task,
-    kernel: Kernel | None = None,
-    schedule: Schedule | None = None,
-    *,
-    epochs: int = 20,
-    steps: int = 1,
-    optimizer: MakeOptimizer | None = None,
-    zero_epochs: int = 0,
-    projection: Literal["auto"] | None = None,
-    answers: Sequence[Any] | None = None,
-) -> list[Stage]:
-    """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
-
-    With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
-    ``answers``; see there for when these may be left out.
-    """
-    if projection is not None:
-        kernel, schedule, steps = _auto(task, kernel, schedule, steps, projection, answers)
-
-    def adam(parameters: Any) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
-
-    objective = SoftenedGrounding(kernel or default_kernel(task.inverse, task.space), schedule or Constant(1.0), steps)
-    stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle())]
-    if zero_epochs:
-        stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
-    return stages
-
-
-def _auto(
-    task: Task,
-    kernel: Kernel | None,
-    schedule: Schedule | None,
-    steps: int,
-    projection: str,
-    answers: Sequence[Any] | None,
-) -> tuple[Kernel, Schedule, int]:
-    """What the inspection recommends, except for a schedule or steps that were given."""
-    from ..inspection import recommend
-
-    if projection != "auto" or kernel is not None:
-        raise LearnerError(
-            f"projection={projection!r} and kernel={kernel!r} were given; expected projection='auto' without a kernel, "
-            "or a kernel with its own projection."
-        )
-    best = recommend(task, answers)
-    return best.kernel, schedule or Constant(best.gamma0), max(steps, best.steps)
-
-
-def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
-    """Fabric for one process, or for those that ``torchrun`` started."""
-    from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
-
-    kind = chosen_device(device).type
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-    nodes = int(os.environ.get("WORLD_SIZE", 1)) // local
-    fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
-    fabric.launch()
-    return fabric
+__all__ = ["Learner"]

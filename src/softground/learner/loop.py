@@ -98,7 +98,7 @@ class Loop:
         self.began = time.perf_counter()
         self.progress = Progress()
         self.streams = Streams(self.seed, rank, device)
-        draw_from(self.network, self.streams.network)
+        draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -13,10 +12,10 @@ from ..seeds import reseed, stream
 
 
 class Streams:
-    """Dice for the kernels, the order of the examples, their distortion, and the network's own draws.
+    """Dice for the kernels, the order of the examples, their distortion, and the network's random layers.
 
-    The library's layers draw from the generator ``network``. Other people's draw from torch's global generators, which
-    a fit borrows (:func:`softground.seeds.borrowed`).
+    Torch's own generators, which all threads share, are among them for what is not the library's; they are
+    :func:`~softground.seeds.borrowed`.
     """
 
     def __init__(self, seed: int, rank: int, device: torch.device) -> None:
@@ -24,7 +23,7 @@ class Streams:
         self.dice = Sampler(0, device)
         self.order = torch.Generator()
         self.distortion = torch.Generator(device)
-        self.network = torch.Generator(device)
+        self.chance = torch.Generator(device)
         self.begin()
 
     def begin(self, again: str = "") -> None:
@@ -36,7 +35,7 @@ class Streams:
         self.dice.generator.manual_seed(seed("dice"))
         self.order.manual_seed(seed("order"))
         self.distortion.manual_seed(seed("augment"))
-        self.network.manual_seed(seed("network"))
+        self.chance.manual_seed(seed("network"))
         reseed(seed("network"))
 
     def states(self) -> dict[str, Tensor]:
@@ -45,7 +44,7 @@ class Streams:
             "dice": self.dice.state(),
             "order": self.order.get_state(),
             "augment": self.distortion.get_state(),
-            "network": self.network.get_state(),
+            "network": self.chance.get_state(),
             "torch": torch.get_rng_state(),
         }
         if self.device.type == "cuda":
@@ -57,17 +56,10 @@ class Streams:
         self.dice.restore(states["dice"])
         self.order.set_state(states["order"])
         self.distortion.set_state(states["augment"])
-        self.network.set_state(states["network"])
+        self.chance.set_state(states["network"])
         torch.set_rng_state(states["torch"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(states["cuda"], self.device)
 
 
-@contextmanager
-def untouched(device: torch.device) -> Iterator[None]:
-    """Leave torch's global generators as they were, whatever is drawn or seeded meanwhile."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        yield
-
-
-__all__ = ["Streams", "untouched"]
+__all__ = ["Streams"]

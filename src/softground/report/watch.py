@@ -12,12 +12,10 @@ nothing is ever restored from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -27,6 +25,7 @@ from ..files import Unreadable, append_line, parse_object, read_lines, replace_f
 from ..learner import Learner
 from ..objectives.base import CHAINS
 from ..runs import RunFolder
+from ..seeds import untouched
 from .findings import Symbols
 
 GALLERY = "gallery.jsonl"
@@ -49,7 +48,7 @@ class Watch:
         if event == "begin":
             self.done = facts["epochs"]
             self.index = facts["own"][: self.count]
-            with self._untouched():
+            with untouched():
                 self.x = inputs(self.train, self.index.tolist())
             # What comes after the checkpoint goes, and lines that a crash left unfinished.
             kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
@@ -63,7 +62,7 @@ class Watch:
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
         try:
-            with self._untouched():
+            with untouched():
                 predicted = self.learner.predict_codes(self.x)
         except NonFiniteOutput:  # the loop will say where
             return
@@ -77,13 +76,6 @@ class Watch:
             "predicted": texts(space, predicted),
         }
         append_line(self.path, _line(record))
-
-    @contextmanager
-    def _untouched(self) -> Iterator[None]:
-        """Leave torch's generators as they are: a network or a data set may draw from them."""
-        device = self.learner.fabric.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            yield
 
 
 def inputs(data: Dataset[Any], index: list[int]) -> Any:

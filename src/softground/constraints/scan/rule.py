@@ -18,10 +18,8 @@ shows it at this site. The state then need not remember what was written so far.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -33,7 +31,7 @@ from ...spaces.categorical import Categorical, CategoricalBelief
 from ..answers import INTERNING, exact, exact_each
 from ..base import Constraint
 from .messages import NEVER, OneByOne, draw, possible_states, suffix
-from .tabulate import Tabulation
+from .tabulate import Tabulation, taking_four
 from .tree import Tree
 
 ANSWERS = 1024  # looked at together when all answers are asked whether they have solutions
@@ -109,7 +107,7 @@ class Scan(Constraint):
                 f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
             )
         self.vectorised = vectorised
-        self._step = _taking_four(step, cue is not None)
+        self._step = taking_four(step, cue is not None)
         self._ids: dict[Hashable, int] = {}
         self._answers: list[Any] = []  # in their exact form
         self._given: list[Any] = []  # as the user wrote them
@@ -251,24 +249,6 @@ class Scan(Constraint):
                 self._tabulation = None
             numbers.append(seen[cue])
         return numbers
-
-
-def _taking_four(step: Callable[..., Any], cued: bool) -> Callable[[Any, Any, int, Any], Any]:
-    """The step as a function of state, symbol, site and cue."""
-    try:
-        count = len(inspect.signature(step).parameters)
-    except (TypeError, ValueError):
-        count = 2  # a built-in function such as operator.add
-    if count not in (2, 3, 4) or (count == 4) != cued:
-        expected = "four: state, symbol, site and cue" if cued else "two or three: state, symbol and perhaps site"
-        raise ConstraintError(
-            f"The step takes {count} arguments; expected {expected}. Give cue=… exactly where the step takes a cue."
-        )
-    return partial(_step, step, count)
-
-
-def _step(step: Callable[..., Any], count: int, *given: Any) -> Any:
-    return step(*given[:count])
 
 
 def _equal(state: Any, answer: Any) -> bool:

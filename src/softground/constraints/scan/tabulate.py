@@ -7,7 +7,9 @@ refused symbol leads and nothing leads out of.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -113,3 +115,21 @@ def _with_dead(rows: Tensor, dead: int) -> Tensor:
     """Refusals lead to ``dead``, and dead stays dead."""
     rows = torch.where(rows < 0, dead, rows)
     return torch.nn.functional.pad(rows, (0, 0, 0, 1), value=dead)
+
+
+def taking_four(step: Callable[..., Any], cued: bool) -> Step:
+    """The step as a function of state, symbol, site and cue."""
+    try:
+        count = len(inspect.signature(step).parameters)
+    except (TypeError, ValueError):
+        count = 2  # a built-in function such as operator.add
+    if count not in (2, 3, 4) or (count == 4) != cued:
+        expected = "four: state, symbol, site and cue" if cued else "two or three: state, symbol and perhaps site"
+        raise ConstraintError(
+            f"The step takes {count} arguments; expected {expected}. Give cue=… exactly where the step takes a cue."
+        )
+    return partial(_step, step, count)
+
+
+def _step(step: Callable[..., Any], count: int, *given: Any) -> Any:
+    return step(*given[:count])
