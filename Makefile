@@ -7,7 +7,7 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint torture bench docs lock audit clean
+.PHONY: help demo test lint torture bench paper docs lock audit clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the H
 	.venv/bin/python benchmarks/growth.py
 	.venv/bin/python benchmarks/tables.py
 
+paper: .venv/.installed ## Measure the paper's tables again; DATA=DIR takes HWF and MNIST from there.
+	.venv/bin/python -m papers.li2023 all $(if $(DATA),--data-dir $(DATA))
+
 .venv/.docs: .venv/.installed
 	$(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[docs]'
 	@touch $@
@@ -68,4 +71,4 @@ audit: .venv/.docs ## Check what is installed, and write the licences of all of 
 
 clean: ## Remove the environment, caches and build outputs; runs are kept.
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src papers tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,7 +24,7 @@ from softground.runs import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-FOLDERS = {"--data-dir": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
+FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
 Clock = Callable[[], float]
 Work = Callable[[], object]
 

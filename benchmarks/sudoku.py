@@ -4,7 +4,7 @@
 
 Each run is what ``softground train sudoku --data mnist --data-dir DIR`` does with the options recorded beside it, in
 ``benchmarks/results/sudoku.json``. All settings but ``convnet`` use LeNet-5. The paper's preset is measured by
-``softground reproduce sudoku``.
+``python -m papers.li2023 sudoku``.
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from cli_cases import hurry, train
-from softground import Categorical, SoftgroundError, default_network
+from softground import Categorical, Model, PerSite, SoftgroundError, Standardise, convnet, default_network, lenet, load
 from softground.cli import main
 from softground.onnx import PACKAGES, export_onnx
+from softground.reals.gaussian import Gaussian
+from softground.tasks.sdsp.networks import PathGNN, PathMLP
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 ABSENT = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -34,7 +36,7 @@ def test_the_same_scores_for_any_number_of_inputs(shape: tuple[int, ...], tmp_pa
     torch.manual_seed(0)
     space, x = Categorical([range(4)] * 3), torch.rand(6, *shape)
     network = default_network(x, space)
-    assert export_onnx(network, x[:2], tmp_path / "model.onnx", space) < 1e-4
+    assert export_onnx(Model(network, space), tmp_path / "model.onnx", x[:2]) < 1e-4
     assert network.training
     network.eval()
     for rows in (x[:1], x):
@@ -46,7 +48,7 @@ def test_the_symbols_are_in_the_file(tmp_path: Path) -> None:
     import onnx
 
     space, x = Categorical(["+-", (1, 2)]), torch.rand(2, 2, 5)
-    export_onnx(default_network(x, space), x, tmp_path / "model.onnx", space)
+    export_onnx(Model(default_network(x, space), space), tmp_path / "model.onnx", x)
     meta = {entry.key: entry.value for entry in onnx.load(tmp_path / "model.onnx").metadata_props}
     assert json.loads(meta["alphabets"]) == [["+", "-"], ["1", "2"]]
 
@@ -78,14 +80,54 @@ class Drifting(Fixed):
 @pytest.mark.parametrize(("kind", "words"), [(Fixed, "x.shape"), (Drifting, "differ")])
 def test_a_file_that_disagrees_is_refused_and_removed(kind: type[nn.Module], words: str, tmp_path: Path) -> None:
     with pytest.raises(SoftgroundError, match=words):
-        export_onnx(kind(), torch.rand(3, 3), tmp_path / "model.onnx")
+        export_onnx(Model(kind(), Categorical([range(4)])), tmp_path / "model.onnx", torch.rand(3, 3))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_packages_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SoftgroundError, match=r"softground\[onnx\]"):
-        export_onnx(nn.Linear(3, 4), torch.rand(2, 3), tmp_path / "model.onnx")
+        export_onnx(Model(nn.Linear(3, 4), Categorical([range(4)])), tmp_path / "model.onnx", torch.rand(2, 3))
+
+
+DIGITS = Categorical([range(5)] * 3)
+TASK_NETWORKS: dict[str, tuple[nn.Module, Any, tuple[int, ...], torch.dtype]] = {
+    "gnn": (PathGNN(6), Gaussian(6), (6, 6), torch.float32),
+    "path mlp": (PathMLP(6, relabel=True), Gaussian(6), (6, 6), torch.float32),
+    "convnet": (PerSite(convnet((1, 8, 8), 5), (1, 8, 8)), DIGITS, (3, 1, 8, 8), torch.uint8),
+    "lenet": (
+        PerSite(nn.Sequential(Standardise(0.3, 0.2), lenet((1, 28, 28), 5)), (1, 28, 28)),
+        DIGITS,
+        (3, 1, 28, 28),
+        torch.uint8,
+    ),
+}
+
+
+@needs_onnx
+@pytest.mark.parametrize("name", TASK_NETWORKS)
+def test_a_saved_model_is_exported_without_any_data(name: str, tmp_path: Path) -> None:
+    network, space, shape, dtype = TASK_NETWORKS[name]
+    Model(network, space, shape=shape, dtype=dtype).save(tmp_path / "saved")
+    assert export_onnx(load(tmp_path / "saved", device="cpu"), tmp_path / "model.onnx") < 1e-4
+    x = torch.randint(4, (5, *shape), generator=torch.Generator().manual_seed(1)).to(dtype)
+    x[0] = 0  # no edges at all
+    np.testing.assert_allclose(run_onnx(tmp_path / "model.onnx", x), network.eval()(x).detach(), atol=1e-4)
+
+
+@needs_onnx
+def test_a_model_that_knows_no_inputs_asks_for_some(tmp_path: Path) -> None:
+    with pytest.raises(SoftgroundError, match=r"export_onnx\(model, path, x\)"):
+        export_onnx(Model(nn.Linear(3, 4), Categorical([range(4)])), tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("name", ["gnn", "path mlp"])
+def test_networks_that_read_graphs_are_fixed_graphs_when_exported(name: str) -> None:
+    network, _, shape, _ = TASK_NETWORKS[name]
+    x = torch.randint(4, (4, *shape), generator=torch.Generator().manual_seed(0)).float()
+    program = torch.export.export(network.eval(), (x,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    for rows in (x[:1], torch.cat([x, torch.zeros_like(x)])):
+        torch.testing.assert_close(program.module()(rows), network(rows))
 
 
 @needs_onnx

@@ -7,68 +7,28 @@ where the chains go.
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
 """
 
-from .constraints import SMT, Program, Scan
-from .data import Examples, RandomAffine, handwritten
-from .errors import SoftgroundError
-from .estimator import SoftGrounder
-from .inspection import Inspection, inspect, recommend
-from .inverses import Z3, Enumeration, Table
-from .kernels import Collapsed, Composed, Exact, Guided, Metropolis, Uniform
-from .learner import Learner, Stage, grounding_stages, one_cycle
-from .networks import PerSite, Standardise, convnet, default_network, lenet, mlp
-from .objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
-from .projections import ChangeOne, Drop, RandomDrop
-from .schedules import Constant, Exponential, Linear, Logarithmic
-from .spaces import Categorical
-from .task import Task
+from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "MAPO",
-    "SMT",
-    "Z3",
-    "BackSearch",
-    "Categorical",
-    "ChangeOne",
-    "Collapsed",
-    "Composed",
-    "Constant",
-    "Drop",
-    "Enumeration",
-    "Exact",
-    "Examples",
-    "Exponential",
-    "Guided",
-    "Inspection",
-    "Learner",
-    "Linear",
-    "Logarithmic",
-    "Metropolis",
-    "PerSite",
-    "Program",
-    "RandomAffine",
-    "RandomDrop",
-    "Reinforce",
-    "Scan",
-    "SemanticLoss",
-    "SoftGrounder",
-    "SoftenedGrounding",
-    "SoftgroundError",
-    "Stage",
-    "Standardise",
-    "Supervised",
-    "Table",
-    "Task",
-    "Uniform",
-    "ZeroDegree",
-    "convnet",
-    "default_network",
-    "grounding_stages",
-    "handwritten",
-    "inspect",
-    "lenet",
-    "mlp",
-    "one_cycle",
-    "recommend",
-]
+if TYPE_CHECKING:
+    from ._public import *  # noqa: F403
+
+__version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms and public names are imported at first use (PEP 562): the command line's help need not wait for torch."""
+    if not name.startswith("_") or name == "__all__":
+        if find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f".{name}", __name__)
+        public = import_module("._public", __name__)
+        if hasattr(public, name):
+            return getattr(public, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *import_module("._public", __name__).__all__]

@@ -2,15 +2,16 @@
 
 The same learner as :class:`~softground.learner.Learner`, with what it needs besides the rule chosen from the inputs.
 scikit-learn itself is not imported; its ``clone``, ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` find what
-they ask of an estimator: ``get_params``, ``set_params``, ``fit``, ``predict`` and ``score``.
+they ask of an estimator, here and in :mod:`softground.manners`.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,20 +21,24 @@ from torch import Tensor, nn
 
 from .constraints import Program
 from .constraints.base import Constraint
-from .data.examples import Examples
+from .data.examples import Examples, as_tensor
 from .errors import DataError, LearnerError
-from .learner import Learner, Stage, grounding_stages, one_cycle
+from .learner import Learner, Stage, grounding_stages
+from .learner.batches import Batches
 from .learner.loop import Augment
+from .manners import Manners
+from .model import Model, load
 from .networks import default_network
-from .seeds import stream
+from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Task
 
 Rule = Constraint | Task | Callable[..., Any]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
+PLAIN = ("epochs", "learning_rate", "batch_size", "site_shape", "seed")  # parameters that a saved estimator keeps
 
 
-class SoftGrounder:
+class SoftGrounder(Manners):
     """Recognise symbols in X from answers y and a rule that ties them together.
 
     Parameters
@@ -56,8 +61,8 @@ class SoftGrounder:
 
     Attributes
     ----------
-    task_, network_, learner_
-        What was trained on, what was trained, and the learner, with its ``history_``.
+    task_, network_, learner_, model_
+        What was trained on, what was trained, the learner with its ``history_``, and what predicts.
 
     >>> pairs = torch.randint(10, (400, 2), generator=torch.Generator().manual_seed(0))
     >>> model = SoftGrounder(lambda a, b: 10 * a + b, [range(10)] * 2, epochs=8)
@@ -97,13 +102,14 @@ class SoftGrounder:
 
     def fit(self, X: Any, y: Sequence[Any]) -> SoftGrounder:
         """Train on inputs and their answers: ints, fractions, strings or tuples of these."""
-        self.task_ = self._task()
-        x, answers = self._inputs(X), list(y)
-        torch.manual_seed(stream(self.seed, "weights"))
-        self.network_ = self._network(x)
-        stages = self._stages() if self.stages is None else self.stages(self.task_)
+        task = self._task()
+        self.task_: Task | None = task
+        x, answers = self._inputs(X, task.space), list(y)
+        with seeded(stream(self.seed, "weights")):
+            self.network_ = self._network(x, task)
+        stages = self._stages(task) if self.stages is None else self.stages(task)
         self.learner_ = Learner(
-            self.task_,
+            task,
             self.network_,
             stages,
             batch_size=self.batch_size,
@@ -111,58 +117,43 @@ class SoftGrounder:
             augment=self.augment,
             device=self.device,
         ).fit(Examples(x, answers))
+        self.model_ = self.learner_.model
         return self
 
     def predict(self, X: Any, y: Sequence[Any] | None = None) -> npt.NDArray[Any]:
         """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known."""
-        symbols = self._fitted().predict(self._inputs(X), y)
-        whole = all(type(s) is int for alphabet in self.task_.space.alphabets for s in alphabet)
-        table = np.empty((len(symbols), self.task_.space.sites), dtype=np.int64 if whole else object)
+        symbols, space = self._fitted().predict(self._inputs(X), y), self.model_.space
+        whole = all(type(s) is int for alphabet in space.alphabets for s in alphabet)
+        table = np.empty((len(symbols), space.sites), dtype=np.int64 if whole else object)
         for row, state in enumerate(symbols):
             table[row] = state
         return table
 
+    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+        """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; 0 beyond its end."""
+        return self._fitted().predict_proba(self._inputs(X))
+
     def predict_answers(self, X: Any) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
-        codes = self._fitted().predict_codes(self._inputs(X))
-        return self.task_.constraint.compute(codes)
+        return self._fitted().predict_answers(self._inputs(X))
 
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
-        learner = self._fitted()
-        return learner.grounded(Examples(self._inputs(X), list(y))) / len(y)
+        model = self._fitted()
+        return model.grounded(Batches(Examples(self._inputs(X), list(y)), model.device)) / len(y)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What the estimator was made with."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+    def save(self, path: Path | str) -> None:
+        """Write the fitted estimator, without its training data, into a folder; see :func:`softground.load`."""
+        replace(self._fitted(), extra={name: getattr(self, name) for name in PLAIN}).save(path)
 
-    def set_params(self, **params: Any) -> SoftGrounder:
-        """Change what the estimator was made with; takes effect at the next fit."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise LearnerError(f"SoftGrounder has no parameter {name!r}; it has {', '.join(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        usual = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
-        return f"SoftGrounder({', '.join(given)})"
-
-    def __sklearn_clone__(self) -> SoftGrounder:
-        """Clones share the rule, whose tables are worth keeping, and the untrained network, which fit copies."""
-        return type(self)(**self.get_params())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "learner_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Only scikit-learn calls this, so it is there to be imported."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        inputs = InputTags(two_d_array=True, three_d_array=True)
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
+    @classmethod
+    def load(cls, path: Path | str, **given: Any) -> SoftGrounder:
+        """A fitted estimator from a folder; ``given`` is passed to :func:`softground.load`. A fit would train it on."""
+        model = load(path, **given)
+        plain = {name: value for name, value in model.extra.items() if name in PLAIN}
+        loaded = cls(model.task, None, model.network, **plain)
+        loaded.model_, loaded.network_, loaded.task_ = model, model.network, model.task
+        return loaded
 
     def _task(self) -> Task:
         if isinstance(self.rule, Task):
@@ -178,17 +169,11 @@ class SoftGrounder:
         space = Categorical(self.alphabets)
         return Task(space, Program(self.rule, space))
 
-    def _inputs(self, X: Any) -> Tensor:
-        try:
-            x = torch.as_tensor(X if isinstance(X, Tensor) else np.asarray(X))
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise DataError(
-                f"X is a {type(X).__name__} that does not make one tensor ({error}). Give an array of numbers, all "
-                "rows of one shape; turn text into numbers first."
-            ) from error
-        x = x.float() if x.dtype in (torch.float64, torch.float16) else x
+    def _inputs(self, X: Any, space: Categorical | None = None) -> Tensor:
+        x = as_tensor(X)
+        x = x.float() if x.is_floating_point() else x
         if self.site_shape is not None and x.dim() == 2:
-            shape = (self.task_.space.sites, *self.site_shape)
+            shape = ((space or self.model_.space).sites, *self.site_shape)
             if x.shape[1] != math.prod(shape):
                 raise DataError(
                     f"Rows of X have {x.shape[1]} numbers; {shape[0]} sites of shape {tuple(self.site_shape)} have "
@@ -197,20 +182,18 @@ class SoftGrounder:
             x = x.reshape(-1, *shape)
         return x
 
-    def _network(self, x: Tensor) -> nn.Module:
+    def _network(self, x: Tensor, task: Task) -> nn.Module:
         if isinstance(self.network, nn.Module):
             return copy.deepcopy(self.network)
-        return (self.network or default_network)(x, self.task_.space)
+        return (self.network or default_network)(x, task.space)
 
-    def _stages(self) -> list[Stage]:
-        stage = grounding_stages(self.task_, epochs=self.epochs)[0]
-        rate = self.learning_rate
-        return [Stage("I", stage.objective, self.epochs, lambda p: torch.optim.AdamW(p, lr=rate), one_cycle())]
+    def _stages(self, task: Task) -> list[Stage]:
+        (stage,) = grounding_stages(task, epochs=self.epochs)
+        return [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
 
-    def _fitted(self) -> Learner:
-        if not hasattr(self, "learner_"):
-            raise LearnerError("This SoftGrounder has not been trained; call fit(X, y) first.")
-        return self.learner_
+    def _fitted(self) -> Model:
+        self._require_fit()
+        return self.model_
 
 
 __all__ = ["SoftGrounder"]

@@ -23,44 +23,56 @@ from torch import Tensor, nn
 
 from .errors import SoftgroundError
 from .files import temporary
-from .spaces.base import Space
+from .learner.evaluation import like_weights, reader
+from .model import Model
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+ROWS = 4  # inputs that the file is checked with
 TOLERANCE = 1e-4  # of the largest score; float32 sums in another order differ by some 1e-6
 
 
-def export_onnx(network: nn.Module, x: Tensor, path: Path | str, space: Space | None = None) -> float:
-    """Write ``network`` to ``path``; gives the largest difference between its scores and torch's.
+def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> float:
+    """Write the model's network to ``path``; gives the largest difference between its scores and torch's.
 
     Parameters
     ----------
-    network
-        Is copied to the CPU in evaluation mode for this; where it was does not matter.
-    x
-        A few inputs, two at least: their shape is the file's input shape, with any number of rows.
+    model
+        What :func:`softground.load` or ``learner.model`` gives. Its symbols are written into the file's metadata under
+        ``alphabets``: a JSON list of texts for each site.
     path
         The file, ``.onnx`` by habit. It is replaced as a whole, and only if the check succeeds.
-    space
-        Its symbols are written into the file's metadata under ``alphabets``: a JSON list of texts for each site.
+    x
+        A few inputs to check it with, two at least; by default made up, of the shape and type the model was trained on.
     """
     _require()
+    x = _example(model) if x is None else x.detach().cpu()
     if len(x) < 2:
         raise SoftgroundError(f"{len(x)} inputs were given to export with; give two at least, to see what varies.")
-    path, device, training = Path(path), next(network.parameters()).device, network.training
-    x = x.detach().cpu()
-    network.cpu().eval()
+    network, path = reader(model.network, torch.device("cpu")), Path(path)
     new = temporary(path)
     try:
-        _write(network, x, new, space)
-        difference = _check(network, x, new)
+        _write(network, like_weights(network, x), new, model.space)
+        difference = _check(network, like_weights(network, x), new)
         os.replace(new, path)
     except OSError as error:
         raise SoftgroundError(f"{path} cannot be written: {error}. Choose a file you may write to.") from error
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)
-        network.to(device).train(training)
     return difference
+
+
+def _example(model: Model) -> Tensor:
+    """Inputs of the kind that the model reads."""
+    if model.shape is None or model.dtype is None:
+        raise SoftgroundError(
+            "The model does not know what its inputs look like: it was not trained here, or not on tensors. Give a few "
+            "inputs: export_onnx(model, path, x)."
+        )
+    chance, shape = torch.Generator().manual_seed(0), (ROWS, *model.shape)
+    if model.dtype.is_floating_point:
+        return torch.rand(shape, generator=chance).to(model.dtype)
+    return torch.randint(256 if model.dtype == torch.uint8 else 2, shape, generator=chance).to(model.dtype)
 
 
 def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
@@ -81,7 +93,7 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
                 f"torch cannot export this {type(network).__name__} to ONNX: {type(error).__name__}: {error}. Networks "
                 "whose steps depend on the inputs' values cannot be written as a fixed graph."
             ) from error
-    if space is not None and space.categorical:
+    if space.categorical:
         alphabets = [[str(symbol) for symbol in alphabet] for alphabet in space.alphabets]
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])

@@ -1,8 +1,23 @@
-"""One seed decides everything: independent streams of chance, each with a name of its own."""
+"""One seed decides everything: independent streams of chance, each with a name of its own.
+
+torch has generators of its own, which all threads of a process share. Nothing here leaves them changed: they are lent
+to whoever draws weights, and to a fit for what is not the library's (a layer or a data set of the user's), and are put
+back afterwards.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+_LOCK = threading.RLock()
+_fits = 0
+_before: list[Tensor] = []
 
 
 def stream(seed: int, name: str, rank: int = 0) -> int:
@@ -13,3 +28,60 @@ def stream(seed: int, name: str, rank: int = 0) -> int:
     """
     digest = hashlib.sha256(f"softground/{seed}/{name}/{rank}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw a network's weights: torch's generators begin with ``seed`` here. One thread at a time.
+
+    >>> before = torch.get_rng_state()
+    >>> with seeded(0):
+    ...     _ = torch.rand(1)
+    >>> torch.equal(torch.get_rng_state(), before)
+    True
+    """
+    with _LOCK:
+        before = _states()
+        try:
+            reseed(seed)
+            yield
+        finally:
+            _put_back(before)
+
+
+@contextmanager
+def borrowed() -> Iterator[None]:
+    """While a fit lasts, torch's generators are its own. Fits in several threads share them until the last one ends."""
+    global _fits, _before
+    with _LOCK:
+        _before = _before if _fits else _states()
+        _fits += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _fits -= 1
+            if not _fits:
+                _put_back(_before)
+
+
+def reseed(seed: int) -> None:
+    """Begin torch's generators anew; only inside :func:`seeded` and :func:`borrowed`."""
+    with _LOCK:
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # else a GPU would be seeded later, when it is first used
+            torch.cuda.manual_seed_all(seed)
+
+
+def _states() -> list[Tensor]:
+    gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if gpu else [])]
+
+
+def _put_back(states: list[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state_all(states[1:])
+
+
+__all__ = ["borrowed", "reseed", "seeded", "stream"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -12,6 +12,7 @@ from .constraints.base import Constraint
 from .errors import InfeasibleAnswer, SoftgroundError
 from .inverses.base import Inverse
 from .inverses.default import default_inverse
+from .metrics import accuracies
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
 
@@ -31,7 +32,10 @@ class Task:
         dropped sites; the recursion of a scan; Z3 for a rule that is a Z3 formula.
     metrics
         ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
-        known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``.
+        known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``. Values whose
+        name ends in ``_accuracy`` are shown in percent, all others as they are.
+    nameless_symbols
+        Whether the rule leaves symbols known only up to a renaming, so that reports compare them under the best one.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -42,8 +46,9 @@ class Task:
     space: Any  # a Space; the rule, the kernel and the user know which
     constraint: Constraint
     inverse: Inverse = None  # type: ignore[assignment]  # resolved below
-    metrics: Metrics = field(default=lambda *a: accuracies(*a))
+    metrics: Metrics = accuracies
     name: str = "task"
+    nameless_symbols: bool = False
 
     def __post_init__(self) -> None:
         if getattr(self.constraint, "space", self.space) is not self.space:
@@ -67,11 +72,3 @@ class Task:
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
         return self.metrics(predicted, self.feasible(predicted, y), symbols)
-
-
-def accuracies(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Share of predictions that give the right answer, and of symbols that are right."""
-    result: dict[str, float] = {"answer_accuracy": feasible.double().mean().item()}
-    if symbols is not None:
-        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
-    return result

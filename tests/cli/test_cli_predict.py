@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from softground.cli.commands import load_run
 
 from cli_cases import hurry, train
 from softground.cli import main
-from softground.cli.commands import load_run
-from softground.cli.pictures import read_symbols
+from softground.data.symbol_images import read_symbols
 from softground.errors import DataError
 from softground.runs import RunFolder
 

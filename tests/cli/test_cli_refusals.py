@@ -217,11 +217,6 @@ def test_the_systems_own_errors_are_told_in_a_line(
         assert words in refusal(["tasks"], capsys)
 
 
-def test_as_many_seeds_as_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["reproduce", "hwf", "--list", "--out", str(tmp_path)]
-    assert "at most 1,000" in refusal([*arguments, "--seeds", "1000000000"], capsys)
-
-
 def test_a_name_that_is_no_text_is_printed_all_the_same(tmp_path: Path) -> None:
     """As a process of its own: output is as strict as a terminal's."""
     folder = tmp_path / "raw\udcff"

@@ -202,7 +202,7 @@ def test_the_cap_cuts_and_is_counted() -> None:
         assert fibre.count.tolist() == [4, 2]
         assert ragged(fibre)[0] == [(0, 9), (1, 8), (2, 7), (3, 6)]
         assert inverse.capped == 1
-        assert inverse.unknowns == 0
+        assert inverse.faults["unknowns"] == 0
         exactly = Z3(smt, cap=10, table=table)
         assert exactly.fibre(z, y, Dropped(sites)).complete.all()
         assert exactly.capped == 0

@@ -31,7 +31,7 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     read = json.loads(capsys.readouterr().out)
     assert read["task"] == "hwf"
     assert read["recommendation"]["kernel"] == "Exact"
-    assert read["answers"] == {"looked_at": 8, "given": 64}
+    assert (read["answers"], read["given"]) == (8, 64)
     assert all(size["exact"] for size in read["sizes"])
 
 

@@ -12,15 +12,15 @@ import torch
 from softground import ChangeOne, Collapsed, Drop, Exact, SoftgroundError
 from softground.inspection import inspect
 from softground.inspection import mixing as chains
-from softground.inspection.limit import Limit
-from softground.inspection.sample import take
+from softground.inspection.solutions import take
+from softground.inspection.time_limit import TimeLimit
 from softground.tasks.formulas import formula_task
 
 
 def figures(kernel: Any, gamma: float = 1.0, output: torch.Tensor | None = None) -> chains.Mixing:
     task = formula_task(5)
-    sample = take(task, [7, 12, 3, 20], 4, 0, Limit())
-    found = chains.mix(task, "kernel", kernel(task), gamma, sample, Limit(), 0, output)
+    sample = take(task, [7, 12, 3, 20], 4, 0, TimeLimit())
+    found = chains.mix(task, "kernel", kernel(task), gamma, sample, TimeLimit(), 0, output)
     assert found is not None
     return found
 
@@ -62,11 +62,11 @@ def test_a_networks_own_output_may_be_given() -> None:
 
 def test_without_time_there_are_no_figures() -> None:
     task = formula_task(5)
-    sample = take(task, [7], 1, 0, Limit())
+    sample = take(task, [7], 1, 0, TimeLimit())
     ticks = iter(range(10_000))
-    few = Limit(chains.WARM + chains.LEAST - 2, clock=lambda: next(ticks))
+    few = TimeLimit(chains.WARM + chains.LEAST - 2, clock=lambda: next(ticks))
     assert chains.mix(task, "kernel", Exact(task.inverse), 1.0, sample, few, 0) is None
-    some = Limit(chains.WARM + chains.LEAST + 5, clock=lambda: next(ticks))
+    some = TimeLimit(chains.WARM + chains.LEAST + 5, clock=lambda: next(ticks))
     found = chains.mix(task, "kernel", Exact(task.inverse), 1.0, sample, some, 0)
     assert found is not None
     assert not found.whole
@@ -76,6 +76,6 @@ def test_without_time_there_are_no_figures() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     task = formula_task(3)
-    with pytest.raises(SoftgroundError, match=r"softground\[inspect\]"):
+    with pytest.raises(SoftgroundError, match="pip install arviz-stats"):
         inspect(task, [5])
     assert inspect(task, [5], mixing=False).mixing == ()

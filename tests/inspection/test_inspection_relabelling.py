@@ -10,18 +10,17 @@ import torch
 
 from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
-from softground.inspection.elements import Elements
-from softground.inspection.limit import Limit
-from softground.inspection.relabelling import Relabellings, relabellings
-from softground.inspection.sample import take
-from softground.tasks.addition.options import addition_task
+from softground.inspection import inspect
+from softground.inspection.relabelling import Relabellings, RenamableSymbols, relabellings
+from softground.inspection.solutions import take
+from softground.inspection.time_limit import TimeLimit
+from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
-from softground.tasks.sdsp.task import sdsp_task
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 
 
 def search(task: Task, answers: object, count: int = 32) -> Relabellings:
-    return relabellings(task, take(task, answers, count, 0, Limit()), Limit())  # type: ignore[arg-type]
+    return relabellings(task, take(task, answers, count, 0, TimeLimit()), TimeLimit())  # type: ignore[arg-type]
 
 
 def by_trying_all(task: Task, answers: list[object]) -> int:
@@ -125,31 +124,52 @@ def test_symbols_stay_in_their_alphabets() -> None:
 
 def test_a_search_that_is_cut_short_says_so() -> None:
     task = sudoku_task(4)
-    sample = take(task, [True], 1, 0, Limit())
-    found = relabellings(task, sample, Limit(), nodes=5)
+    sample = take(task, [True], 1, 0, TimeLimit())
+    found = relabellings(task, sample, TimeLimit(), nodes=5)
     assert not found.finished
     assert not found.proved
     assert not found.identifies
     assert found.count < 24
 
 
-def test_elements_rename_and_return() -> None:
+def test_symbols_rename_and_return() -> None:
     space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
-    elements = Elements(space)
+    symbols = RenamableSymbols(space)
     z = space.encode([(1, "+", 3), (2, "-", 2)])
     images = torch.tensor([1, 2, 0, 4, 3])
-    renamed = elements.relabelled(z, images)
+    renamed = symbols.relabelled(z, images)
     assert space.decode(renamed) == [(2, "-", 1), (3, "+", 3)]
-    assert torch.equal(elements.relabelled(renamed, images.argsort()), z)
+    assert torch.equal(symbols.relabelled(renamed, images.argsort()), z)
 
 
-def test_reals_are_free_up_to_a_shift() -> None:
-    from softground.inspection.reals import freedom
+def test_what_is_lost_is_said() -> None:
+    """Three shapes and three colours under a Boolean rule that treats them alike: no symbol can be named."""
+    space = Categorical(
+        [("disc", "cone", "cube"), ("red", "green", ""), ("disc", "cone", "cube"), ("red", "green", "")]
+    )
+    task = Task(space, Program(lambda a, b, c, d: a == c and b == d, space))
+    found = inspect(task, [True, False], mixing=False)
+    assert found.identification is not None
+    assert (found.identification.count, found.identification.nameless) == (36, True)
+    text = " ".join(str(found).split())
+    assert "No symbol can be named from y alone" in text
+    assert "{red green ''}" in text  # the empty symbol is seen
+    partly = inspect(Task(space, Program(lambda a, b, c, d: (a == "disc", b == d), space)), mixing=False)
+    assert partly.identification is not None
+    assert not partly.identification.nameless
+    assert "y cannot tell apart {cone cube} and {red green ''}" in " ".join(str(partly).split())
 
-    task = sdsp_task(4, margin=0.5)
-    weights = torch.tensor([[0, 1, 3, 0], [1, 0, 1, 4], [3, 1, 0, 2], [0, 4, 2, 0]]).double()
-    marks = torch.zeros(4, 4)
-    marks[1, 0] = marks[2, 1] = marks[3, 2] = 1
-    found = freedom(task, take(task, [(weights, marks)], 1, 0, Limit()))
-    assert found.kept == ("adding a constant to all components",)
-    assert found.convex == found.answers == 1
+
+def test_yes_has_its_if() -> None:
+    text = " ".join(str(inspect(formula_task(3), mixing=False)).split())
+    assert "Yes, if every combination in S_y occurs among the inputs" in text
+    assert "Maps that merge symbols are not looked at" in text
+
+
+def test_symbols_of_two_heads_are_searched_together() -> None:
+    """Each site has its own alphabet; a solution is tried as soon as its own two symbols are assigned."""
+    space = Categorical([range(10), range(10)], head="site")
+    task = Task(space, Program(lambda a, b: (a - b) % 10, space))
+    found = search(task, list(range(10)))
+    assert found.finished
+    assert found.count == 10  # the shifts

@@ -19,7 +19,7 @@ from softground.inverses.base import Fibre
 from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import engine as z3_worker
+from softground.solver import engine
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
 
@@ -69,14 +69,14 @@ def test_fibres_of_formulas_equal_enumeration(dropped: tuple[int, ...], rows: in
     assert ragged(fibre) == truth
     assert fibre.complete.all()
     assert 0 < sum(not f for f in truth) < rows
-    assert inverse.unknowns == inverse.capped == 0
+    assert inverse.faults["unknowns"] == inverse.capped == 0
     assert inverse.solver_seconds > 0
 
 
-@pytest.mark.parametrize("kind", z3_worker.KINDS)
+@pytest.mark.parametrize("kind", engine.KINDS)
 def test_each_kind_of_solver_finds_what_the_table_finds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With rows that drop different sites."""
-    monkeypatch.setattr(z3_worker, "KINDS", (kind,))
+    monkeypatch.setattr(engine, "KINDS", (kind,))
     space, program, smt = formulas(7)
     z, answers = walk(space, 120, (2, 4), seed=5)
     sites = torch.tensor([(2, 4), (1, 4), (3, 5)]).repeat(40, 1)
@@ -166,10 +166,10 @@ def test_unknown_rejects_that_row_alone_and_is_not_remembered(monkeypatch: pytes
         patch.setattr(z3.Solver, "check", lambda s, *a: z3.unknown if asked[0] == poison else check(s, *a))
         fibre = inverse.fibre(z, y, Dropped(sites))
     assert (~fibre.complete).nonzero().tolist() == [[4]]
-    assert inverse.unknowns == 1
+    assert inverse.faults["unknowns"] == 1
     assert ragged(fibre) == [*truth[:4], [], *truth[5:]]
     assert ragged(inverse.fibre(z, y, Dropped(sites))) == truth
-    assert inverse.unknowns == 1
+    assert inverse.faults["unknowns"] == 1
     assert inverse.hits == 29
 
 
@@ -180,7 +180,7 @@ def test_a_tiny_resource_limit_says_unknown() -> None:
     y = smt.encode(answers)
     fibre = inverse.fibre(z, y, Dropped(torch.tensor([2, 4]).expand(5, -1)))
     assert not fibre.complete.any()
-    assert inverse.unknowns == 5
+    assert inverse.faults["unknowns"] == 5
     start = inverse.start(y, seed=0)
     assert not start.found.any()
     assert not start.proved.any()
@@ -248,5 +248,5 @@ def test_a_worker_that_dies_costs_one_unknown_query() -> None:
         fibre = inverse.fibre(z, y, Dropped(torch.tensor([[1]] * 4)))
         assert fibre.complete.tolist() == [True, True, True, False]
         assert ragged(fibre) == [[(6,)], [(7,)], [(9,)], []]
-    assert inverse.crashes == inverse.unknowns == 1
+    assert inverse.faults["crashes"] == inverse.faults["unknowns"] == 1
     assert inverse.hits == 4

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from scipy.stats import chi2
 from test_kernels_exact import EXACT_KERNELS, broken, kernels
-from torch import Tensor
 
+from budget import p_value
 from problems import PROBLEMS
 from softground.dice import Sampler
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Uniform
@@ -23,17 +22,6 @@ from softground.tasks.formulas import formula_task
 BUDGET = 1e-4
 ALARM = BUDGET / 16  # at most 16 tests of right kernels below
 CHAINS = 10_000
-
-
-def p_value(counts: Tensor, law: Tensor) -> float:
-    """χ² of counts against a law; cells with fewer than 5 expected draws are pooled."""
-    expected = law * counts.sum()
-    small = expected < 5
-    observed = torch.cat([counts[~small], counts[small].sum()[None]])
-    expected = torch.cat([expected[~small], expected[small].sum()[None]])
-    keep = expected > 0
-    statistic = ((observed - expected)[keep] ** 2 / expected[keep]).sum()
-    return float(chi2.sf(float(statistic), int(keep.sum()) - 1))
 
 
 def small_problem_p_value(kernel: Kernel, gamma: float, steps: int) -> float:

@@ -57,7 +57,6 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
         "metrics.jsonl",
         "report.html",
         "report.json",
-        "result.png",
         "summary.json",
     ]
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from softground.errors import DataError
+from softground.experiments import Experiment
 from softground.networks import Standardise
-from softground.tasks.sudoku import SudokuOptions
 
 
 @pytest.mark.parametrize("bytewise", [True, False])
@@ -32,7 +32,7 @@ def test_what_was_fitted_is_part_of_the_state() -> None:
 
 def test_sudoku_standardises_by_its_training_images_where_the_preset_says_so() -> None:
     given = {"train_size": 20, "test_size": 5}
-    plain, fitted = SudokuOptions(**given).build(), SudokuOptions(preset="paper", **given).build()  # type: ignore[arg-type]
+    plain, fitted = Experiment.named("sudoku", **given), Experiment.named("sudoku", "paper", **given)
     assert not [module for module in plain.network.modules() if isinstance(module, Standardise)]
     layer = next(module for module in fitted.network.modules() if isinstance(module, Standardise))
     pixels = fitted.train.x.double() / 255  # type: ignore[attr-defined]

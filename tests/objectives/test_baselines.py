@@ -18,7 +18,7 @@ from softground.dice import Sampler
 from softground.objectives import MAPO, BackSearch, Objective, Reinforce, SemanticLoss, SoftenedGrounding
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
-from softground.tasks.sudoku.walks import make_kernel
+from sudoku_cases import board_kernel
 
 BASELINES: dict[str, Callable[[], Objective]] = {
     "REINFORCE": Reinforce,
@@ -40,7 +40,7 @@ def test_it_reads_short_formulas(name: str, length: int, epochs: int) -> None:
 @pytest.mark.parametrize("name", [*BASELINES, "SSL"])
 def test_it_finishes_a_half_trained_network_on_sudoku(name: str) -> None:
     task, network, test = sudoku_task(4), half_trained(), boards(200, seed=1)
-    ssl = SoftenedGrounding(make_kernel("metropolis", 4, task, False), Constant(1.0), steps=4)
+    ssl = SoftenedGrounding(board_kernel("metropolis", task, False), Constant(1.0), steps=4)
     objective = ssl if name == "SSL" else BASELINES[name]()
     before = make_learner(task, net=network).evaluate(test)
     assert before["board_accuracy"] < 0.25

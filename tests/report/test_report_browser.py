@@ -40,7 +40,7 @@ def long_names() -> Facts:
     symbols = [f"symbol {k}" for k in range(30)]
     counts = [[(k + j) % 7 for j in range(30)] for k in range(30)]
     board = findings(81, symbols=symbols, matrices=[Matrix("true", "predicted", "held-out", counts)])
-    config = {"task": "hwf", "options": {word: word, "data_dir": "/" + word * 3}}
+    config = {"task": "hwf", "recipe": {word: word, "data_dir": "/" + word * 3}}
     records = [r | {f"test_{word}_accuracy": 0.5, word: 123456.789} for r in facts().history]
     return facts(word, config=config, findings=board, watched=watched(81), history=records)
 

@@ -86,6 +86,16 @@ def test_an_older_run_gets_its_examples_from_the_checkpoint(copy: Path) -> None:
     assert (copy / FINDINGS).exists()
 
 
+def test_findings_are_made_anew_when_the_run_has_gone_on_since(copy: Path) -> None:
+    path = copy / FINDINGS
+    known = read(path)
+    assert known["epochs"] == 5
+    path.write_text(json.dumps(known | {"epochs": 3, "wrong": 12_345}))
+    assert main(["report", str(copy)]) == 0
+    assert read(path) == known
+    assert "12,345" not in (copy / "report.html").read_text()
+
+
 def test_a_run_whose_data_are_gone_still_gets_its_curves(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (copy / FINDINGS).unlink()
     config = read(copy / "config.json")

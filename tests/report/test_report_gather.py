@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import json
 from fractions import Fraction
@@ -16,14 +17,14 @@ from torch.utils.data import Dataset
 
 from learner_cases import addition, classifier, examples, make_learner
 from report_cases import findings
-from softground import Examples, Learner
+from softground import Categorical, Examples, Learner, Program, Task
 from softground.errors import CheckpointError
 from softground.report import gather
 from softground.report.findings import FINDINGS, Findings
 from softground.report.inputs import look_at
 from softground.runs import RunFolder
 from softground.tasks.sdsp.graphs import random_graphs
-from softground.tasks.sudoku.options import sudoku_task
+from softground.tasks.sudoku import sudoku_task
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,45 @@ def test_an_untrained_network_has_mistakes_to_show_and_says_what_they_give() -> 
         assert shown.gives == str(sum(map(int, shown.predicted)))
         assert shown.gives != shown.answer
     assert all(s.gives is None for s in found.looked_at if s.feasible)
+
+
+def test_what_is_known_already_is_neither_read_nor_computed_again(
+    trained: tuple[Learner, RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, folder = trained
+    train, test = examples(learner.task), examples(learner.task, 50, seed=1)
+    first = gather(learner, train, test, folder)
+    assert first.epochs == 3
+    known = learner.predict_codes(train.x), learner.predict_codes(test.x)
+    stranger = make_learner(learner.task, net=learner.network)
+    from_disk = gather(stranger, train, test, folder, predictions=known)
+    monkeypatch.setattr(RunFolder, "load_checkpoint", lambda *_: pytest.fail("the checkpoint was read"))
+    monkeypatch.setattr("softground.report.gathering.predicted_by", lambda *_: pytest.fail("the data were read"))
+    assert gather(learner, train, test, folder, predictions=known) == first == from_disk
+
+
+def test_an_answer_that_nobody_gave_is_written_in_the_form_of_those_that_were() -> None:
+    space = Categorical([range(4), range(4)])
+    task = Task(space, Program(lambda a, b: a + b, space, vectorised=True))
+    x = torch.nn.functional.one_hot(torch.tensor([[3, 3], [0, 1]]), 4).float()
+    data = Examples(x, [1, 1])
+    (wrong, right) = gather(make_learner(task, net=torch.nn.Identity()), data, data).looked_at
+    assert (wrong.answer, wrong.gives, right.gives) == ("1", "6", None)
+
+
+def test_symbols_without_an_answer_give_none() -> None:
+    task = sudoku_task(4)
+    data = Examples(torch.nn.functional.one_hot(torch.zeros(1, 16, dtype=torch.long), 4).float(), [True])
+    (wrong,) = gather(Learner(task, torch.nn.Identity(), batch_size=1, device="cpu"), data, data).looked_at
+    assert (wrong.feasible, wrong.gives) == (False, None)
+
+
+def test_only_a_task_that_says_so_has_its_symbols_renamed() -> None:
+    task = dataclasses.replace(sudoku_task(4), nameless_symbols=False)
+    truth = torch.tensor([[0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0]])
+    data = Examples(torch.nn.functional.one_hot((truth + 1) % 4, 4).float(), [True], truth)
+    found = gather(Learner(task, torch.nn.Identity(), batch_size=1, device="cpu"), data, data)
+    assert (found.renamed, found.lucky) == ({}, 1)
 
 
 def test_without_true_symbols_only_what_needs_none_is_counted(trained: tuple[Learner, RunFolder]) -> None:
@@ -144,7 +184,7 @@ DAMAGE: dict[str, Any] = {
     "held_out": "many",
     "watched": [{}],
     "looked_at": [7],
-    "sites": 1e999,
+    "wrong": 1e999,
 }
 
 

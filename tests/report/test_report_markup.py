@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from jinja2 import UndefinedError
 
 from report_cases import Page, facts, findings, history, loads, picture
 from softground.report.facts import Facts
 from softground.report.findings import Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
-from softground.report.html.markup import Html, joined, tag
-from softground.report.html.page import POLICY
+from softground.report.html.page import POLICY, environment
 
 EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>' onload='x</title></style>&amp;"
 
@@ -23,7 +23,9 @@ def evil(value: Any) -> Any:
             return EVIL + value
         case dict():
             return {
-                k if k in ("task", "options", "before", "after_stage_I", "versions", "note") else EVIL + k: evil(v)
+                k
+                if k in ("task", "recipe", "settings", "before", "after_stage_I", "versions", "note")
+                else EVIL + k: evil(v)
                 for k, v in value.items()
             }
         case list():
@@ -57,12 +59,11 @@ def test_nothing_a_run_folder_holds_becomes_markup(make: Any) -> None:
     assert loads(html) == []
 
 
-def test_text_is_escaped_and_markup_is_not_escaped_twice() -> None:
-    assert joined("<", Html("<b>"), 3, None, ["&", [tag("i", '"')]]) == "&lt;<b>3&amp;<i>&quot;</i>"
-    assert tag("a", "x", href="\"'<>&") == '<a href="&quot;&#x27;&lt;&gt;&amp;">x</a>'
-    assert tag("rect", tag("title", "t"), x=1) == '<rect x="1"><title>t</title></rect>'
-    assert isinstance(tag("p"), Html)
-    assert not isinstance(tag("p") + "<", Html)  # gluing strings together does not make markup
+def test_text_is_escaped_and_what_a_template_forgets_is_an_error() -> None:
+    template = environment().from_string('<a href="{{ x }}">{{ y }}</a>')
+    assert template.render(x="\"'<>&", y=1.239) == '<a href="&#34;&#39;&lt;&gt;&amp;">1.24</a>'
+    with pytest.raises(UndefinedError, match="'y' is undefined"):
+        template.render(x="")
 
 
 def test_a_page_forbids_itself_scripts_and_the_network() -> None:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from report_cases import Page, facts, findings, history, loads, watched
-from softground.report.findings import Input, Matrix, Shown
+from report_cases import Page, drawn, facts, findings, history, loads, watched
+from softground.report.findings import Findings, Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
-from softground.report.html.confusion import draw, worst
-from softground.report.html.curves import curves
-from softground.report.html.gallery import followed, looked_at, moments, thinned
-from softground.report.html.lines import Epochs, Line, line_chart, spread
-from softground.report.html.markup import joined
-from softground.report.html.svg import Scale, powers, round_steps
-from softground.report.html.timing import columns, timing
+from softground.report.html.confusion import confusion
+from softground.report.html.curves import Records, curves
+from softground.report.html.gallery import moments, thinned
+from softground.report.html.lines import Epochs, Line, shares
+from softground.report.html.svg import WIDTH, Scale, powers, round_steps
+from softground.report.html.timing import timing
+
+
+def charts(history: Records) -> list[str]:
+    return [drawn("charts", "line_chart", chart) for chart in curves(history)]
+
+
+def followed(found: Findings, records: Any) -> str:
+    return "".join(drawn("gallery", "followed", example, records) for example in found.watched)
+
+
+def looked_at(shown: list[Shown]) -> str:
+    return "".join(drawn("gallery", "looked_at", example) for example in shown)
 
 
 def test_a_page_has_every_part_and_the_figures_of_the_summary() -> None:
@@ -45,7 +55,7 @@ def test_a_run_that_lacks_something_still_gets_a_page(missing: str) -> None:
 
 
 def test_curves_have_a_card_for_each_group_and_mark_the_stages() -> None:
-    text = [Page(card).text for card in curves(history((("I", 7), ("II", 2)), test_spearman=0.5, ess=12.0))]
+    text = [Page(card).text for card in charts(history((("I", 7), ("II", 2)), test_spearman=0.5, ess=12.0))]
     headings = ["Held-out data", "Training data", "Temperature γ", "Loss", "Chains", "Spearman", "Ess"]
     assert [
         heading for heading, card in zip(headings, text, strict=True) if card.strip().startswith(heading)
@@ -64,16 +74,17 @@ def test_values_that_cannot_be_drawn_are_left_out() -> None:
         {"stage": "I", "loss": value, "feasible": value, "gamma": value, "seconds": value}
         for value in (0.5, float("nan"), float("inf"), 10**400, "x", None, [1], True, -1e308, 0.25)
     ]
-    for card in curves(records):
+    for card in charts(records):
         numbers = re.findall(r"[-\d.]+", " ".join(a["points"] or "" for a in Page(card).all("polyline")))
         assert numbers
         assert all(abs(float(n)) < 1000 for n in numbers)
-    assert timing(records) == []
+    assert timing(records).total == 0
 
 
 def test_one_epoch_and_a_thousand_can_be_drawn() -> None:
     for count in (1, 1000):
-        html = joined(*curves(history((("I", count),))), *timing(history((("I", count),))))
+        records = history((("I", count),))
+        html = "".join([*charts(records), drawn("charts", "line_chart", timing(records).chart)])
         page = Page(html)
         assert len(html) < 600_000
         assert f"epoch {count}" in page.text or count > 1
@@ -81,22 +92,15 @@ def test_one_epoch_and_a_thousand_can_be_drawn() -> None:
 
 
 def test_lines_go_where_their_values_are() -> None:
-    chart = line_chart([Line("a", 0, [(1, 0.0), (3, 1.0)])], Epochs(3, []), str, label="a", low=0.0, high=1.0)
+    chart = drawn("charts", "line_chart", shares("a", "", [Line("a", "c1", [(1, 0.0), (3, 1.0)])], Epochs(3, [])))
     points = (Page(chart).all("polyline")[0]["points"] or "").split()
     (x1, y1), (x2, y2) = (map(float, p.split(",")) for p in points)
     assert x1 < x2
     assert y1 > y2  # up is more
     grid = [float(a["y1"] or 0) for a in Page(chart).all("line", "grid")]
     assert (max(grid), min(grid)) == (y1, y2)
-
-
-def test_labels_do_not_cover_each_other() -> None:
-    for places in ([10.0, 10, 10, 10], [0, 100, 99, 98], [50], [], [3, 1, 2]):
-        found = spread(places, 12, 0, 100)
-        ordered = sorted(found)
-        assert all(b - a >= 12 - 1e-9 for a, b in pairwise(ordered))
-        assert all(-1e-9 <= place <= 100 + 1e-9 for place in found)
-        assert [places[k] for k in sorted(range(len(places)), key=lambda k: found[k])] == sorted(places)
+    assert x1 < 0.13 * WIDTH
+    assert x2 > 0.97 * WIDTH  # nothing stands beside the lines
 
 
 def test_scales_and_their_marks() -> None:
@@ -112,27 +116,39 @@ def test_scales_and_their_marks() -> None:
 
 def test_a_matrix_shows_shares_of_rows_and_names_the_worst() -> None:
     matrix = Matrix("true", "predicted", "held-out", [[90, 10, 0], [0, 100, 0], [0, 0, 0]])
-    page = Page(draw(matrix, ["*", "b", "c"]))
+    page = Page(drawn("charts", "confusion", confusion(matrix, ["*", "b", "c"])))
     assert len(page.all("rect", "same")) == 2
     assert len(page.all("rect", "other")) == 1
     assert "true ×, predicted b: 10 (10.0% of the row)" in page.text
-    assert "× → b 10×" in Page(worst(matrix, ["*", "b", "c"])).text
-    assert "No confusion" in Page(worst(Matrix("true", "predicted", "x", [[1, 0], [0, 1]]), ["a", "b"])).text
+    assert "95.00% of 200 symbols agree" in page.text
+    assert "× → b 10×" in page.text
+    right = Matrix("true", "predicted", "x", [[1, 0], [0, 1]])
+    assert "No confusion" in Page(drawn("charts", "confusion", confusion(right, ["a", "b"]))).text
 
 
-def test_columns_of_time_are_as_high_as_their_seconds() -> None:
-    page = Page(columns(history((("I", 2),))))
-    heights = [float(a["height"] or 0) for a in page.all("rect", "c1")]
-    rest = [float(a["height"] or 0) for a in page.all("rect", "c2")]
-    assert heights[0] == pytest.approx(4 * rest[0], abs=0.1)
-    assert "network 1.0 s" in page.text
-    assert "66.7%" in Page(joined(*timing(history((("I", 2),))))).text
+def test_of_too_many_symbols_only_the_worst_confusions_are_named() -> None:
+    counts = [[int(j in (i, i + 1)) for j in range(40)] for i in range(40)]
+    page = Page(drawn("charts", "confusion", confusion(Matrix("true", "predicted", "x", counts), ["s"] * 40)))
+    assert page.all("rect") == []
+    assert "and 34 others" in page.text
+
+
+def test_time_is_split_into_parts() -> None:
+    found = timing(history((("I", 2),)))
+    assert [(name, spent) for _, name, _, spent in found.parts] == [
+        ("network", 2.0),
+        ("sampling", 0.5),
+        ("solver", 0.25),
+        ("the rest", 0.25),
+    ]
+    assert "epoch 2 network 1 s sampling 0.25 s" in Page(drawn("charts", "line_chart", found.chart)).text
+    assert "66.7%" in Page(run_page(facts(history=history((("I", 2),))))).text
 
 
 @pytest.mark.parametrize("sites", [1, 5, 16, 24])
 def test_groundings_are_followed_through_the_run(sites: int) -> None:
     found = findings(sites)
-    page = Page(joined(*followed(found, watched(sites))))
+    page = Page(followed(found, watched(sites)))
     assert "before" in page.text
     assert "epoch 1 " in page.text
     assert "epoch 8" in page.text
@@ -147,14 +163,14 @@ def test_groundings_are_followed_through_the_run(sites: int) -> None:
 
 def test_a_symbol_that_the_chain_and_the_network_disagree_on_has_both() -> None:
     example = Shown(0, Input(), truth=["1", "2"], predicted=["1", "3"], grounded=["1", "2"])
-    page = Page(joined(*followed(findings(2, watched=[example]), [])))
+    page = Page(followed(findings(2, watched=[example]), []))
     assert "at the end 1 2 3 truth 1 2" in page.text
     assert len(page.all("small", "bad")) == 1
     assert page.all("span", "bad") == []
 
 
 def test_the_gallery_says_what_a_wrong_reading_gives() -> None:
-    page = Page(joined(*looked_at(findings().looked_at)))
+    page = Page(looked_at(findings().looked_at))
     assert "✗ gives 11/3 , not 7/2 · 1 of 5 symbols wrong" in page.text
     assert "✓ explains its answer" in page.text
     assert "is 0" in page.text
@@ -163,7 +179,7 @@ def test_the_gallery_says_what_a_wrong_reading_gives() -> None:
 
 def test_inputs_that_are_not_images_are_shown_as_words() -> None:
     example = Shown(0, Input(text="0.5, 1, 2"), answer="3", predicted=["1", "2"], feasible=True)
-    page = Page(joined(*looked_at([example]), *followed(findings(2, watched=[example]), [])))
+    page = Page(looked_at([example]) + followed(findings(2, watched=[example]), []))
     assert page.text.count("0.5, 1, 2") == 2
     assert page.all("img") == []
 
@@ -209,15 +225,14 @@ def test_names_that_the_network_chose_are_explained() -> None:
 
 
 def test_a_comparison_has_each_run_and_what_differs() -> None:
-    config = {"task": "hwf", "options": {"preset": "best", "schedule": None, "quiet": False}}
+    config = {"task": "hwf", "recipe": {"preset": "best", "schedule": None}}
     summary = {"after_stage_I": {"symbol_accuracy": 0.99}, "seed": 1}
     other = facts("b-run", config=config, summary=summary, history=history((("I", 3),)))
     html = compare_page([facts(), other])
     page = Page(html)
     assert loads(html) == []
-    for words in ("2 runs side by side", "A a-run", "B b-run", "87.50%", "99.00%", "preset paper best"):
+    for words in ("2 runs side by side", "A a-run", "B b-run", "87.50%", "99.00%", "recipe › preset paper best"):
         assert words in page.text
-    assert "quiet" not in page.text
     assert "schedule" not in page.text
     assert len(page.all("b", "best")) == 1
     assert len(page.all("div", "bar")) == 2
@@ -227,3 +242,39 @@ def test_a_comparison_has_each_run_and_what_differs() -> None:
 def test_many_runs_have_letters_of_their_own() -> None:
     page = Page(compare_page([facts(f"run-{k}", findings=None) for k in range(28)]))
     assert "AB run-27" in page.text
+
+
+def test_a_comparison_ranks_only_runs_of_the_same_task_and_rule() -> None:
+    def run(name: str, accuracy: float, **config: Any) -> Any:
+        summary = {"after_stage_I": {"symbol_accuracy": accuracy, "error": accuracy}}
+        return facts(name, config={"task": "hwf"} | config, summary=summary)
+
+    alone = [run("a", 0.9), run("b", 0.8, task="sudoku"), run("c", 0.7, rule="other")]
+    assert Page(compare_page(alone)).all("b", "best") == []
+    page = Page(compare_page([*alone, run("d", 0.6)]))
+    assert len(page.all("b", "best")) == 1  # of a and d, and an error is no share
+    assert "90.00%" in page.text
+    assert "0.9 " in page.text
+
+
+def test_everything_the_run_was_asked_to_do_is_shown() -> None:
+    stages = [{"name": "I", "objective": {"kernel": {"drop": 2}, "gamma": 0.125}}, {"name": "II"}]
+    config = {"format": 7, "version": "0.2.0", "task": "hwf", "recipe": {"preset": "best", "data_dir": None}}
+    config |= {"settings": {"stages": stages, "deep": deep(200)}, "data": {"inputs": "d1g35t"}, "rule": "ru1e"}
+    page = Page(run_page(facts(config=config)))
+    for words in ("preset best", "data_dir –", "stages 1 name I objective kernel drop 2 gamma 0.125 2 name II"):
+        assert words in page.text
+    for words in ("version 0.2.0", "data inputs d1g35t", "rule ru1e", "python 3.11"):
+        assert words in page.text
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_a_page_says_when_its_findings_are_older_than_the_run() -> None:
+    assert "looked at after" not in Page(run_page(facts())).text
+    assert "looked at after 3 of 8 epochs" in Page(run_page(facts(findings=findings(epochs=3)))).text

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from checkpoint_cases import FIRST, SECOND, current_file, disguise, expect_damage, header, pointer, rewrite, same
+from checkpoint_cases import FIRST, SECOND, current_file, disguise, expect_damage, files, header, same
 from softground.errors import CheckpointError
 from softground.runs.checkpoint import load, save
 
@@ -34,11 +33,37 @@ def test_truncation_anywhere_is_noticed(folder: Path) -> None:
     data = path.read_bytes()
     for length in range(len(data)):
         path.write_bytes(data[:length])
-        assert "cut short" in expect_damage(folder)
+        assert "SHA-256" in expect_damage(folder)
     path.write_bytes(data + b"\0")
-    assert "larger" in expect_damage(folder)
-    path.unlink()
-    assert "missing" in expect_damage(folder)
+    assert "SHA-256" in expect_damage(folder)
+
+
+def test_a_checkpoint_that_is_gone_leaves_the_one_before_as_the_current(folder: Path) -> None:
+    current_file(folder).unlink()
+    assert same(load(folder), FIRST)
+    with pytest.raises(CheckpointError, match="no previous checkpoint"):
+        load(folder, previous=True)
+
+
+def test_files_in_each_others_place_are_noticed(folder: Path) -> None:
+    one, two = files(folder)
+    first, second = one.read_bytes(), two.read_bytes()
+    one.write_bytes(second)
+    two.write_bytes(first)
+    for previous in (False, True):
+        with pytest.raises(CheckpointError, match=r"SHA-256.*No other checkpoint in this folder is intact"):
+            load(folder, previous)
+
+
+def test_a_checkpoint_larger_than_the_memory_is_not_read(folder: Path) -> None:
+    os.truncate(current_file(folder), 2**40)  # of which the disk holds nothing
+    assert "larger than" in expect_damage(folder)
+
+
+def test_meta_that_could_not_be_read_again_is_not_written(folder: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"the meta is too large.*Store bulky values as tensors"):
+        save(folder, {}, {"text": "x" * 2**24})
+    assert same(load(folder), SECOND)
 
 
 def test_a_flipped_bit_anywhere_is_noticed(folder: Path) -> None:
@@ -49,30 +74,6 @@ def test_a_flipped_bit_anywhere_is_noticed(folder: Path) -> None:
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         assert "SHA-256" in expect_damage(folder)
-
-
-def test_a_flipped_bit_in_the_pointer_never_gives_wrong_content(folder: Path) -> None:
-    path = folder / "checkpoint.json"
-    data = path.read_bytes()
-    for position in range(len(data)):
-        for bit in range(8):
-            damaged = bytearray(data)
-            damaged[position] ^= 1 << bit
-            path.write_bytes(damaged)
-            for previous, expected in ((False, SECOND), (True, FIRST)):
-                try:
-                    assert same(load(folder, previous), expected)
-                except CheckpointError as error:
-                    assert str(folder) in str(error)  # noqa: PT017
-
-
-def test_a_truncated_pointer_is_refused(folder: Path) -> None:
-    path = folder / "checkpoint.json"
-    data = path.read_bytes()
-    for length in range(len(data) - 1):  # the last byte is only a newline
-        path.write_bytes(data[:length])
-        with pytest.raises(CheckpointError, match="pointer is damaged"):
-            load(folder)
 
 
 def test_a_pickle_is_never_executed(folder: Path) -> None:
@@ -99,58 +100,14 @@ def test_a_pickle_is_never_executed(folder: Path) -> None:
         header('{"__metadata__":{"softground":"{\\"$\\": \\"dict\\", \\"items\\": [[[], 1]]}"}}'),
         header('{"__metadata__":{"softground":"' + "[" * 50_000 + '"}}'),
         header('{"w":{"dtype":"F32","shape":[9],"data_offsets":[0,36]}}'),
+        (2**63).to_bytes(8, "little") + b"{}",
+        header('{"a":"' + " " * 2**24 + '"}'),
     ],
     ids=lambda data: repr(data)[:60],
 )
 def test_forged_files_are_refused(folder: Path, data: bytes) -> None:
     disguise(folder, data)
     assert "not a softground checkpoint" in expect_damage(folder)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../secret", "/etc/passwd", "sub/x.safetensors", "..", "", "a\\b", "checkpoint-1.safetensors\n", "\0", 3, None],
-    ids=repr,
-)
-def test_a_pointer_cannot_lead_out_of_the_folder(folder: Path, name: object) -> None:
-    shutil.copy(current_file(folder), folder.parent / "secret")
-    rewrite(folder, lambda p: p["current"].update(file=name))
-    with pytest.raises(CheckpointError, match="inside this folder"):
-        load(folder)
-
-
-@pytest.mark.parametrize("size", [10**30, 2**62, -1, 1.5, True, "9", None], ids=repr)
-def test_absurd_sizes_are_refused(folder: Path, size: object) -> None:
-    rewrite(folder, lambda p: p["current"].update(size=size))
-    with pytest.raises(CheckpointError):
-        load(folder)
-
-
-def test_a_newer_schema_asks_for_an_upgrade_and_is_not_overwritten(folder: Path) -> None:
-    rewrite(folder, lambda p: p.update(schema=99, extra="unknown"))
-    before = (folder / "checkpoint.json").read_bytes()
-    with pytest.raises(CheckpointError, match=r"schema 99.*Upgrade"):
-        load(folder)
-    with pytest.raises(CheckpointError, match="Upgrade"):
-        save(folder, {}, {})
-    assert (folder / "checkpoint.json").read_bytes() == before
-
-
-@pytest.mark.parametrize("schema", [0, -1, "1", None, True, 1.5], ids=repr)
-def test_an_unknown_schema_is_refused(folder: Path, schema: object) -> None:
-    rewrite(folder, lambda p: p.update(schema=schema))
-    with pytest.raises(CheckpointError, match="schema"):
-        load(folder)
-
-
-def test_an_oversized_or_deep_pointer_is_refused(folder: Path) -> None:
-    path = folder / "checkpoint.json"
-    path.write_bytes(path.read_bytes() + b" " * 2**20)
-    with pytest.raises(CheckpointError, match="larger than"):
-        load(folder)
-    path.write_text("[" * 200_000)
-    with pytest.raises(CheckpointError, match="JSON"):
-        load(folder)
 
 
 def test_pipes_and_folders_are_not_read(folder: Path) -> None:
@@ -177,8 +134,8 @@ def test_no_checkpoint_and_no_previous_one(tmp_path: Path) -> None:
 
 
 def test_a_damaged_previous_points_to_the_current(folder: Path) -> None:
-    (folder / pointer(folder)["previous"]["file"]).write_bytes(b"")
-    with pytest.raises(CheckpointError, match="current checkpoint is intact"):
+    files(folder)[0].write_bytes(b"")
+    with pytest.raises(CheckpointError, match="current checkpoint is intact: use previous=False"):
         load(folder, previous=True)
 
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from checkpoint_cases import raw
 from softground.errors import CheckpointError
-from softground.runs.checkpoint import load, pack_optimizer, save, unpack_optimizer
-from softground.runs.optimizer import lay_out_like_parameters
+from softground.runs.checkpoint import load, save
+from softground.runs.optimizer import lay_out_like_parameters, pack_optimizer, unpack_optimizer
 
 OPTIMISERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),

@@ -27,7 +27,7 @@ def test_a_link_under_a_name_that_is_written_is_not_followed(run: RunFolder, tmp
         (run.path / name).symlink_to(outside)
     run.write_config({"a": 1})
     run.write_summary({"b": 2})
-    assert run.read_config() == {"a": 1}
+    assert run.read_config()["a"] == 1
     assert run.read_summary() == {"b": 2}
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl: a line could not be added"):
         run.append({"c": 3})

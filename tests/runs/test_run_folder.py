@@ -16,7 +16,7 @@ import torch
 from softground.errors import CheckpointError
 from softground.runs import RunFolder, environment
 from softground.runs.digests import HistoryDigest
-from softground.runs.folder import plain
+from softground.runs.folder import FORMAT, plain
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_what_a_killed_beginning_leaves_is_in_nobodys_way(tmp_path: Path) -> Non
     (tmp_path / ".config.json.tmp").write_text('{"task": "hw')
     (tmp_path / ".lock").write_text("process 1 on nowhere")
     RunFolder.create(tmp_path, "hwf").write_config({"task": "hwf"})
-    assert RunFolder.open(tmp_path).read_config() == {"task": "hwf"}
+    assert RunFolder.open(tmp_path).read_config() == {"format": FORMAT, "task": "hwf"}
 
 
 def test_open_wants_a_run_folder(run: RunFolder, tmp_path: Path) -> None:
@@ -69,8 +69,9 @@ def test_config_and_summary_round_trip_in_a_stable_order(run: RunFolder) -> None
     value: dict[str, Any] = {"z": 1, "a": [1.5, None, True, "γ"], "nested": {"x": 0.1}}
     run.write_config(value)
     run.write_summary(value)
-    assert run.read_config() == run.read_summary() == value
-    assert list(run.read_config()) == ["z", "a", "nested"]
+    assert run.read_config() == {"format": FORMAT} | value
+    assert run.read_summary() == value
+    assert list(run.read_summary()) == ["z", "a", "nested"]
     assert sorted(path.name for path in run.path.iterdir()) == ["config.json", "summary.json"]
 
 
@@ -99,6 +100,19 @@ def test_damaged_json_is_named(run: RunFolder, text: str) -> None:
         run.read_config()
 
 
+def test_a_folder_of_another_layout_is_refused_by_the_version_it_needs(run: RunFolder) -> None:
+    for old in ({"task": "hwf", "options": {"seed": 0}}, {"schema": 1, "task": "hwf"}):
+        (run.path / "config.json").write_text(json.dumps(old))
+        for read in (run.read_config, run.config_digest):
+            with pytest.raises(
+                CheckpointError, match=r"config\.json: softground 0\.1\.0 wrote.*Use softground 0\.1\.0"
+            ):
+                read()
+    (run.path / "config.json").write_text(json.dumps({"format": FORMAT + 1, "version": "9.9.9"}))
+    with pytest.raises(CheckpointError, match=rf"format '{FORMAT + 1}', and this .* {FORMAT}\. Use softground 9\.9\.9"):
+        run.read_config()
+
+
 def test_missing_summary_and_folder_in_place_of_a_file(run: RunFolder) -> None:
     with pytest.raises(CheckpointError, match=r"missing.*resume the run"):
         run.read_summary()
@@ -116,7 +130,7 @@ def test_a_failed_write_leaves_the_old_file(run: RunFolder, monkeypatch: pytest.
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(CheckpointError, match="no space left"):
         run.write_config({"version": 2})
-    assert run.read_config() == {"version": 1}
+    assert run.read_config()["version"] == 1
     assert [path.name for path in run.path.iterdir()] == ["config.json"]
 
 
@@ -188,6 +202,7 @@ def test_truncating_absent_metrics_to_nothing_is_fine(run: RunFolder) -> None:
 
 
 def test_the_checkpoint_lives_in_the_folder(run: RunFolder) -> None:
+    run.write_config({})
     assert not run.has_checkpoint()
     run.save_checkpoint({"w": torch.ones(2)}, {"epoch": 1})
     run.save_checkpoint({"w": torch.zeros(2)}, {"epoch": 2})
@@ -202,15 +217,6 @@ def test_environment_is_json_and_names_the_versions() -> None:
     assert found["torch"].startswith(torch.__version__.partition("+")[0])
     assert found["numpy"] == np.__version__
     assert found["cpus"] >= 1
-
-
-def test_json_of_very_many_values_is_not_parsed(run: RunFolder) -> None:
-    (run.path / "config.json").write_text('{"a": [' + "[]," * 2**20 + "[]]}")
-    with pytest.raises(CheckpointError, match="values allowed"):
-        run.read_config()
-    (run.path / "metrics.jsonl").write_text(('{"a": [' + "[]," * 2**16 + "[]]}\n") * 2**5)
-    with pytest.raises(CheckpointError, match="values allowed"):
-        run.read_metrics()
 
 
 def test_records_are_kept_only_if_they_are_those_of_the_checkpoint(run: RunFolder) -> None:

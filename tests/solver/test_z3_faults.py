@@ -14,15 +14,15 @@ from test_smt import ragged
 
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
+from softground.experiments import Place
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import cells, cluster, pool
-from softground.solver.queries import Limits, Outcome, Query
+from softground.solver import cluster, crew, process
+from softground.solver.queries import FibreQuery, Limits, Reply
 from softground.spaces import Categorical
-from softground.tasks.formulas import FormulaOptions
 
 z3 = pytest.importorskip("z3")
-if not cells.can_fork():
+if not process.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 BAD = 13
@@ -69,7 +69,7 @@ def die() -> None:
 
 
 def forked(smt: SMT, **settings: Any) -> Z3:
-    return Z3(smt, **{"workers": 2, "chunk": 3, "backend": "multiprocessing", "table": 0, "limit": LIMIT} | settings)
+    return Z3(smt, **{"workers": 2, "chunk": 3, "table": 0, "limit": LIMIT} | settings)
 
 
 @pytest.mark.parametrize("fault", [hang, stop])
@@ -85,7 +85,7 @@ def test_those_solved_together_with_what_hangs_are_asked_alone_next_time() -> No
     first, second, third = asked(inverse), asked(inverse), asked(inverse)
     assert first == [*GOOD[:3], [], [], []]  # the second chunk is one group
     assert second == third == without(3)
-    assert inverse.timeouts == 3 + 1
+    assert inverse.faults["timeouts"] == 3 + 1
 
 
 @pytest.mark.parametrize("table", [0, 4096])
@@ -93,28 +93,29 @@ def test_only_the_query_that_kills_is_lost(table: int) -> None:
     inverse = forked(faulty(die), table=table)
     for _ in range(2):
         assert asked(inverse) == without(3)
-    assert inverse.crashes == inverse.unknowns == 1
+    assert inverse.faults["crashes"] == inverse.faults["unknowns"] == 1
 
 
 def test_a_process_killed_while_idle_costs_nothing() -> None:
     inverse = forked(faulty(lambda: None), cache=0)
     inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), Dropped(torch.tensor([[1]] * 2)))
-    for cell in inverse._pool._here._idle:
-        os.kill(cell.pid, signal.SIGKILL)
+    assert isinstance(inverse._solver, crew.Crew)
+    for idle in inverse._solver._idle:
+        os.kill(idle.pid, signal.SIGKILL)
     assert asked(inverse) == GOOD
-    assert inverse.crashes == 0
+    assert inverse.faults["crashes"] == 0
 
 
-def test_cells_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "Engine", lambda smt, limits: os._exit(1))
-    crew = cells.Crew(faulty(die), Limits(0, 1000, 1.0))
-    assert crew.solve([Query(5, (0, 0), (1,), 8)] * 2, chunk=2) == [Outcome([], "crashed", forced=True)] * 2
+def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "Engine", lambda smt, limits: os._exit(1))
+    doomed = crew.Crew(faulty(die), Limits(0, 1000, 1.0), chunk=2)
+    assert doomed.solve([FibreQuery(5, (0, 0), (1,), 8)] * 2) == [Reply([], "crashed", "alone")] * 2
 
 
 def test_a_formula_that_devours_memory_is_stopped() -> None:
     inverse = forked(faulty(lambda: bytearray(2**32)), memory=64, limit=20.0)
     assert asked(inverse) == without(3)
-    assert inverse.memouts == inverse.unknowns == 1
+    assert inverse.faults["memouts"] == inverse.faults["unknowns"] == 1
 
 
 @pytest.mark.parametrize("settings", [{"workers": 1}, {}], ids=["in this process", "in others"])
@@ -128,7 +129,7 @@ def test_so_is_a_query_that_fills_z3s_memory(settings: dict[str, Any]) -> None:
     inverse = forked(SMT(long_product, Categorical([range(10)] * 2)), memory=16, limit=60.0, **settings)
     for _ in range(2):
         assert asked(inverse) == without(3)
-    assert inverse.memouts == inverse.unknowns == 2
+    assert inverse.faults["memouts"] == inverse.faults["unknowns"] == 2
     assert z3.simplify(z3.IntVal(2) + 2).as_long() == 4  # the limit is lifted again
 
 
@@ -139,9 +140,9 @@ def test_in_this_process_a_query_gives_up_when_half_its_limit_has_passed() -> No
 
     inverse = Z3(SMT(cubes, Categorical([range(10)] * 2)), table=0, rlimit=10**9, limit=0.4)
     assert asked(inverse) == without(3)
-    assert inverse.timeouts == inverse.unknowns == 1
+    assert inverse.faults["timeouts"] == inverse.faults["unknowns"] == 1
     assert asked(inverse) == without(3)
-    assert inverse.timeouts == 2  # not remembered: another time it may be quicker
+    assert inverse.faults["timeouts"] == 2  # not remembered: another time it may be quicker
 
 
 def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
@@ -153,58 +154,60 @@ def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
     assert ragged(inverse.fibre(torch.tensor([[5, 5]]), y, Dropped(torch.tensor([[1]])))) == [[(6,)]]
 
 
-@pytest.mark.parametrize("error", [TimeoutError, OSError("the network is down"), pool.BrokenExecutor()])
+@pytest.mark.parametrize("error", [TimeoutError, OSError("the network is down"), cluster.BrokenExecutor()])
 def test_the_work_of_lost_workers_goes_on_here(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
-    def losing(self: pool.Pool, jobs: list[Any], left: list[int]) -> Any:
+    def losing(self: cluster.Cluster, queries: list[Any], left: list[int]) -> Any:
         calls.append(len(left))
-        yield left[:2], [Outcome([(6,)], "whole"), None]
+        yield left[:2], [Reply([(6,)], "whole"), None]
         raise error
 
-    monkeypatch.setattr(pool.Pool, "_send", losing)
-    inverse = Z3(faulty(die), workers=2, table=0, cache=0)
+    monkeypatch.setattr(cluster.Cluster, "_send", losing)
+    inverse = Z3(faulty(die), workers=2, table=0, cache=0, backend="dask")
     assert asked(inverse) == without(3)
-    assert (inverse.losses, inverse.crashes) == (1, 1)
-    assert asked(inverse)[:3] == GOOD[:3]
-    assert (calls, inverse.losses) == ([6], 1)  # a pool on this machine is not asked again
+    assert (inverse.faults["losses"], inverse.faults["crashes"]) == (1, 1)
+    for _ in range(3):
+        assert asked(inverse)[:3] == GOOD[:3]
+    assert (calls, inverse.faults["losses"]) == ([6] * 3, 3)  # after three losses the cluster is left alone
 
 
 def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: pool.Pool, jobs: list[Any], left: list[int]) -> Any:
+    def broken(self: cluster.Cluster, queries: list[Any], left: list[int]) -> Any:
         raise TypeError("cannot pickle")
         yield
 
-    monkeypatch.setattr(pool.Pool, "_send", broken)
+    monkeypatch.setattr(cluster.Cluster, "_send", broken)
     with pytest.raises(TypeError, match="pickle"):
-        asked(Z3(faulty(hang), workers=2))
+        asked(Z3(faulty(hang), backend="dask"))
 
 
 def test_a_worker_hands_back_what_it_had_no_time_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "FLUSH", 0.0)  # what a cell holds back when it is killed is asked again
+    monkeypatch.setattr(process, "SECONDS_BETWEEN_SENDS", 0.0)  # replies held back by a killed process are lost
     smt = faulty(hang)
     smt_limits = Limits(0, 10**6, 1.0, limit=LIMIT)
-    jobs = [Query(y, (5, 5), (1,), 8) for y in (11, BAD, 12)]
-    places, outcomes = pool.keep(smt, smt_limits, jobs, [7, 8, 9])
+    queries = [FibreQuery(y, (5, 5), (1,), 8) for y in (11, BAD, 12)]
+    places, replies = cluster.answer(smt, smt_limits, queries, [7, 8, 9])
     assert places == [7, 8, 9]
-    assert outcomes == [Outcome([(6,)], "whole"), Outcome([], "timeout", forced=True), None]
+    assert replies == [Reply([(6,)], "whole"), Reply([], "timeout", "no"), None]
 
 
 def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
     space = Categorical([range(10)] * 2)
     inverse = Z3(SMT(lambda z, y: z[0] + z[1] == y, space))
     y = inverse.smt.encode([5, 5, 7])
-    good, solve = inverse.start(y, 3).z, inverse._pool.solve
+    good, solve = inverse.start(y, 3).z, inverse._solver.solve
     asked: list[int] = []
 
-    def unlucky(jobs: list[Any]) -> list[Outcome]:
-        asked.append(len(jobs))
+    def unlucky(queries: list[Any]) -> list[Reply]:
+        asked.append(len(queries))
         first = len(asked) == 1
         return [
-            Outcome([], "crashed") if first or job.answer == 7 else o for job, o in zip(jobs, solve(jobs), strict=True)
+            Reply([], "crashed") if first or query.answer == 7 else o
+            for query, o in zip(queries, solve(queries), strict=True)
         ]
 
-    inverse._pool.solve = unlucky  # type: ignore[method-assign, assignment]
+    inverse._solver.solve = unlucky  # type: ignore[method-assign, assignment]
     start = inverse.start(y, 3)
     assert asked == [3, 3, 1, 1]
     assert start.found.tolist() == [True, True, False]
@@ -219,13 +222,13 @@ def test_impossible_settings_are_refused() -> None:
         ({"limit": 0.0}, "limit=0.0"),
         ({"limit": float("inf")}, "limit=inf"),
         ({"memory": 0}, "memory=0"),
-        ({"backend": "threading"}, "threads"),
+        ({"backend": "loky"}, "expected local, dask, ray"),
         ({"scheduler": "a:1"}, "only dask and ray"),
     ]:
         with pytest.raises(InverseError, match=word):
             Z3(smt, **settings)
     with pytest.raises(InverseError, match="--inverse z3"):
-        FormulaOptions(solver_backend="dask", scheduler="tcp://a:1").solver("auto")
+        Place(solver_backend="dask", scheduler="tcp://a:1").solver("auto")
 
 
 @pytest.mark.parametrize("backend", ["dask", "ray"])
@@ -235,21 +238,21 @@ def test_a_cluster_that_is_not_installed_says_what_to_install(backend: str, monk
 
     monkeypatch.setattr(cluster.importlib, "import_module", missing)
     with pytest.raises(InverseError, match="pip install"):
-        cluster.connect(backend, "tcp://127.0.0.1:9")
+        getattr(cluster, f"_{backend}")("tcp://127.0.0.1:9")
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster, "WAIT", 0.2)
+    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 0.2)
     with pytest.raises(InverseError, match=r"tcp://127\.0\.0\.1:9"):
-        cluster.connect("dask", "tcp://127.0.0.1:9")
-    with pytest.raises(InverseError, match="--scheduler"):
-        cluster.connect("dask", None)
+        cluster._dask("tcp://127.0.0.1:9")
+    with pytest.raises(InverseError, match="scheduler='tcp"):
+        cluster._dask(None)
 
 
-def test_outcomes_that_a_killed_cell_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "FLUSH", 1e9)
-    crew = cells.Crew(faulty(die), Limits(0, 10**6, 1.0, limit=LIMIT))
-    outcomes = crew.solve([Query(y, (5, 5), (1,), 8) for y in (11, 12, BAD, 14)], 4)
-    whole = [Outcome([(y - 5,)], "whole") for y in (11, 12, 14)]
-    assert outcomes == [*whole[:2], Outcome([], "crashed", forced=True), whole[2]]
+def test_outcomes_that_a_killed_process_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "SECONDS_BETWEEN_SENDS", 1e9)
+    alone = crew.Crew(faulty(die), Limits(0, 10**6, 1.0, limit=LIMIT), chunk=4)
+    replies = alone.solve([FibreQuery(y, (5, 5), (1,), 8) for y in (11, 12, BAD, 14)])
+    whole = [Reply([(y - 5,)], "whole") for y in (11, 12, 14)]
+    assert replies == [*whole[:2], Reply([], "crashed", "no"), whole[2]]

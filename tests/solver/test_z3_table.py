@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from softground.constraints.smt import SMT
-from softground.solver.engine import Engine, Limits, Query
+from softground.solver.crew import Crew
+from softground.solver.queries import FibreQuery, Limits
 from softground.solver.truth_table import TruthTable
 from softground.spaces import Categorical
 
@@ -48,20 +49,20 @@ def test_an_undecided_formula_is_searched_and_the_others_are_not() -> None:
     codes, sites = (1, 1, 0), (0, 2)
     found = TruthTable(smt.terms()).solve([smt.expression(y, codes, sites) for y in (5, 8, 7)], sites)
     assert found == [brute(5, sites, codes), brute(8, sites, codes), None]
-    jobs = [Query(y, codes, dropped, 64) for y in (5, 8, 7) for dropped in (sites, (2, 0))]
-    outcomes = Engine(smt, SMALL).run(jobs)
+    queries = [FibreQuery(y, codes, dropped, 64) for y in (5, 8, 7) for dropped in (sites, (2, 0))]
+    replies = Crew(smt, SMALL, forks=False).solve(queries)
     squares = [state for state in brute(7, sites, codes) if state[0] in (0, 1)]
-    assert [outcome.states for outcome in outcomes[::2]] == [brute(5, sites, codes), brute(8, sites, codes), squares]
-    assert [o.states for o in outcomes[1::2]] == [sorted((b, a) for a, b in o.states) for o in outcomes[::2]]
-    assert {outcome.end for outcome in outcomes} == {"whole"}
+    assert [reply.states for reply in replies[::2]] == [brute(5, sites, codes), brute(8, sites, codes), squares]
+    assert [o.states for o in replies[1::2]] == [sorted((b, a) for a, b in o.states) for o in replies[::2]]
+    assert {reply.end for reply in replies} == {"whole"}
 
 
 def test_groups_are_no_larger_than_a_table() -> None:
     """More formulas than a group holds, of two drop sets in turn, come back in their own order, cut at the cap."""
     smt = SMT(lambda z, y: z[0] + z[1] * z[2] >= y, SPACE)
     codes = (1, 1, 0)
-    jobs = [Query(y, codes, sites, 3) for y in range(20) for sites in ((0, 1), (1, 2))]
-    together = Engine(smt, SMALL).run(jobs)
-    alone = [Engine(smt, SMALL).run([job])[0] for job in jobs]
+    queries = [FibreQuery(y, codes, sites, 3) for y in range(20) for sites in ((0, 1), (1, 2))]
+    together = Crew(smt, SMALL, forks=False).solve(queries)
+    alone = [Crew(smt, SMALL, forks=False).solve([query])[0] for query in queries]
     assert together == alone
-    assert {outcome.end for outcome in together} == {"whole", "capped"}
+    assert {reply.end for reply in together} == {"whole", "capped"}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from test_kernels_draws import p_value
 from torch.optim import SGD
 
+from budget import p_value
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
 from softground import Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.errors import DataError

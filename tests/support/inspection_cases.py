@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from softground.inverses.base import Fibre, Inverse, Start
-from softground.projections import Dropped
+from softground.projections.base import Dropped
 
 
 class Unlisted(Inverse):

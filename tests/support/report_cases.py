@@ -10,6 +10,7 @@ import torch
 
 from softground.report.facts import Facts
 from softground.report.findings import Findings, Input, Matrix, Shown
+from softground.report.html.page import environment
 from softground.report.inputs import png
 
 VOID = {"br", "img", "meta"}
@@ -41,6 +42,8 @@ ALLOWED = VOID | {
     "span",
     "div",
     "details",
+    "ul",
+    "li",
     "summary",
     "table",
     "thead",
@@ -138,6 +141,12 @@ class Page(HTMLParser):
         return [a for t, a in self.elements if t == tag and (kind is None or kind in (a.get("class") or "").split())]
 
 
+def drawn(template: str, macro: str, *given: Any) -> str:
+    """What one macro of a template makes of something."""
+    made = environment().get_template(f"{template}.html").module
+    return str(getattr(made, macro)(*given))
+
+
 def loads(html: str) -> list[str]:
     """Whatever a browser would fetch: sources, links elsewhere, and style that points somewhere."""
     page = Page(html)
@@ -192,7 +201,7 @@ def findings(sites: int = 5, **more: Any) -> Findings:
         Matrix(rows, "predicted", data, counts) for rows, data in (("true", "held-out"), ("grounded", "training"))
     ]
     known = {
-        "sites": sites,
+        "epochs": 8,
         "symbols": ["0", "1", "+"],
         "renamed": {},
         "held_out": 20,
@@ -236,7 +245,7 @@ def facts(name: str = "a-run", **more: Any) -> Facts:
     }
     known = {
         "name": name,
-        "config": {"task": "hwf", "options": {"preset": "paper", "schedule": None, "quiet": True}},
+        "config": {"task": "hwf", "recipe": {"preset": "paper", "schedule": None}},
         "history": history(),
         "summary": summary,
         "watched": watched(),

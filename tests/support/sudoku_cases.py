@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import torch
 from torch import Tensor
 
 from softground.inverses import Listing
+from softground.kernels import Kernel
 from softground.spaces import CategoricalBelief
 from softground.target import Target
+from softground.task import Task
 from softground.tasks.sudoku.boards import all_boards
 from softground.tasks.sudoku.rule import sudoku_space
+from softground.tasks.sudoku.walks import BOARD_KERNELS, board_walk
 
 SPACE = sudoku_space(4)
 BOARDS = torch.from_numpy(all_boards(4))
@@ -35,3 +39,8 @@ def law(gamma: float) -> Tensor:
     """Q* on the 288 boards, by brute force."""
     log_p = belief(len(BOARDS)).log_prob(BOARDS)
     return (torch.zeros_like(log_p) if gamma == float("inf") else log_p / gamma).softmax(0)
+
+
+def board_kernel(name: str, task: Task, marginals: bool) -> Kernel:
+    """A kernel of boards by its name, with the walk that suits their size."""
+    return BOARD_KERNELS[name](board_walk(math.isqrt(task.space.sites), task), marginals)

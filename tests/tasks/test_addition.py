@@ -12,11 +12,11 @@ import torch
 from softground import Constant, Examples, SoftenedGrounding, Stage, one_cycle
 from softground.data.idx import Digits
 from softground.errors import DataError, LearnerError, SpaceError
+from softground.experiments import Experiment
 from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform
 from softground.learner import Learner
-from softground.tasks.addition import AdditionOptions, addition_task
+from softground.tasks.addition import Addition, addition_task, make_kernel
 from softground.tasks.addition.data import _deal, load
-from softground.tasks.addition.options import make_kernel
 from softground.tasks.addition.rule import addition_program, addition_scan
 
 
@@ -78,7 +78,7 @@ def test_kernels_by_name(name: Any, kind: type) -> None:
 )
 def test_bad_options(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        AdditionOptions(**given).build()
+        Experiment.named("addition", **given)
 
 
 GUIDED = {"kernel": "guided", "steps": 2, "epochs": 5, "learning_rate": 3e-3}  # finds the digits whatever the seed
@@ -87,7 +87,7 @@ GUIDED = {"kernel": "guided", "steps": 2, "epochs": 5, "learning_rate": 3e-3}  #
 @pytest.mark.parametrize("options", [{}, {"rule": "program"}, GUIDED])
 def test_digits_are_learnt_from_sums(options: dict[str, Any]) -> None:
     """Clearly above the 10 % of chance after a short run; nothing but sums was seen."""
-    experiment = AdditionOptions(**{"network": "convnet", "epochs": 3, "augment": False} | options).build()
+    experiment = Experiment.named("addition", **{"network": "convnet", "epochs": 3, "augment": False} | options)
     learner = Learner(
         experiment.task, experiment.network, experiment.stages, batch_size=16, device="cpu", evaluate_every=100
     )
@@ -97,7 +97,7 @@ def test_digits_are_learnt_from_sums(options: dict[str, Any]) -> None:
 
 
 def test_a_number_of_fifteen_digits_can_be_trained_on(tmp_path: Path) -> None:
-    experiment = AdditionOptions(digits=15, network="lenet", epochs=1, augment=False).build()
+    experiment = Experiment.named("addition", digits=15, network="lenet", epochs=1, augment=False)
     assert experiment.batch_size == 17
     learner = Learner(experiment.task, experiment.network, experiment.stages, batch_size=16, device="cpu")
     learner.fit(experiment.train, experiment.test, out=tmp_path / "run")
@@ -129,6 +129,6 @@ def test_a_warm_up_decides_between_a_digit_and_five_more() -> None:
 
 
 def test_long_numbers_have_a_warm_up() -> None:
-    assert AdditionOptions(digits=100).settings().warmup == 1
-    assert AdditionOptions(digits=4).settings().warmup == 0
-    assert AdditionOptions(digits=100, warmup=0).settings().warmup == 0
+    assert Addition(digits=100).recipe().warmup == 1
+    assert Addition(digits=4).recipe().warmup == 0
+    assert Addition(digits=100).recipe(warmup=0).warmup == 0

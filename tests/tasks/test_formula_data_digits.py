@@ -14,12 +14,12 @@ import torch
 
 from softground.data.examples import Examples
 from softground.errors import DataError
-from softground.tasks.formulas.data import DIGITS, OPERATORS, FormulaData, load, value
+from softground.tasks.formulas.data import DIGITS, OPERATORS, Split, load, value
 from softground.tasks.formulas.data.source import Pool, held_out
 
 
 @pytest.fixture(scope="module")
-def data() -> FormulaData:
+def data() -> Split:
     return load("digits", seed=0)
 
 
@@ -27,7 +27,7 @@ def pictures(examples: Examples) -> set[bytes]:
     return {image.tobytes() for image in examples.x.flatten(0, 2).numpy()}
 
 
-def test_defaults(data: FormulaData) -> None:
+def test_defaults(data: Split) -> None:
     assert data.train.x.shape == (3000, 7, 1, 16, 16)
     assert data.test.x.shape == (1000, 7, 1, 16, 16)
     assert data.train.x.dtype == torch.uint8
@@ -36,12 +36,12 @@ def test_defaults(data: FormulaData) -> None:
     assert data.note.count(".") == 1
 
 
-def test_ink_is_bright(data: FormulaData) -> None:
+def test_ink_is_bright(data: Split) -> None:
     assert data.train.x.max() == 255
     assert data.train.x.flatten(2).float().median(dim=2).values.mean() < 60
 
 
-def test_answers_are_the_exact_values_of_the_symbols(data: FormulaData) -> None:
+def test_answers_are_the_exact_values_of_the_symbols(data: Split) -> None:
     for part in (data.train, data.test):
         assert part.symbols is not None
         assert part.symbols.dtype == torch.long
@@ -51,7 +51,7 @@ def test_answers_are_the_exact_values_of_the_symbols(data: FormulaData) -> None:
             assert answer == value(symbols)
 
 
-def test_symbols_are_uniform(data: FormulaData) -> None:
+def test_symbols_are_uniform(data: Split) -> None:
     assert data.train.symbols is not None
     for sites, size in ((slice(0, None, 2), 9), (slice(1, None, 2), 4)):
         share = (
@@ -63,17 +63,17 @@ def test_symbols_are_uniform(data: FormulaData) -> None:
         assert ((share > 0.85) & (share < 1.15)).all()
 
 
-def test_no_image_is_both_trained_and_tested_on(data: FormulaData) -> None:
+def test_no_image_is_both_trained_and_tested_on(data: Split) -> None:
     assert pictures(data.train).isdisjoint(pictures(data.test))
 
 
-def test_held_out_digits_stay_held_out_under_other_seeds(data: FormulaData) -> None:
+def test_held_out_digits_stay_held_out_under_other_seeds(data: Split) -> None:
     other = load("digits", seed=1)
     digits = Examples(other.train.x[:, 0::2], other.train.y)
     assert pictures(digits).isdisjoint(pictures(data.test))
 
 
-def test_seeds(data: FormulaData) -> None:
+def test_seeds(data: Split) -> None:
     again, other = load("digits", seed=0), load("digits", seed=1)
     for part in ("train", "test"):
         first, second, third = (getattr(found, part) for found in (data, again, other))
@@ -83,7 +83,7 @@ def test_seeds(data: FormulaData) -> None:
         assert not torch.equal(first.symbols, third.symbols)
 
 
-def test_images_show_their_symbols(data: FormulaData) -> None:
+def test_images_show_their_symbols(data: Split) -> None:
     from sklearn.linear_model import LogisticRegression
 
     assert data.train.symbols is not None
@@ -130,7 +130,7 @@ def test_other_lengths_and_sizes(length: int) -> None:
     ],
 )
 def test_errors(arguments: dict[str, Any], message: str) -> None:
-    call: Callable[..., FormulaData] = load
+    call: Callable[..., Split] = load
     with pytest.raises(DataError, match=message):
         call(**{"source": "digits", **arguments})
 

@@ -13,9 +13,9 @@ from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
 from softground.projections import Dropped
-from softground.tasks.formulas import FormulaOptions, formula_program, formula_task
+from softground.tasks.formulas import Formulas, formula_program, formula_task
 from softground.tasks.formulas.long import WIDE, LongFormulas, missing
-from softground.tasks.formulas.options import TABULATED
+from softground.tasks.formulas.problem import TABULATED
 
 
 def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:
@@ -105,9 +105,9 @@ def test_chains_begin_where_the_default_table_ends() -> None:
 
 
 def test_they_are_learnt_by_chains_unless_another_kernel_is_asked_for() -> None:
-    assert (FormulaOptions().settings().kernel, FormulaOptions(length=9).settings().kernel) == ("exact", "exact")
-    long = FormulaOptions(length=11).settings()
-    assert (long.kernel, long.steps) == ("guided", 4)
-    assert FormulaOptions(length=11, steps=2).settings().steps == 2
-    assert FormulaOptions(length=11, kernel="collapsed").settings().kernel == "collapsed"
-    assert FormulaOptions(length=11, preset="paper").settings().kernel == "metropolis"
+    assert (Formulas().recipe().kernel, Formulas(length=9).recipe().kernel) == ("exact", "exact")
+    long = Formulas(length=11)
+    assert (long.recipe().kernel, long.recipe().steps) == ("guided", 4)
+    assert long.recipe(steps=2).steps == 2
+    assert long.recipe(kernel="collapsed").kernel == "collapsed"
+    assert long.recipe("paper").kernel == "metropolis"

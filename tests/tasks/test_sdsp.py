@@ -16,13 +16,14 @@ from softground import Task
 from softground.cli import main
 from softground.dice import Sampler
 from softground.errors import DataError, SoftgroundError
+from softground.experiments import Experiment
 from softground.learner import Learner, grounding_stages
 from softground.reals import Differences, Gaussian, Intervals
 from softground.target import Target
-from softground.tasks.sdsp import PathOptions, random_graphs, sdsp_task
+from softground.tasks.sdsp import ShortestPaths, random_graphs, sdsp_task
 from softground.tasks.sdsp.astar import search, shortest_found
 from softground.tasks.sdsp.graphs import solved
-from softground.tasks.sdsp.kernels import dropped, make_kernel
+from softground.tasks.sdsp.kernels import PATH_KERNELS, dropped
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
 from softground.tasks.sdsp.task import spearman
 
@@ -104,7 +105,7 @@ def test_every_state_a_chain_holds_is_feasible(kernel: Any) -> None:
     graphs = random_graphs(40, 30, seed=5)
     y = task.constraint.encode(graphs.examples().y)
     state = task.inverse.start(y, 0).z
-    dice, walk, moved = Sampler(0), make_kernel(kernel, task), 0.0
+    dice, walk, moved = Sampler(0), PATH_KERNELS[kernel](task, 1, True), 0.0
     for step, gamma in enumerate([10.0, 1.0, 0.1, 0.01, 0.001] if kernel != "nearest" else [0.0, 0.0]):
         output = graphs.distances * (step / 4) + torch.randn(40, 30, generator=torch.Generator().manual_seed(step))
         target = Target.at(task.space.belief(output), y, gamma)
@@ -160,13 +161,13 @@ def test_a_task_of_ones_own_needs_no_inverse_and_no_kernel() -> None:
 
 def test_impossible_options_are_refused() -> None:
     with pytest.raises(DataError, match="margin"):
-        PathOptions(margin=1.5, train_size=2, test_size=2).build()
+        Experiment.named("sdsp", margin=1.5, train_size=2, test_size=2)
     with pytest.raises(DataError, match="margin"):
-        PathOptions(margin=float("nan"), train_size=2, test_size=2).build()
+        Experiment.named("sdsp", margin=float("nan"), train_size=2, test_size=2)
     for sigma in (0.0, 1e-320, 1e308, float("nan")):
         with pytest.raises(DataError, match=r"sigma=.* was given; expected a spread"):
-            PathOptions(sigma=sigma, train_size=2, test_size=2).build()
-    assert PathOptions(preset="paper", kernel="gibbs").settings().warmup == 0
+            Experiment.named("sdsp", sigma=sigma, train_size=2, test_size=2)
+    assert ShortestPaths().recipe("paper", kernel="gibbs").warmup == 0
 
 
 TINY = [

@@ -19,8 +19,8 @@ from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.boards import random_boards
 from softground.tasks.sudoku.confident import Confident
 from softground.tasks.sudoku.rule import boxes
-from softground.tasks.sudoku.walks import diagonal, make_kernel
-from sudoku_cases import BOARDS, LISTING, SPACE, law, target
+from softground.tasks.sudoku.walks import diagonal
+from sudoku_cases import BOARDS, LISTING, SPACE, board_kernel, law, target
 
 TASK = sudoku_task(4)
 TOLERANCE = 1e-12
@@ -34,7 +34,7 @@ def matrix(kernel: Kernel, gamma: float) -> torch.Tensor:
     ("name", "gamma"), [("metropolis", 0.7), ("uniform", 0.7), ("kempe", 0.7), ("kempe", math.inf)]
 )
 def test_leaves_the_softened_grounding_invariant(name: str, gamma: float) -> None:
-    step, q = matrix(make_kernel(name, 4, TASK, False), gamma), law(gamma)  # type: ignore[arg-type]
+    step, q = matrix(board_kernel(name, TASK, False), gamma), law(gamma)  # type: ignore[arg-type]
     assert torch.allclose(step.sum(1), torch.ones(288, dtype=torch.float64), atol=TOLERANCE, rtol=0)
     assert float((q @ step - q).abs().max()) < TOLERANCE
     assert reaches_everything(step)
@@ -61,7 +61,7 @@ def fits(states: torch.Tensor, q: torch.Tensor) -> bool:
 
 def test_the_exact_kernel_draws_from_it() -> None:
     # All rows of its matrix are Q* itself; walking through them would take 288² paths.
-    exact, q = make_kernel("exact", 4, TASK, True), law(0.7)
+    exact, q = board_kernel("exact", TASK, True), law(0.7)
     state, info = exact.step(Sampler(0), BOARDS[:1].expand(4_000, -1), target(4_000, 0.7))
     assert fits(state, q)
     expected = (q[:, None, None] * torch.nn.functional.one_hot(BOARDS, 4)).sum(0)
@@ -70,7 +70,7 @@ def test_the_exact_kernel_draws_from_it() -> None:
 
 
 def test_the_crude_walk_keeps_the_law_but_reaches_relabellings_only() -> None:
-    step, q = matrix(make_kernel("mcmc", 4, TASK, False), 0.7), law(0.7)
+    step, q = matrix(board_kernel("mcmc", TASK, False), 0.7), law(0.7)
     assert float((q @ step - q).abs().max()) < TOLERANCE
     assert int((torch.linalg.matrix_power(step, 64)[0] > 0).sum()) == 24  # 4! of 288
 
@@ -78,7 +78,7 @@ def test_the_crude_walk_keeps_the_law_but_reaches_relabellings_only() -> None:
 @pytest.mark.parametrize("name", ["guided", "confident"])
 def test_the_guided_kernels_sample_the_law(name: str) -> None:
     """Too many paths to walk through all: long runs of many chains against Q*, from draws of Q* itself."""
-    kernel = Confident(LISTING, 13) if name == "confident" else make_kernel("guided", 4, TASK, False)
+    kernel = Confident(LISTING, 13) if name == "confident" else board_kernel("guided", TASK, False)
     q, chains, dice = law(1.0), 4_000, Sampler(1)
     start = torch.multinomial(q, chains, replacement=True, generator=torch.Generator().manual_seed(0))
     state, moved = BOARDS[start], torch.zeros(chains)
@@ -114,7 +114,7 @@ def test_moves_that_cannot_be_are_refused() -> None:
     with pytest.raises(ProjectionError, match="one alphabet"):
         SwapSymbols(mixed)
     with pytest.raises(LearnerError, match="lists all boards"):
-        make_kernel("exact", 9, sudoku_task(9), False)
+        board_kernel("exact", sudoku_task(9), False)
 
 
 NINE = sudoku_task(9)
@@ -132,7 +132,7 @@ NINE = sudoku_task(9)
     ],
 )
 def test_nine_by_nine_chains_stay_feasible_and_move(name: str, steps: int, share: float) -> None:
-    kernel = make_kernel(name, 9, NINE, False)  # type: ignore[arg-type]
+    kernel = board_kernel(name, NINE, False)  # type: ignore[arg-type]
     y = torch.zeros(4, dtype=torch.long)
     start = NINE.inverse.start(y, seed=5)
     output = 0.1 * torch.randn(4, 81, 9, generator=torch.Generator().manual_seed(0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -15,11 +14,13 @@ from softground.cli import main
 from softground.data import Digits
 from softground.data.embedded import embedded_digits
 from softground.errors import DataError, ScheduleError
+from softground.experiments import Experiment
 from softground.learner import Learner
+from softground.metrics import best_relabelling
 from softground.networks import PerSite, lenet
-from softground.tasks.sudoku import SudokuOptions, sudoku_task
+from softground.tasks.sudoku import Sudoku, sudoku_task
 from softground.tasks.sudoku.data import draw_images, load
-from softground.tasks.sudoku.metrics import best_relabelling, sudoku_metrics
+from softground.tasks.sudoku.metrics import sudoku_metrics
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST
 
 
@@ -100,26 +101,25 @@ def test_metrics() -> None:
 
 
 def test_presets_and_overrides() -> None:
-    paper = SudokuOptions(preset="paper").settings()
+    paper = Sudoku().recipe("paper")
     assert (paper.kernel, paper.steps, paper.optimizer, paper.zero_epochs) == ("metropolis", 10, "sgd", 100)
     assert (paper.gamma, paper.floor) == (16 * 0.1, 16 * 0.02)
-    assert SudokuOptions(size=9).settings().kernel == "mixed"
-    given = SudokuOptions(kernel="guided", schedule="exp", epochs=3).settings()
-    assert (given.kernel, given.schedule, given.floor, given.passes(100)) == ("guided", "exp", 0.02, 3)
-    given = SudokuOptions(preset="paper", warmup=0, keep="last", gamma=2.0, floor=0.5, standardise=False).settings()
+    assert Sudoku(size=9).recipe().kernel == "mixed"
+    given = Sudoku().recipe(kernel="guided", schedule="exp", epochs=3)
+    assert (given.kernel, given.schedule, given.floor, given.epochs) == ("guided", "exp", 0.02, 3)
+    given = Sudoku().recipe("paper", warmup=0, keep="last", gamma=2.0, floor=0.5, standardise=False)
     assert (given.warmup, given.keep, given.gamma, given.floor, given.standardise) == (0, "last", 2.0, 0.5, False)
-    best = SudokuOptions().settings()
-    assert best.passes(50) * -(-50 // best.batch_size) >= best.updates
+    best = Sudoku(train_size=50).recipe()
+    assert best.epochs * -(-50 // best.batch_size) >= 3000
     for name in ("metropolis", "mcmc", "uniform", "collapsed", "guided", "kempe", "mixed", "exact"):
-        options = SudokuOptions(kernel=name, epochs=1, train_size=8, test_size=2)  # type: ignore[arg-type]
-        experiment = options.build()
-        Learner(experiment.task, experiment.network, experiment.stages, device="cpu").fit(experiment.train)
+        experiment = Experiment.named("sudoku", kernel=name, epochs=1, train_size=8, test_size=2, device="cpu")
+        experiment.learner().fit(experiment.train)
 
 
 @pytest.mark.parametrize(("given", "message"), [({"gamma": 0.0}, "start = 0"), ({"floor": 0.0}, "floor = 0, but")])
 def test_temperatures_that_cannot_fall_are_refused(given: dict[str, float], message: str) -> None:
     with pytest.raises(ScheduleError, match=message):
-        SudokuOptions(preset="paper", train_size=8, test_size=2, **given).build()  # type: ignore[arg-type]
+        Experiment.named("sudoku", "paper", train_size=8, test_size=2, **given)
 
 
 def test_a_run_from_the_command_line_learns(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_prediction_obeys_the_rule_where_asked() -> None:
 
 @pytest.mark.parametrize("inverse", ["search", "z3"])
 def test_other_inverses_train_too(inverse: str) -> None:
-    options = SudokuOptions(kernel="collapsed", epochs=1, train_size=4, test_size=2, batch_size=4)
-    experiment = replace(options, inverse=inverse).build()  # type: ignore[arg-type]
-    learner = Learner(experiment.task, experiment.network, experiment.stages, device="cpu").fit(experiment.train)
+    options = {"kernel": "collapsed", "epochs": 1, "train_size": 4, "test_size": 2, "batch_size": 4, "device": "cpu"}
+    experiment = Experiment.named("sudoku", inverse=inverse, **options)
+    learner = experiment.learner().fit(experiment.train)
     assert learner.history_[-1]["unknown"] == 0

@@ -26,7 +26,7 @@ def test_other_bits_and_a_cluster_given_up_are_failures(
         yield SimpleNamespace(scheduler=SimpleNamespace(address=""), wait_for_workers=lambda n, timeout: None)
 
     def trained(folder: Path, seed: int, blow: Any, **settings: Any) -> Any:
-        inverse = SimpleNamespace(inner=SimpleNamespace(losses=losses), delay=lambda: 0.0)
+        inverse = SimpleNamespace(faults={"losses": losses}, delay=lambda: 0.0)
         return {"tensor chains": torch.tensor([1.0 + (drift if settings else 0.0)])}, inverse
 
     monkeypatch.setattr(cluster, "cluster", pretended)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from softground.errors import CheckpointError
-from softground.runs import RunFolder, checkpoint, pointer
+from softground.runs import RunFolder, checkpoint
 from torture.trial import Tally
 from torture.trials import damage
 
@@ -28,13 +28,8 @@ def test_without_digests_wrong_states_are_loaded(tmp_path: Path, monkeypatch: py
     assert "what was loaded is not what was saved" in failures(tmp_path)
 
 
-def test_without_a_spare_pointer_a_damaged_one_costs_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pointer, "read_spare", lambda folder: None)
-    assert "CheckpointError" in failures(tmp_path)
-
-
 def test_without_a_digest_of_the_settings_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunFolder, "settings_digest", lambda self: "always the same")
+    monkeypatch.setattr(RunFolder, "config_digest", lambda self: "always the same")
     assert "the settings are others" in failures(tmp_path)
 
 

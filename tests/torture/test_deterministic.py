@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from softground.report import picture
 from torture.trial import Tally, Unavailable
 from torture.trials import deterministic
 from torture.trials._nursery import Ended
@@ -48,7 +47,6 @@ class Here:
 
 def test_runs_are_compared_and_their_cost_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deterministic, "Nursery", Here)
-    monkeypatch.setattr(picture, "draw", lambda *arguments: None)
     monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *arguments, **more: None)  # it would stay
     tally = Tally()
     deterministic.compare(tally, TINY, 0, tmp_path, "cpu")

@@ -13,7 +13,7 @@ import pytest
 
 from softground import files
 from softground.errors import CheckpointError
-from softground.runs import RunFolder, checkpoint, folder, pointer
+from softground.runs import RunFolder, checkpoint, folder
 from torture.trials import _resuming, disk
 from torture.trials._fork import forked
 from torture.trials._pair import no_waiting, restore
@@ -48,14 +48,14 @@ def test_faults_do_no_harm(prepared: Any) -> None:
 
 
 def test_files_written_in_place_are_noticed(prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def in_place(path: Path, data: bytes, *, last: bool = True) -> None:
+    def in_place(path: Path, data: bytes) -> None:
         try:
             with getattr(files, "open", open)(path, "wb") as stream:
                 stream.write(data)
         except OSError as error:
             raise files.failure(path, "it could not be written", "Make room") from error
 
-    for module in (checkpoint, pointer, folder):
+    for module in (checkpoint, folder):
         if hasattr(module, "replace_file"):
             monkeypatch.setattr(module, "replace_file", in_place)
     found = complaints(prepared)

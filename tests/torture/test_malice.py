@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from softground import files
-from softground.report.html import markup
+from softground.report.html import page
 from softground.runs import checkpoint
 from torture.trials import malice
 from torture.trials._commands import small_task
@@ -84,7 +84,7 @@ def test_memory_that_grows_with_what_a_file_says_is_noticed(
 def test_markup_that_is_not_escaped_is_noticed(
     prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(markup, "escape", str)
+    monkeypatch.setattr(page, "environment", partial(page.environment, autoescape=False))
     with pytest.raises(AssertionError, match="the report has"):
         attack(prepared, tmp_path, "markup in every text", "report")
 

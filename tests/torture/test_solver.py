@@ -10,16 +10,16 @@ import torch
 
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import cells
+from softground.solver import crew, process
 from torture.trial import Tally
 from torture.trials import solver
 from torture.trials._faulty import Faulty, faulty_inverse, rule
 
 pytest.importorskip("z3")
-if not cells.can_fork():
+if not process.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
-FORKED = {"workers": 2, "backend": "multiprocessing", "table": 0, "limit": 0.6}
+FORKED = {"workers": 2, "table": 0, "limit": 0.6}
 
 
 def tried(case: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tally:
@@ -34,8 +34,8 @@ def test_a_solver_whose_guesses_are_believed(tmp_path: Path, monkeypatch: pytest
     """An unknown fibre that is passed on as if it were known puts chains outside S_y."""
     pack = Z3._pack
 
-    def believed(self: Z3, outcomes: list[Any], dropped: Any) -> Any:
-        fibre = pack(self, outcomes, dropped)
+    def believed(self: Z3, replies: list[Any], dropped: Any) -> Any:
+        fibre = pack(self, replies, dropped)
         lost = ~fibre.complete
         fibre.mask[lost, 0] = True
         fibre.complete[lost] = True
@@ -49,21 +49,22 @@ def test_a_solver_whose_guesses_are_believed(tmp_path: Path, monkeypatch: pytest
 
 
 def test_faults_that_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Z3, "crashes", property(lambda self: 0, lambda self, count: None), raising=False)
+    faults: Any = Z3.faults
+    monkeypatch.setattr(Z3, "faults", property(lambda self: faults.fget(self) | {"crashes": 0}))
     failures = tried(solver.injected("die", 0.1, **FORKED), tmp_path, monkeypatch).failures
     assert len(failures) == 1
     assert "0 were counted" in failures[0]
 
 
 def test_a_worker_that_is_waited_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = cells.Crew._begin
+    begin = crew.Crew._begin
 
-    def patient(self: cells.Crew, *arguments: Any) -> cells.Task:
-        task = begin(self, *arguments)
-        task.deadline += 0.6
-        return task
+    def patient(self: crew.Crew, *arguments: Any) -> crew.Errand:
+        errand = begin(self, *arguments)
+        errand.deadline += 0.6
+        return errand
 
-    monkeypatch.setattr(cells.Crew, "_begin", patient)
+    monkeypatch.setattr(crew.Crew, "_begin", patient)
     monkeypatch.setattr(solver, "SPARE", 0.3)
     failures = tried(solver.injected("sleep", 0.1, **FORKED), tmp_path, monkeypatch).failures
     assert len(failures) == 1

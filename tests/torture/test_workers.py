@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from softground.solver import cells
+from softground.solver import crew, process
 from torture.trial import Tally
 from torture.trials import workers
 
 pytest.importorskip("z3")
-if not cells.can_fork():
+if not process.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 
 def test_workers_that_list_solutions_in_another_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    solve = cells.Crew.solve
+    solve = crew.Crew.solve
 
-    def backwards(self: cells.Crew, jobs: Any, chunk: int) -> Any:
-        return solve(self, jobs[::-1], chunk)  # outcomes no longer belong to their jobs
+    def backwards(self: crew.Crew, queries: Any) -> Any:
+        return solve(self, queries[::-1] if self.size > 1 else queries)  # replies no longer belong to their queries
 
-    monkeypatch.setattr(cells.Crew, "solve", backwards)
+    monkeypatch.setattr(crew.Crew, "solve", backwards)
     tally = Tally()
     workers.run(tally, 1, 0, tmp_path)
     assert (tally.tried, tally.survived) == (1, 0)
@@ -31,4 +31,4 @@ def test_workers_that_list_solutions_in_another_order(tmp_path: Path, monkeypatc
 def test_every_count_and_chunk_is_tried() -> None:
     assert {s["workers"] for s in workers.SETTINGS} == {2, 4}
     assert {s["chunk"] for s in workers.SETTINGS} == {None, 1, 3, 1000}
-    assert {s["backend"] for s in workers.SETTINGS} == {"loky", "multiprocessing"}
+    assert {s["table"] for s in workers.SETTINGS} == {0, 4096}

@@ -142,11 +142,14 @@ class Watched(Inverse):
         return self._timed(lambda: self.starter.start(y, seed))
 
     def _timed(self, ask: Callable[[], Any]) -> Any:
-        before, began = self.inner.timeouts + self.inner.losses, time.monotonic()
+        before, began = self._delays(), time.monotonic()
         self.strike(len(self.calls))
         answer = ask()
-        self.calls.append((time.monotonic() - began, self.inner.timeouts + self.inner.losses - before))
+        self.calls.append((time.monotonic() - began, self._delays() - before))
         return answer
+
+    def _delays(self) -> int:
+        return self.faults["timeouts"] + self.faults["losses"]
 
     def delay(self) -> float:
         """The most seconds that a hung worker cost beyond its limit."""

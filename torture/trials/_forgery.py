@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from softground.runs import RunFolder, checkpoint
-from softground.runs.folder import SETTINGS
-from softground.runs.pointer import POINTER
+from softground.runs.folder import CONFIG_DIGEST
 
 SCRIPT = "</script></title></style>\"'><script>alert(1)</script><img src=x onerror=alert(1)><a href=javascript:x()>"
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
@@ -40,12 +39,24 @@ class Forged:
 
     run: Path
 
-    def disguise(self, data: bytes, size: int | None = None) -> None:
-        """Make ``data`` the current checkpoint, with a digest that fits."""
-        pointer = json.loads((self.run / POINTER).read_text())
-        (self.run / pointer["current"]["file"]).write_bytes(data)
-        pointer["current"] |= {"sha256": checkpoint._digest(data), "size": len(data) if size is None else size}
-        (self.run / POINTER).write_text(json.dumps(pointer))
+    def current(self) -> Path:
+        """The current checkpoint's file."""
+        return max(self.run.glob("checkpoint-*.safetensors"))
+
+    def gone(self) -> Path:
+        """The path of the current checkpoint's file, which is no longer there."""
+        path = self.current()
+        path.unlink()
+        return path
+
+    def disguise(self, data: bytes) -> None:
+        """Make ``data`` the current checkpoint, under a name that fits."""
+        self.rename(checkpoint._digest(data)).write_bytes(data)
+
+    def rename(self, digest: str) -> Path:
+        """Give the current checkpoint's file another digest."""
+        path = self.current()
+        return path.rename(path.with_name(f"{path.name[:20]}{digest}.safetensors"))
 
     def header(self, header: bytes, body: bytes = b"", length: int | None = None) -> None:
         """Make a safetensors file of any header the current checkpoint."""
@@ -62,18 +73,6 @@ class Forged:
         old, known = checkpoint.load(self.run)
         checkpoint.save(self.run, old | (tensors or {}), known | meta)
 
-    def point(self, **entry: Any) -> None:
-        """Change the pointer's current entry."""
-        pointer = json.loads((self.run / POINTER).read_text())
-        pointer["current"] |= entry
-        (self.run / POINTER).write_text(json.dumps(pointer))
-
-    def current(self) -> Path:
-        """The current checkpoint's file, out of the way."""
-        path = self.run / json.loads((self.run / POINTER).read_text())["current"]["file"]
-        path.unlink()
-        return path
-
     def document(self, name: str, **change: Any) -> None:
         """Change a JSON document."""
         path = self.run / name
@@ -82,9 +81,9 @@ class Forged:
     def config(self, task: str | None = None, **options: Any) -> None:
         """Change the settings, and the digest of them that the checkpoint has."""
         known = json.loads((self.run / "config.json").read_text())
-        known["options"] = (known["options"] if task is None else {}) | options
+        known["recipe"] = (known["recipe"] if task is None else {}) | options
         (self.run / "config.json").write_text(json.dumps(known | {"task": task or known["task"]}))
-        self.state(**{SETTINGS: RunFolder(self.run).settings_digest()})
+        self.state(**{CONFIG_DIGEST: RunFolder(self.run).config_digest()})
 
 
 def safetensors_of(tensors: dict[str, Any], text: str) -> bytes:
@@ -177,10 +176,7 @@ def pipe(name: str) -> Payload:
 
 def sparse(run: Path, outside: Path) -> None:
     """A checkpoint that is one terabyte of nothing."""
-    path = Forged(run).current()
-    path.touch()
-    os.truncate(path, 2**40)
-    Forged(run).point(size=2**40)
+    os.truncate(Forged(run).current(), 2**40)
 
 
 def logged(run: Path, outside: Path) -> None:

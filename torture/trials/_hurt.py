@@ -9,7 +9,7 @@ import copy
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -162,13 +162,24 @@ def hurt(experiment: Experiment, clock: Clock, fault: Fault, at: Place | None) -
     def after(module: nn.Module, given: Any, output: Tensor) -> Tensor:
         return fault.output(output) if fault.output and here(module.training) else output
 
-    def rate(progress: float) -> float:
-        return fault.rate if here() else 1.0
-
     experiment.network.register_forward_pre_hook(before)
     experiment.network.register_forward_hook(after)
-    stages = [replace(s, objective=_Hurt(s.objective, fault, here), learning_rate=rate) for s in experiment.stages]
+    stages = [
+        replace(s, objective=_Hurt(s.objective, fault, here), learning_rate=_Rate(fault, here))
+        for s in experiment.stages
+    ]
     return replace(experiment, stages=stages)
+
+
+@dataclass
+class _Rate:
+    """A learning rate that is spoilt at one place."""
+
+    fault: Fault = field(repr=False)
+    here: Callable[[], bool] = field(repr=False)
+
+    def __call__(self, progress: float) -> float:
+        return self.fault.rate if self.here() else 1.0
 
 
 @dataclass
@@ -176,8 +187,8 @@ class _Hurt:
     """An objective whose loss is spoilt at one place."""
 
     inner: Objective
-    fault: Fault
-    here: Callable[[], bool]
+    fault: Fault = field(repr=False)  # no setting of the run's, so that it resumes when it is healed
+    here: Callable[[], bool] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

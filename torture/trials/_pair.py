@@ -16,7 +16,7 @@ from torch import Tensor
 from softground.errors import CheckpointError
 from softground.runs import RunFolder
 from softground.runs.digests import HistoryDigest
-from softground.runs.folder import SETTINGS
+from softground.runs.folder import CONFIG_DIGEST
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
 RECORDS = 3
@@ -42,7 +42,7 @@ def state(run: RunFolder, epoch: int, seed: int) -> State:
         "epoch": epoch,
         "records": epoch,
         "metrics_sha256": HistoryDigest().of(history),
-        SETTINGS: run.settings_digest(),
+        CONFIG_DIGEST: run.config_digest(),
         "results": {},
         "best_score": -1.0,
         "betas": (0.9, 0.999),
@@ -53,7 +53,7 @@ def state(run: RunFolder, epoch: int, seed: int) -> State:
 def make(path: Path, seed: int) -> tuple[RunFolder, State, State]:
     """A run folder after a few epochs, with its current checkpoint and the one before."""
     run = RunFolder.create(path, "pair")
-    run.write_config({"task": "pair", "options": {"seed": seed, "learning_rate": 0.003}})
+    run.write_config({"task": "pair", "recipe": {"seed": seed, "learning_rate": 0.003}})
     states = []
     for epoch in range(1, RECORDS + 1):
         run.append(record(epoch - 1, seed))

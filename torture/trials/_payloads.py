@@ -11,8 +11,6 @@ import json
 import os
 import pickle
 
-from softground.runs.pointer import POINTER
-
 from ._forgery import (
     ESCAPE,
     HUGE,
@@ -45,7 +43,6 @@ PAYLOADS: dict[str, Payload] = {
     "pickle in the meta": lambda r, o: Forged(r).meta(
         json.dumps({"$": "pickle", "value": base64.b64encode(pickle.dumps(Bomb(o / "trace"))).decode()})
     ),
-    "pickle in the pointer": lambda r, o: (r / POINTER).write_bytes(pickle.dumps(Bomb(o / "trace"))) and None,
     "pickle in the config": lambda r, o: (r / "config.json").write_bytes(pickle.dumps(Bomb(o / "trace"))) and None,
     "zip bomb": lambda r, o: Forged(r).disguise(zipped("data.pkl", 2**28)),
     "zip of ../": lambda r, o: Forged(r).disguise(zipped("../../outside/trace", 10)),
@@ -76,14 +73,11 @@ PAYLOADS: dict[str, Payload] = {
     "weights that are NaN": lambda r, o: Forged(r).state(broken_weights(r)),
     "symbols that there are not": lambda r, o: Forged(r).state(chains(r, 10**9)),
     "learning rate that is a word": optimiser,
-    "pointer to ../": lambda r, o: Forged(r).point(file="../outside/checkpoint-00000001.safetensors"),
-    "pointer to /etc": lambda r, o: Forged(r).point(file="/etc/passwd"),
-    "size of 10³⁰": lambda r, o: Forged(r).point(size=10**30),
+    "checkpoint by another name": lambda r, o: Forged(r).rename("0" * 64) and None,
     "a terabyte of nothing": sparse,
-    "checkpoint that is /dev/zero": lambda r, o: Forged(r).current().symlink_to("/dev/zero"),
-    "checkpoint that is a pipe": lambda r, o: os.mkfifo(Forged(r).current()),
-    "checkpoint that is a folder": lambda r, o: Forged(r).current().mkdir(),
-    "pointer that is a pipe": pipe(POINTER),
+    "checkpoint that is /dev/zero": lambda r, o: Forged(r).gone().symlink_to("/dev/zero"),
+    "checkpoint that is a pipe": lambda r, o: os.mkfifo(Forged(r).gone()),
+    "checkpoint that is a folder": lambda r, o: Forged(r).gone().mkdir(),
     "config that is a pipe": pipe("config.json"),
     "metrics that are a pipe": pipe("metrics.jsonl"),
     "gallery that is a pipe": pipe("gallery.jsonl"),
@@ -119,32 +113,20 @@ PAYLOADS: dict[str, Payload] = {
     "lines with infinity": lambda r, o: (r / "metrics.jsonl").write_text('{"loss": Infinity}\n' * 5) and None,
     "numbers of 4,000 digits": lambda r, o: (
         [
-            (r / name).write_text(
-                json.dumps({"schema": 1, "loss": HUGE, "seconds": {"total": HUGE}, "wall_seconds": HUGE}) + "\n"
-            )
+            (r / name).write_text(json.dumps({"loss": HUGE, "seconds": {"total": HUGE}, "wall_seconds": HUGE}) + "\n")
             for name in ("summary.json", "metrics.jsonl")
         ]
         and None
     ),
-    "report of huge numbers": lambda r, o: Forged(r).document("report.json", sites=HUGE, held_out=HUGE, wrong=HUGE),
+    "report of huge numbers": lambda r, o: Forged(r).document("report.json", lucky=HUGE, held_out=HUGE, wrong=HUGE),
     "markup in every text": injected,
     "links instead of new files": linked(
         *(
             f".{name}.tmp"
-            for name in (
-                POINTER,
-                "checkpoint-previous.json",
-                "config.json",
-                "summary.json",
-                "metrics.jsonl",
-                "gallery.jsonl",
-                "report.json",
-                "report.html",
-                "result.png",
-            )
+            for name in ("config.json", "summary.json", "metrics.jsonl", "gallery.jsonl", "report.json", "report.html")
         )
     ),
-    "links instead of results": linked("report.html", "result.png", "summary.json"),
+    "links instead of results": linked("report.html", "summary.json"),
     "metrics that are a link": linked("metrics.jsonl"),
     "gallery that is a link": linked("gallery.jsonl"),
     "lock that is a link": linked(".lock"),

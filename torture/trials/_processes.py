@@ -1,4 +1,4 @@
-"""Processes found by their parents, to be killed or stopped from outside."""
+"""Processes to be killed or stopped from outside."""
 
 from __future__ import annotations
 
@@ -10,28 +10,19 @@ from pathlib import Path
 from ..trial import Unavailable
 
 
-def children(parent: int, called: str = "") -> list[int]:
-    """Child processes whose command line contains a word."""
+def forked() -> list[int]:
+    """Processes that this one has forked: they still bear its command line."""
     if not Path("/proc/self/stat").exists():
         raise Unavailable("processes are looked up in /proc, which this system does not have")
+    command = Path("/proc/self/cmdline").read_text()
     found = []
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError):
             # "pid (name) state parent …", and the name may hold anything
-            of = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if of == parent and called in (folder / "cmdline").read_text():
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and (folder / "cmdline").read_text() == command:
                 found.append(int(folder.name))
     return sorted(found)
-
-
-def loky_workers() -> list[int]:
-    """The workers of joblib's pool in this process."""
-    return children(os.getpid(), "LokyProcess")
-
-
-def cells(parent: int) -> list[int]:
-    """Processes that one has forked, which still bear its command line."""
-    return children(parent, Path(f"/proc/{parent}/cmdline").read_text())
 
 
 def strike(pids: list[int], number: signal.Signals) -> None:

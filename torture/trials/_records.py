@@ -6,25 +6,24 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from softground.cli import main
 from softground.cli.commands import load_run
+
+from papers.li2023 import render
+from papers.li2023.plan import plan
+from papers.li2023.store import Store
+from softground.cli import main
 from softground.report.facts import Facts
 from softground.report.html import run_page
-from softground.reproduction.plan import plan
-from softground.reproduction.store import Store
 from softground.runs import RunFolder
 from softground.tasks.formulas.data import digits
 
 from ._damage import damaged, damaged_json
 from ._sources import Loader
-
-render: Any = import_module("softground.reproduction.render")  # the package has a function of this name
 
 # A run of a second: 3,000 parameters would do, but it is a real one.
 TINY = [
@@ -75,7 +74,7 @@ def _copy(run: Path, victims: Callable[[Path], list[Path]]) -> Callable[[Path], 
 
 
 def _checkpoint(path: Path) -> list[Path]:
-    return [path / "config.json", path / "checkpoint.json", *sorted(path.glob("*.safetensors"))[-1:]]
+    return [path / "config.json", *sorted(path.glob("*.safetensors"))[-1:]]
 
 
 def _either(data: bytes, rng: Any) -> bytes:
@@ -112,7 +111,6 @@ def make_records(folder: Path) -> list[Path]:
                     "distance": 0.5,
                     "worst": 1.0,
                     "bias": 0.1,
-                    "bound": 2.0,
                 }
             ],
         },

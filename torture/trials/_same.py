@@ -24,7 +24,9 @@ def left_behind(path: Path) -> dict[str, Any]:
     left["metrics"] = [untimed(record) for record in run.read_metrics()]
     left["before"] = run.read_config().get("before")
     left["summary"] = untimed(run.read_summary()) if (path / "summary.json").exists() else None
-    left["files"] = sorted({re.sub(r"-\d{8}", "", file.name) for file in path.iterdir()})  # an old checkpoint may stay
+    left["files"] = sorted(
+        {re.sub(r"-\d{8}-\w{64}", "", file.name) for file in path.iterdir()}
+    )  # an old checkpoint may stay
     return left
 
 

@@ -1,7 +1,7 @@
 """A run of a second with all that has a memory, as a task that the command line can train and resume.
 
 Four stages: exact marginals with the best network kept, the paper's walk, the guided kernel, Stage II. The optimisers
-remember gradients, the network drops out and normalises, images are distorted; a picture and a report are written.
+remember gradients, the network drops out and normalises, images are distorted; a report is written.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from softground.tasks.options import RunOptions
 from torch import nn
 
 from softground.constraints import Program
@@ -26,7 +27,6 @@ from softground.seeds import stream
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks import Experiment
-from softground.tasks.options import RunOptions
 
 SITES, DIGITS, IMAGE = 3, 4, (1, 6, 6)
 EXAMPLES = {"train": 96, "test": 32}

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from softground.cli.pictures import read_symbols
 from softground.data.idx import Digits, load_idx_digits
+from softground.data.symbol_images import read_symbols
 from softground.tasks.addition import data as addition
-from softground.tasks.formulas.data import FormulaData, load
+from softground.tasks.formulas.data import Split, load
 from softground.tasks.formulas.data.alphabet import decode
 from softground.tasks.formulas.data.folder import NAMES
 from softground.tasks.sudoku import data as sudoku
@@ -178,7 +178,7 @@ def _judge_digits(digits: Digits) -> None:
     assert digits.labels.max() <= 9, "labels that are no digits"
 
 
-def _judge_formulas(data: FormulaData) -> None:
+def _judge_formulas(data: Split) -> None:
     for part in (data.train, data.test):
         assert part.x.ndim == 5, f"images of shape {tuple(part.x.shape)}"
         assert part.x.numel() > 0, "images without pixels"

@@ -72,8 +72,9 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
             place = folder / str(tally.tried)
             left, inverse = trained(place, seed, lambda call: blow(client) if call == moment else None, **there)
             assert_same(left, alone)
-            tally.notes["pool losses"] = tally.notes.get("pool losses", 0) + inverse.inner.losses
-            assert inverse.inner.losses <= losses, f"the cluster was given up {inverse.inner.losses} times"
+            lost = inverse.faults["losses"]
+            tally.notes["losses"] = tally.notes.get("losses", 0) + lost
+            assert lost <= losses, f"workers were lost {lost} times"
             assert inverse.delay() <= SPARE, f"{inverse.delay():.2f} s beyond the limit"
 
     for moment in MOMENTS[: max(1, cases - 3)]:

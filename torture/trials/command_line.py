@@ -36,7 +36,7 @@ MEMORY = 1024.0  # MiB
 CODES = (0, 2, 130)  # done, bad input, interrupted
 LONGEST = 10_000  # characters of a complaint, beside a few for each of the words', which may be long themselves
 FEW = 64  # training examples of a run that is begun
-STOPS = ("softground.cli.inspect.inspect", "softground.cli.export.export_onnx", "softground.cli.reproduce.run_all")
+STOPS = ("softground.cli.inspect.inspect", "softground.cli.export.export_onnx")
 
 
 def _stop(*given: Any, **named: Any) -> NoReturn:
@@ -86,9 +86,8 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         stack.enter_context(torch.random.fork_rng(devices=[]))
         stack.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
         stack.enter_context(patch.object(datasets, "load_digits", cache(datasets.load_digits)))
-        stack.enter_context(patch.object(import_module("softground.reproduction.render"), "draw", return_value=[]))
         stack.enter_context(patch("webbrowser.open", return_value=False))
-        graphs = import_module("softground.tasks.sdsp.options")
+        graphs = import_module("softground.tasks.sdsp")
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
         commands = import_module("softground.cli.commands")
         stack.enter_context(patch.object(commands, "_run", _begun(commands._run)))

@@ -1,4 +1,4 @@
-"""Checkpoints truncated, bit-flipped, swapped and from newer versions, and the files that a resumed run reads beside.
+"""Checkpoints truncated, bit-flipped, swapped and from other versions, and the files that a resumed run reads beside.
 
 Each case damages one file of a run folder, or puts files of another run in its place. Loading either gives exactly what
 was saved or the library's own error, and the checkpoint before still loads.
@@ -16,7 +16,6 @@ from pathlib import Path
 
 from softground.errors import CheckpointError
 from softground.runs import RunFolder, checkpoint
-from softground.runs.pointer import POINTER, SPARE
 
 from ..trial import Tally, Trial
 from ._pair import State, make, no_waiting, restore, resumed, same, says_what_to_do
@@ -39,22 +38,13 @@ class _Victim:
 
     def file(self, which: str, folder: Path | None = None) -> Path:
         """The file of the ``current`` or the ``previous`` checkpoint."""
-        folder = folder or self.path
-        name: str = json.loads((self.pristine / POINTER).read_text())[which]["file"]
-        return folder / name
+        files = sorted((folder or self.pristine).glob("checkpoint-*.safetensors"))
+        return (folder or self.path) / files[-1 if which == "current" else -2].name
 
     def any_file(self) -> Path:
         """One of those that a resumed run reads; the larger are no likelier."""
-        config = self.path / "config.json"
-        files = [
-            self.file("current"),
-            self.path / POINTER,
-            self.path / SPARE,
-            self.file("previous"),
-            config,
-            self.path / "metrics.jsonl",
-        ]
-        return self.chance.choices(files, (5, 3, 1, 1, 1, 1))[0]
+        files = [self.file("current"), self.file("previous"), self.path / "config.json", self.path / "metrics.jsonl"]
+        return self.chance.choices(files, (5, 1, 2, 2))[0]
 
 
 def truncated(victim: _Victim) -> Path:
@@ -101,34 +91,22 @@ def blotted(victim: _Victim) -> Path:
 def swapped(victim: _Victim) -> Path:
     """Files in each other's place, or another run's in this one's."""
     current, previous, path = victim.file("current"), victim.file("previous"), victim.path
-    match victim.chance.randrange(9):
+    match victim.chance.randrange(6):
         case 0:
             one, two = current.read_bytes(), previous.read_bytes()
             current.write_bytes(two)
             previous.write_bytes(one)
-            return path  # both are damaged
+            return path / "both"
         case 1:
             shutil.copy(previous, current)
             return current
         case 2:
             shutil.copy(victim.file("current", victim.other), current)
             return current
-        case 3:
-            shutil.copy(victim.other / POINTER, path / POINTER)
-            return path / POINTER
+        case 3:  # under a name that fits, and newer than all others
+            shutil.copy(foreign := victim.file("current", victim.other), path / foreign.name.replace("-0", "-9", 1))
+            return path / "another run's checkpoint"
         case 4:
-            shutil.copy(victim.other / POINTER, path / POINTER)
-            shutil.copy(victim.file("current", victim.other), current)
-            return path / POINTER
-        case 5:
-            shutil.copy(path / SPARE, path / POINTER)
-            return path / POINTER
-        case 6:
-            pointer = json.loads((path / POINTER).read_text())
-            pointer["current"], pointer["previous"] = pointer["previous"], pointer["current"]
-            (path / POINTER).write_text(json.dumps(pointer))
-            return path / POINTER
-        case 7:
             shutil.copy(victim.other / "config.json", path / "config.json")
             return path / "config.json"
     shutil.copy(victim.other / "metrics.jsonl", path / "metrics.jsonl")
@@ -136,24 +114,11 @@ def swapped(victim: _Victim) -> Path:
 
 
 def newer(victim: _Victim) -> Path:
-    """A schema that is not known yet, with whatever it may bring."""
-    schema = victim.chance.choice((2, 3, 17, 10**6))
-    if victim.chance.random() < 0.3:
-        path = victim.path / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": schema}))
-        return path
-    path = victim.path / POINTER
-    pointer = json.loads(path.read_text())
-    if victim.chance.random() < 0.5:
-        path.write_text(json.dumps(pointer | {"schema": schema, "of the future": [1, 2]}))
-        return path
-    current = victim.file("current")
-    data = current.read_bytes().replace(b'"softground"', f'"softground/{schema}"'.encode(), 1)
-    size = int.from_bytes(data[:8], "little") + len(str(schema)) + 1
-    current.write_bytes(data := size.to_bytes(8, "little") + data[8:])
-    pointer["current"] |= {"size": len(data), "sha256": checkpoint._digest(data)}
-    path.write_text(json.dumps(pointer))
-    return current
+    """A format that is not known yet, or no longer."""
+    path = victim.path / "config.json"
+    known = json.loads(path.read_text()) | {"format": victim.chance.choice((3, 17, 10**6, None))}
+    path.write_text(json.dumps({name: value for name, value in known.items() if value is not None}))
+    return path
 
 
 KINDS: dict[str, Callable[[_Victim], Path]] = {
@@ -161,7 +126,7 @@ KINDS: dict[str, Callable[[_Victim], Path]] = {
     "bits flipped": flipped,
     "overwritten": blotted,
     "swapped": swapped,
-    "newer": newer,
+    "of another format": newer,
 }
 
 
@@ -175,11 +140,12 @@ def examine(victim: _Victim, hurt: Path) -> bool:
             raise AssertionError(f"the message lacks path, reason or remedy: {error}") from error
     else:
         refused = False
-        assert same(found, victim.current), "what was loaded is not what was saved"
+        gone = not victim.file("current").exists()  # then the one before is the current one
+        assert same(found, victim.previous if gone else victim.current), "what was loaded is not what was saved"
         assert victim.run.read_config() == RunFolder(victim.pristine).read_config(), "the settings are others"
-    if hurt in (victim.file("previous"), victim.path / SPARE):
+    if hurt == victim.file("previous"):
         assert not refused, "the current checkpoint was refused, though another file was damaged"
-    elif hurt != victim.path:  # where one file alone is damaged, the checkpoint before is not
+    elif hurt.exists():  # where one file alone is damaged, the checkpoint before is not
         before = checkpoint.load(victim.path, previous=True)
         assert same(before, victim.previous), "the previous checkpoint is not what was saved"
     return refused
@@ -207,7 +173,7 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     key="damage",
     row=40,
-    what="checkpoints truncated, bit-flipped, overwritten, swapped, from a newer version",
+    what="checkpoints truncated, bit-flipped, overwritten, swapped, from another version",
     must_hold="always the library's own error with the path, the reason and the remedy, or exactly what was saved; the "
     "previous checkpoint still loads",
     full=10_000,

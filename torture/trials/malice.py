@@ -89,7 +89,7 @@ def _imported(event: str, arguments: tuple[Any, ...]) -> bool:
         return False
     frame: Any = sys._getframe(2)
     while frame is not None:
-        if frame.f_code.co_filename.endswith(("softground/runs/codec.py", "softground/runs/files.py")):
+        if frame.f_code.co_filename.endswith(("softground/runs/codec.py", "softground/files.py")):
             return False  # nothing is ever compiled while a file is read
         frame = frame.f_back
     return True

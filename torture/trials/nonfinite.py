@@ -134,17 +134,23 @@ class _Subjects:
         else:
             raise AssertionError("nothing was noticed")
         self.check(case, message, path)
-        self.fit(replace(case, fault=NONE, spoilt=""), path, resume=True, previous=case.previous)
+        if case.spoilt == "train":  # other inputs are another run
+            shutil.rmtree(path)
+        resume = case.spoilt != "train"
+        self.fit(replace(case, fault=NONE, spoilt=""), path, resume=resume, previous=case.previous)
         assert_same(left_behind(path), reference)
 
     def check(self, case: Case, message: str, path: Path) -> None:
         """The place and the remedy are named, and what is saved is finite and of the epoch before."""
+        if case.spoilt == "test":  # noticed before anything is trained or saved
+            assert re.search(f"^Before training, {case.named}", message), message
+            return
         stage, epoch = case.at.stage, case.at.epoch
         if case.previous:  # it shows at the first batch of the next epoch
             stage, epoch = (stage, epoch + 1) if epoch + 1 < EPOCHS else (stage + 1, 0)
         name = SUBJECTS[case.subject]().stages[stage].name
         place = f"^Stage {name}, epoch {epoch + 1} of {EPOCHS}, ({case.named})"
-        for part in (place, REMEDY, re.escape(str(path)), *(["--previous"] if case.previous else [])):
+        for part in (place, REMEDY, re.escape(str(path)), *(["previous=True"] if case.previous else [])):
             assert re.search(part, message), f"{part!r} is not in the message {message!r}"
         for previous in {False, case.previous}:
             tensors, meta = RunFolder.open(path).load_checkpoint(previous)

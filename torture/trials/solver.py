@@ -14,7 +14,7 @@ from softground.inverses.z3 import Z3
 
 from ..trial import Tally, Trial
 from ._faulty import COUNTED, SPARE, Faulty, Watched, faulty_inverse, rule, total, train
-from ._processes import cells, loky_workers, strike
+from ._processes import forked, strike
 
 LIMIT, SHORT_LIMIT, LONG_LIMIT = 0.8, 0.4, 20.0  # seconds; the long one where nothing hangs
 MEMORY = 64
@@ -50,8 +50,8 @@ def injected(way: str, share: float, starts: bool = False, counted: str = "", **
     return case
 
 
-def struck(who: str, number: signal.Signals, backend: str = "loky") -> Case:
-    """A process is killed or stopped from outside, in the midst of a run in which nothing else goes wrong."""
+def struck(number: signal.Signals) -> Case:
+    """Idle solver processes are killed or stopped from outside between two calls. No query may be lost."""
 
     def case(tally: Tally, seed: int, folder: Path) -> None:
         program = rule()
@@ -59,20 +59,16 @@ def struck(who: str, number: signal.Signals, backend: str = "loky") -> Case:
 
         def blow(call: int) -> None:
             if call == 2:
-                owners = loky_workers() if backend == "loky" else [os.getpid()]
-                hit.extend(owners if who == "worker" else [pid for owner in owners for pid in cells(owner)])
-                strike(hit if number == signal.SIGSTOP else hit[:1], number)
+                hit.extend(forked())
+                strike(hit, number)
 
-        settings = {"workers": 2, "backend": backend, "limit": LIMIT, "table": 0, "cache": 0}
-        inner = Z3(SMT(total, program.space, answers=program), **settings)
+        inner = Z3(SMT(total, program.space, answers=program), workers=2, limit=LIMIT, table=0, cache=0)
         inverse = Watched(inner, inner, blow)
         train(inverse, program, seed)
         assert hit, "there was nobody to strike"
-        if who == "worker":
-            assert inverse.faults["losses"] == 1, inverse.faults
-        elif number == signal.SIGSTOP:
-            assert inverse.faults["timeouts"] >= 1, inverse.faults
-        check_delay(tally, inverse)
+        assert not any(inverse.faults.values()), inverse.faults
+        longest = max(seconds for seconds, _ in inverse.calls)
+        assert longest <= LIMIT + SPARE, f"a call took {longest:.2f} s"
 
     return case
 
@@ -88,18 +84,14 @@ def check_delay(tally: Tally, inverse: Watched) -> None:
 
 def cases() -> dict[str, Case]:
     """Real faults and injected ones, the quick ones first."""
-    fork: dict[str, Any] = {"workers": 2, "backend": "multiprocessing", "table": 0, "limit": LONG_LIMIT}
+    fork: dict[str, Any] = {"workers": 2, "table": 0, "limit": LONG_LIMIT}
     found: dict[str, Case] = {
         "10 % die": injected("die", 0.1, **fork),
         "10 % hang": injected("sleep", 0.1, **fork | {"limit": LIMIT}),
         "10 % past the resource limit": injected("undecided", 0.1, rlimit=20_000),
         "10 % past the memory limit": injected("devour", 0.1, **fork, memory=MEMORY),
-        "a loky worker killed": struck("worker", signal.SIGKILL),
-        "a loky worker stopped": struck("worker", signal.SIGSTOP),
-        "a solving process stopped": struck("cell", signal.SIGSTOP),
-        "a solving process killed": struck("cell", signal.SIGKILL),
-        "a forked process stopped": struck("cell", signal.SIGSTOP, "multiprocessing"),
-        "a forked process killed": struck("cell", signal.SIGKILL, "multiprocessing"),
+        "idle processes stopped": struck(signal.SIGSTOP),
+        "idle processes killed": struck(signal.SIGKILL),
         "Z3's memory full": injected("blow_up", 0.02, **fork, memory=16),
         "Z3's memory full, in this process": injected("blow_up", 0.02, memory=16, table=0),
         "Z3's clock runs out": injected("undecided", 0.1, counted="timeouts", **fork, timeout=0.05),
@@ -110,8 +102,6 @@ def cases() -> dict[str, Case]:
             settings = fork | (hasty if COUNTED[way] == "timeouts" else {})
             settings |= {"memory": MEMORY} if way == "devour" else {"rlimit": 20_000} if way == "undecided" else {}
             found[f"{share:.0%} {way}"] = injected(way, share, **settings)
-            if way not in ("sleep", "stop") or share < 0.5:
-                found[f"{share:.0%} {way}, loky"] = injected(way, share, **settings | {"backend": "loky"})
             if way in ("die", "devour"):
                 found[f"{share:.0%} {way}, in groups"] = injected(way, share, True, **settings | {"table": 4096})
     return found

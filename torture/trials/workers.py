@@ -13,10 +13,10 @@ from ._faulty import rule, total, train
 from ._same import assert_same, left_behind
 
 SETTINGS: list[dict[str, Any]] = [
-    {"workers": workers, "chunk": chunk, "backend": backend, "table": table}
+    {"workers": workers, "chunk": chunk, "table": table}
     for table in (4096, 0)
     for chunk in (None, 1, 3, 1000)
-    for workers, backend in ((2, "multiprocessing"), (4, "multiprocessing"), (2, "loky"), (4, "loky"))
+    for workers in (2, 4)
 ]
 
 

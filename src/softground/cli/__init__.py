@@ -1,4 +1,8 @@
-"""The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them."""
+"""The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them.
+
+Each command is a module of this folder with a ``Command``: what tyro reads from the arguments, with a method ``run``.
+Nothing is imported before it is needed, so that ``--help`` and ``--version`` answer at once.
+"""
 
 from __future__ import annotations
 
@@ -6,118 +10,98 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 # Exit codes: 0 done, 1 a bug of ours, 2 bad input, 130 interrupted, 141 the reader of the output went away.
 BAD_INPUT = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+COMMANDS = {
+    "train": "Train a network on a task.",
+    "resume": "Go on with an interrupted run.",
+    "evaluate": "Evaluate a run's network.",
+    "predict": "Read symbols in image files with a run's network.",
+    "report": "Write a run's page again, or put runs side by side.",
+    "inspect": "Look at a task before training: solutions, projections, mixing, identifiability.",
+    "export": "Write a run's network as ONNX.",
+    "tasks": "List the tasks that can be trained.",
+    "new-task": "Write a task of your own to begin with, and its test.",
+    "completion": "Print a script that completes commands and options in your shell.",
+}
+DESCRIPTION = "Teach networks to recognise symbols from rules instead of labels."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from ..errors import SoftgroundError
-
     args = list(sys.argv[1:] if argv is None else argv)
-    if args[:1] == ["--tyro-print-completion"]:
-        args[0] = "completion"
-    if args in ([], ["train"], ["inspect"]):
-        args.append("--help")
+    return politely(lambda: _run(args))
+
+
+def politely(work: Callable[[], None], name: str = "softground") -> int:
+    """Do the work; returns its exit code. What a user can mend is told in one line that begins with ``name``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what is no text
-    complain = Console(stderr=True, highlight=False, soft_wrap=True)
+        sys.stdout.reconfigure(errors="backslashreplace")  # the name of a file may hold bytes that are no text
     try:
-        _run(args)
+        work()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, head or less, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
         return PIPE_CLOSED
-    except (SoftgroundError, OSError) as error:  # a name that is too long, say, in the system's own words
-        # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-        complain.print(Text.assemble(("softground: ", "bold red"), f"{type(error).__name__}: {error}"))
-        return BAD_INPUT
-    except MemoryError as error:
-        what = str(error) or "there is not enough memory"
-        complain.print(Text(f"softground: MemoryError: {what}. Ask for less, or use a larger machine."))
-        return BAD_INPUT
     except KeyboardInterrupt as stop:
-        complain.print(Text(f"Interrupted. {stop}".strip()))
+        print(f"Interrupted. {stop}".strip(), file=sys.stderr)
         return INTERRUPTED
+    except Exception as error:
+        return _complain(error, name)
     return 0
 
 
-def _run(args: list[str]) -> None:
-    import tyro
+def _help() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{summary}" for name, summary in COMMANDS.items()]
+    usage = "usage: softground COMMAND …    softground COMMAND --help says more    softground --version"
+    return "\n".join([usage, "", DESCRIPTION, "", *lines])
 
+
+def _run(args: list[str]) -> None:
+    if args[:1] in ([], ["-h"], ["--help"]):
+        return print(_help())
+    if args[:1] == ["--version"]:
+        from .. import __version__
+
+        return print(f"softground {__version__}")
     from ..errors import SoftgroundError
-    from ..tasks import TASKS
-    from .commands import train
 
     if hidden := [word for word in args if word.lstrip("-").startswith(("tyro-", "tyro_"))]:
         raise SoftgroundError(
             f"{hidden[0]} is no option. Give softground completion SHELL for a script of completions."
         )
+    name, *rest = args
+    if name not in COMMANDS:
+        raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
+    import tyro
+
+    module: Any = import_module(f".{name.replace('-', '_')}", __package__)
+    if hasattr(module, "check_words"):
+        rest = module.check_words(rest)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    if args[:1] == ["train"]:
-        if args[1].startswith("-") and args[1] not in ("-h", "--help"):
-            raise SoftgroundError(
-                f"{args[1]} was given to softground train; the task comes first: {', '.join(TASKS)}. "
-                "As in softground train hwf --epochs 5."
-            )
-        options = tyro.extras.subcommand_cli_from_dict(
-            dict(TASKS), prog="softground train", args=args[1:], description="Train a network on a task.", config=config
-        )
-        train(options)
-    elif args[:1] == ["inspect"]:
-        from . import inspect
+    tyro.cli(module.Command, prog=f"softground {name}", description=COMMANDS[name], args=rest, config=config).run()
 
-        inspect.run(*inspect.parse(args[1:], config))
+
+def _complain(error: Exception, name: str) -> int:
+    """One line for what a user can mend; everything else is a bug of ours and keeps its traceback."""
+    from ..errors import SoftgroundError
+
+    if isinstance(error, SoftgroundError | OSError):  # a name that is too long, say, in the system's own words
+        text = f"{type(error).__name__}: {error}"
+    elif isinstance(error, MemoryError):
+        text = f"MemoryError: {error or 'there is not enough memory'}. Ask for less, or use a larger machine."
     else:
-        command = tyro.extras.subcommand_cli_from_dict(
-            every_command(),
-            prog="softground",
-            args=args,
-            description="Teach networks to recognise symbols from rules instead of labels.",
-            config=config,
-        )
-        command.run()
+        raise error
+    from rich.console import Console
+    from rich.text import Text
 
-
-def every_command() -> dict[str, Callable[..., Any]]:
-    """Every command by its name; a new one adds its class here. ``train`` and ``inspect`` are read in another way."""
-    from .commands import Evaluate, Resume
-    from .completion import Completion
-    from .export import Export
-    from .new_task import NewTask
-    from .predict import Predict
-    from .report import Report
-    from .reproduce import Reproduce
-    from .tasks import Tasks
-
-    return {
-        "train": _TrainHelp,
-        "resume": Resume,
-        "evaluate": Evaluate,
-        "predict": Predict,
-        "report": Report,
-        "inspect": _InspectHelp,
-        "export": Export,
-        "reproduce": Reproduce,
-        "tasks": Tasks,
-        "new-task": NewTask,
-        "completion": Completion,
-    }
-
-
-@dataclass(frozen=True)
-class _TrainHelp:
-    """Train a network on a task: ``softground train TASK``, with ``softground train TASK --help`` for its options."""
-
-
-@dataclass(frozen=True)
-class _InspectHelp:
-    """Look at a task before training: ``softground inspect TASK``: solutions, projections, mixing, identifiability."""
+    # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
+    line = Text.assemble((f"{name}: ", "bold red"), text)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(line)
+    return BAD_INPUT

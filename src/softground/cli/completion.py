@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, make_dataclass
-from functools import reduce
-from operator import or_
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from ..tasks import TASKS
+from . import COMMANDS
+from .options import one_of
 
 Shell = Literal["bash", "zsh", "fish"]
 
 
 @dataclass(frozen=True)
-class Completion:
+class Command:
     """Print a script that completes commands, tasks and options in your shell."""
 
     shell: Annotated[Shell, tyro.conf.Positional]
@@ -23,25 +23,15 @@ class Completion:
     fish: into ~/.config/fish/completions/softground.fish."""
 
     def run(self) -> None:
-        """Print."""
-        from . import every_command
-        from .inspect import inspectable
-
-        # The real command line reads `train TASK` in two steps; a shell wants to know all of it as one tree.
-        of_tasks = {"train": TASKS, "inspect": inspectable()}
-        tree = _choice(every_command() | {name: _nested(kinds) for name, kinds in of_tasks.items()})
+        """Print the script."""
+        tree = one_of((name, _kind(name)) for name in COMMANDS)
         config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
         tyro.cli(tree, prog="softground", args=["--tyro-print-completion", self.shell], config=config)
 
 
-def _nested(members: Any) -> type[Any]:
-    """A command whose next word is one of several."""
-    return make_dataclass("Nested", [("task", Annotated[_choice(members), tyro.conf.arg(name="")])])
-
-
-def _choice(members: Any) -> Any:
-    """One of several commands, by name."""
-    return reduce(or_, [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in members.items()])
-
-
-__all__ = ["Completion"]
+def _kind(name: str) -> type[Any]:
+    """A command as a class; one whose next word is a task, wrapped into one."""
+    command = import_module(f".{name.replace('-', '_')}", __package__).Command
+    if isinstance(command, type):
+        return command
+    return make_dataclass("Nested", [("task", Annotated[command, tyro.conf.arg(name="")])])

@@ -1,4 +1,4 @@
-"""``softground export``: a run's network as an ONNX file."""
+"""``softground export RUN``: a run's network as an ONNX file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..errors import DataError
 from ..onnx import export_onnx
 from ..runs import RunFolder
-from .commands import Run, load_run
-
-ROWS = 4  # inputs that the file is checked with
+from .loading import model_of
+from .options import Run
 
 
 @dataclass(frozen=True)
-class Export:
+class Command:
     """Write a run's network as ONNX, and check that ONNX Runtime gives the same scores (needs the extra onnx)."""
 
     run_folder: Run
@@ -32,23 +30,12 @@ class Export:
     def run(self) -> None:
         """Export."""
         folder = RunFolder.open(self.run_folder)
-        _, experiment, _ = load_run(folder, self.previous, "cpu")
-        x = getattr(experiment.test, "x", None)
-        if x is None or len(x) < ROWS:
-            raise DataError(f"The run's test data give no inputs to export with; expected {ROWS} held in one tensor.")
+        model = model_of(folder, self.previous, "cpu")
         path = self.out or folder.path / "model.onnx"
-        difference = export_onnx(experiment.network, x[:ROWS], path, experiment.task.space)
-        facts = {
-            "file": str(path),
-            "input": ["batch", *x.shape[1:]],
-            "dtype": str(x.dtype).removeprefix("torch."),
-            "largest_difference": difference,
-        }
+        difference = export_onnx(model, path)
         if self.json:
-            print(json.dumps(facts))
+            facts = {"file": str(path), "input": ["batch", *(model.shape or ())]}
+            print(json.dumps(facts | {"dtype": str(model.dtype).split(".")[-1], "largest_difference": difference}))
             return
         line = f"ONNX: {path} (scores differ from torch's by at most {difference:.1e})"
         Console(highlight=False, soft_wrap=True).print(line, markup=False)
-
-
-__all__ = ["Export"]

@@ -18,7 +18,7 @@ TEMPLATES = {"task.py.txt": "{}.py", "test.py.txt": "test_{}.py"}
 
 
 @dataclass(frozen=True)
-class NewTask:
+class Command:
     """Write NAME.py, a task that trains as it is and is easily made another, and test_NAME.py."""
 
     name: Annotated[str, tyro.conf.Positional]
@@ -27,7 +27,7 @@ class NewTask:
     """The folder to write to (default: this one)."""
 
     def run(self) -> None:
-        """Write."""
+        """Write both files."""
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise SoftgroundError(
                 f"{self.name!r} cannot be imported under that name; give letters, digits and _, such as my_task."
@@ -46,6 +46,3 @@ class NewTask:
             except OSError as error:
                 raise SoftgroundError(f"{path} cannot be written: {error}. Choose another --out.") from error
             Console(highlight=False, soft_wrap=True).print(f"Wrote {path}", markup=False)
-
-
-__all__ = ["NewTask"]

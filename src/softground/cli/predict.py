@@ -1,4 +1,4 @@
-"""``softground predict``: what a run's network reads in image files."""
+"""``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from typing import Annotated, Any
 import torch
 import tyro
 from rich.console import Console
-from torch import Tensor
 
+from ..data.symbol_images import read_symbols
 from ..errors import ConstraintError, DataError
-from ..learner.evaluation import evaluating
-from ..networks import PerSite
+from ..experiments.place import Device
 from ..runs import RunFolder
-from ..tasks import AdditionOptions, Experiment, Options
-from ..tasks.experiment import Device
-from .commands import Run, load_run
-from .pictures import read_symbols
+from .loading import model_of
+from .options import Run
 
 
 @dataclass(frozen=True)
-class Predict:
+class Command:
     """Read symbols in image files with a run's network, and give their value."""
 
     run_folder: Run
@@ -43,35 +40,32 @@ class Predict:
     """Print one JSON object instead of lines."""
 
     def run(self) -> None:
-        """Predict."""
-        options, experiment, learner = load_run(RunFolder.open(self.run_folder), self.previous, self.device)
-        network, space = experiment.network, experiment.task.space
-        if not isinstance(network, PerSite):
+        """Read and print."""
+        model = model_of(RunFolder.open(self.run_folder), self.previous, self.device)
+        if model.shape is None or len(model.shape) != 4:
             raise DataError(
-                f"The network of this run, a {type(network).__name__} of task {options.name}, does not read images. "
-                "Use Learner.predict with inputs of its own kind."
+                f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one "
+                "image per symbol. Use softground.load and its predict with inputs of its own kind."
             )
-        image = network.image
-        x = read_symbols(self.images, space.sites, (image[0], image[1], image[2]), self.strip)
-        if self.constrained:
-            experiment.task.constraint.encode(list(getattr(experiment.test, "y", ())))  # the answers there are
-        codes = learner.predict_codes(x, constrained=self.constrained)
-        with evaluating(network):
-            belief = space.belief(network(x.to(learner.fabric.device)))
-            sure = belief.site_scores(codes).exp().tolist()
-        found = zip(space.decode(codes), values(options, experiment, codes.cpu()), sure, strict=True)
-        each = 1 if self.strip else space.sites
-        self._print(
-            [
-                {
-                    "images": [str(p) for p in self.images[i * each : (i + 1) * each]],
-                    "symbols": list(symbols),
-                    "value": value,
-                    "probabilities": [round(p, 4) for p in chances],
-                }
-                for i, (symbols, value, chances) in enumerate(found)
-            ]
-        )
+        sites, *image = model.shape
+        x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
+        codes = model.predict_codes(x, constrained=self.constrained).cpu()
+        sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
+        try:
+            values = [None] * len(codes) if model.task is None else model.task.constraint.compute(codes)
+        except ConstraintError:  # the rule only checks
+            values = [None] * len(codes)
+        each = 1 if self.strip else sites
+        predictions = [
+            {
+                "images": [str(p) for p in self.images[i * each : (i + 1) * each]],
+                "symbols": list(symbols),
+                "value": _whole(value),
+                "probabilities": [round(p, 4) for p in chances],
+            }
+            for i, (symbols, value, chances) in enumerate(zip(model.space.decode(codes), values, sure, strict=True))
+        ]
+        self._print(predictions)
 
     def _print(self, predictions: list[dict[str, Any]]) -> None:
         if self.json:
@@ -85,20 +79,6 @@ class Predict:
             console.print(line, markup=False)
 
 
-def values(options: Options, experiment: Experiment, codes: Tensor) -> list[Any]:
-    """The value of each row of symbols, as the run's answers are written; None where it has none, or none is known."""
-    if isinstance(options, AdditionOptions):  # as a scan, its rule only checks sums
-        rows = ["".join(map(str, row)) for row in codes.tolist()]
-        return [int(row[: options.digits]) + int(row[options.digits :]) for row in rows]
-    try:
-        return [_whole(value) for value in experiment.task.constraint.compute(codes)]
-    except ConstraintError:
-        return [None] * len(codes)
-
-
 def _whole(value: Any) -> Any:
     """A fraction that is a whole number as such."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
-
-
-__all__ = ["Predict"]

@@ -15,13 +15,13 @@ from ..errors import SoftgroundError
 from ..report import gather, write_comparison, write_report
 from ..report.findings import Findings
 from ..runs import RunFolder
-from .commands import load_run
+from .loading import load_run
 
 COMPARISON = "compare.html"
 
 
 @dataclass(frozen=True)
-class Report:
+class Command:
     """Write report.html of each run again, or one page that puts runs side by side."""
 
     run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -30,13 +30,15 @@ class Report:
     """One page with all runs side by side."""
     out: Path | None = None
     """The file to write (default: report.html in the run folder; compare.html here)."""
+    data_dir: Path | None = None
+    """Where the runs' data lie now, for runs whose examples are read again."""
     open: bool = False
     """Show the page in a browser."""
     json: bool = False
     """Print the pages' names as one JSON object."""
 
     def run(self) -> None:
-        """Write."""
+        """Write the pages."""
         folders = [RunFolder.open(path) for path in self.run_folders]
         self._check(len(folders))
         for folder in folders:
@@ -67,16 +69,14 @@ class Report:
             )
 
     def _look(self, folder: RunFolder) -> None:
-        """Make the findings of a run that has none: one that is older, or that was interrupted."""
-        if Findings.read(folder) is not None or not folder.has_checkpoint():
+        """Make the findings of a run that has none, or that has gone on since they were made."""
+        known = Findings.read(folder)
+        if not folder.has_checkpoint() or (known is not None and known.epochs == len(folder.read_metrics())):
             return
         try:
-            _, experiment, learner = load_run(folder)
-            gather(learner, experiment.train, experiment.test, folder).write(folder)
+            experiment, learner = load_run(folder, data_dir=self.data_dir)
+            gather(learner, experiment.train, experiment.held_out, folder).write(folder)
         except SoftgroundError as error:
             # The curves need neither the data nor the network.
             note = f"{folder.path}: without examples and confusions, because the run cannot be loaded: {error}"
             Console(stderr=True, highlight=False, soft_wrap=True).print(note, markup=False)
-
-
-__all__ = ["Report"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -11,15 +12,11 @@ from ..tasks import TASKS
 
 
 @dataclass(frozen=True)
-class Tasks:
+class Command:
     """List the tasks that can be trained."""
 
     def run(self) -> None:
-        """List."""
+        """Print one line per task."""
         console = Console(highlight=False, soft_wrap=True)
-        for name, options in TASKS.items():
-            summary = (options.__doc__ or "").strip().splitlines()[0]
-            console.print(Text.assemble((name, "bold"), f"  {summary}"))
-
-
-__all__ = ["Tasks"]
+        for name, problem in TASKS.items():
+            console.print(Text.assemble((name, "bold"), f"  {inspect.getdoc(problem)}"))

@@ -7,11 +7,15 @@ Feasibility is decided by equality of exact values, never by a float tolerance. 
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..errors import ConstraintError
+
+INTERNING = threading.RLock()
+"""Held while a rule learns of new answers, whose numbers depend on their order. One for all: locks cannot be copied."""
 
 
 def exact(answer: Any) -> Hashable:

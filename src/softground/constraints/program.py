@@ -26,7 +26,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact, integers, shaped
+from .answers import INTERNING, exact, integers, shaped
 from .base import Constraint
 
 NO_ANSWER = -1
@@ -170,12 +170,15 @@ class Program(Constraint):
 
     def _intern(self, key: Hashable) -> int:
         if key not in self._ids:
-            self._ids[key] = len(self._keys)
-            self._keys.append(key)
-            self._rows.clear()
+            with INTERNING:
+                if key not in self._ids:
+                    self._keys.append(key)
+                    self._rows.clear()
+                    self._ids[key] = len(self._keys) - 1
         return self._ids[key]
 
     def _row_table(self, device: torch.device) -> Tensor:
-        if device not in self._rows:
-            self._rows[device] = torch.tensor(self._keys, dtype=torch.long, device=device).reshape(-1, self._width)
-        return self._rows[device]
+        with INTERNING:
+            if device not in self._rows:
+                self._rows[device] = torch.tensor(self._keys, dtype=torch.long, device=device).reshape(-1, self._width)
+            return self._rows[device]

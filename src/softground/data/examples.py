@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -56,4 +58,24 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         return Examples(self.x[:count], self.y[:count], symbols)
 
 
-__all__ = ["Examples"]
+@dataclass(frozen=True)
+class Split:
+    """Examples to train and to test on; ``note`` says in one sentence where they come from."""
+
+    train: Examples
+    test: Examples
+    note: str
+
+
+def as_tensor(x: Any) -> Tensor:
+    """Inputs given as an array or a nested list, as one tensor."""
+    try:
+        return torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all "
+            "rows of one shape; turn text into numbers first."
+        ) from error
+
+
+__all__ = ["Examples", "Split", "as_tensor"]

@@ -1,7 +1,7 @@
 """Inspection: what can be known about a task before any training. ``softground inspect``, and ``projection="auto"``."""
 
 from .inspection import Inspection, inspect
-from .limit import Limit
-from .recommendation import Recommendation, auto_kernel, recommend
+from .recommendation import Recommendation, recommend
+from .time_limit import TimeLimit
 
-__all__ = ["Inspection", "Limit", "Recommendation", "auto_kernel", "inspect", "recommend"]
+__all__ = ["Inspection", "Recommendation", "TimeLimit", "inspect", "recommend"]

@@ -1,35 +1,71 @@
-r"""Which solutions can be reached from which, where all of S_y is listed: components and distances, no chain needed.
+r"""What a walk does to S_y: the completions that its projection leaves, and the solutions that its steps join.
 
-A step with the dropped sites D and a change of one kept site k leads from z to every solution that agrees with z
-outside D ∪ {k}. So solutions are joined where they have the same symbols outside such a set, for any D of the family
-and any k: sorting the solutions by those symbols finds all who are. A chain that stays in Ω joins those that agree
-outside D. Of any other move, proposals are drawn, many for every solution; what these miss can only join more.
+*Movement* is the share of proposals u′, one move away from u = Π(z) with z ∈ S_y, that have a completion at all: the
+others are rejected whatever the network says.
 
-The walk reaches all of S_y exactly when there is one component. The distance is the number of steps, each the best
-possible; a random walk takes longer.
+Where all of S_y is listed its *components* are counted, no chain needed. A step with the dropped sites D and a change
+of one kept site k leads from z to every solution that agrees with z outside D ∪ {k}; a step that stays in Ω, to those
+that agree outside D. So solutions are joined where they have the same symbols outside such a set, and sorting them by
+those symbols finds all who are. The walk reaches all of S_y exactly when there is one component.
+
+*Led chains* are connectivity as a walk meets it. The paper counts "the number of random walk steps needed for the
+transition from the initial solution to a target solution". A free walk meets a given one of 10²¹ solutions never, so
+the target is made attractive: the belief prefers its symbols, as a trained network does. A chain that arrives proves
+the two connected; one that does not arrive in time proves nothing.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ..dice import Sampler
-from ..projections import ChangeOne, Stay
+from ..errors import SoftgroundError
+from ..kernels import Collapsed, Kernel
 from ..projections.base import Dropped
-from ..spaces.categorical import Categorical
-from .candidates import Candidate
-from .sample import Found
+from ..spaces.categorical import Categorical, CategoricalBelief
+from ..target import Target
+from .solutions import Found, Sample
+from .time_limit import TimeLimit
 
-LARGEST = 8_000  # most solutions of an answer
+ROWS, ROWS_SOLVER = 256, 16  # fibres measured, and with a solver that takes milliseconds for each
+MANY = 1_024  # completions of a single u that are too many to walk with
+LARGEST = 8_000  # most solutions of an answer whose components are counted
 ENTRIES = 2_000_000  # most pairs (solution, set outside which it is compared)
-PROPOSALS = 64  # drawn for each solution and set, for moves other than a change of one site
-SOURCES = 4  # solutions from which distances are measured
+PAIRS, PAIRS_UNLISTED = 32, 8  # chains led, and where S_y cannot be listed and steps cost more
+STEPS = 200
+PULL = 4.0  # log-odds of the target's symbol against each other one
+
+
+@dataclass(frozen=True)
+class Fibres:
+    """Figures of a projection's fibres over the sample."""
+
+    mean: float
+    largest: int
+    complete: float  # share of fibres known to be whole; exact kernels can use no others
+    movement: float
+
+
+def fibres(walk: Collapsed, sample: Sample, seed: int) -> Fibres | None:
+    """The figures, or None where there are too many completions, or the inverse cannot complete so many sites."""
+    z, y = sample.rows(ROWS if walk.inverse.cost == "tensor" else ROWS_SOLVER, seed)
+    dice = Sampler(seed)
+    dropped = walk.projection.draw(dice, len(z), z.device)
+    proposal = walk.move.propose(dice, z, dropped.kept(z.shape[1]))
+    try:
+        one = Dropped(dropped.sites[:1], dropped.shared, dropped.key)
+        if int(walk.inverse.fibre(z[:1], y[:1], one).count.max()) > MANY:
+            return None
+        here, there = walk.inverse.fibre(z, y, dropped), walk.inverse.fibre(proposal, y, dropped)
+    except SoftgroundError:
+        return None
+    moved = (there.count > 0) & ((proposal != z).any(-1) | (there.count > 1))
+    count, whole = here.count.double(), float(here.complete.double().mean())
+    return Fibres(float(count.mean()), int(count.max()), whole, float(moved.double().mean()))
 
 
 @dataclass(frozen=True)
@@ -42,111 +78,69 @@ class Components:
     alone: int  # solutions that no step leaves
 
 
-@dataclass(frozen=True)
-class Distance:
-    """Steps from a solution to another that can be reached."""
-
-    mean: float
-    largest: int
-
-
-def components(space: Categorical, candidate: Candidate | None, found: Found) -> Components | None:
-    """Components of S_y under a candidate's steps; with None, under changes of one site and no projection.
+def components(space: Categorical, found: Found, sets: Sequence[Sequence[int]], change: bool) -> Components | None:
+    """Components of S_y under steps that drop one of ``sets`` and, with ``change``, change one other site.
 
     None where there are too many solutions or sets to compare.
     """
-    graph = _graph(space, candidate, found)
-    if graph is None:
-        return None
+    from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
+    n, free = len(found.z), {frozenset(d) for d in sets}
+    if change:
+        free = {d | {k} for d in free for k in range(space.sites) if k not in d}
+    if not found.whole or n > LARGEST or n * len(free) > ENTRIES:
+        return None
+    # A graph of solutions 0 … n − 1 and, after them, their classes by the symbols outside each set.
+    classes, total = [], n
+    for sites in sorted(map(sorted, free)):
+        rest = found.z.clone()
+        rest[:, sites] = 0
+        keys, dim = (space.index(rest), None) if space.indexable else (rest, 0)
+        _, of = torch.unique(keys, return_inverse=True, dim=dim)
+        classes.append(of.numpy() + total)
+        total += int(of.max()) + 1
+    ends = np.tile(np.arange(n), len(classes)), np.concatenate(classes)
+    graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
     _, label = connected_components(graph, directed=False)
-    sizes = np.unique(label[: len(found.z)], return_counts=True)[1]
-    n = len(found.z)
+    sizes = np.unique(label[:n], return_counts=True)[1]
     return Components(n, len(sizes), float((sizes / n) @ (sizes / n)), int((sizes == 1).sum()))
 
 
-def distances(space: Categorical, candidate: Candidate | None, found: Found) -> Distance | None:
-    """Steps from a few solutions to all that can be reached from them."""
-    graph = _graph(space, candidate, found)
-    if graph is None or len(found.z) < 2:
+@dataclass(frozen=True)
+class Led:
+    """How many chains arrived, after how many steps, and how much of the target the others had."""
+
+    pairs: int
+    arrived: float
+    steps: float | None  # mean over those that arrived, of ``allowed``
+    agreement: float  # share of sites that are the target's in the end
+    allowed: int  # steps that a chain was given
+
+    def __str__(self) -> str:
+        end = f"after {self.steps:.0f} steps on average" if self.steps is not None else f"in {self.allowed} steps"
+        rest = "" if self.arrived == 1 else f"; in the end {self.agreement:.0%} of the sites were the target's"
+        return f"{self.arrived:.0%} of the chains led from one solution to another arrived {end}{rest}"
+
+
+def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int) -> Led | None:
+    """Lead chains from solution to solution; None where no answer has two, or the kernel cannot be used."""
+    pairs = sample.pairs(PAIRS if any(f.whole for f in sample.found) else PAIRS_UNLISTED)
+    if pairs is None:
         return None
-    from scipy.sparse.csgraph import dijkstra
-
-    n = len(found.z)
-    sources = np.unique(np.linspace(0, n - 1, min(SOURCES, n)).astype(int))
-    steps = dijkstra(graph, directed=True, indices=sources, unweighted=True)[:, :n] / 2
-    reached = steps[np.isfinite(steps) & (steps > 0)]
-    return Distance(float(reached.mean()), int(reached.max())) if reached.size else Distance(math.inf, 0)
-
-
-def _graph(space: Categorical, candidate: Candidate | None, found: Found) -> Any | None:
-    """Solutions 0 … N−1 and, after them, the classes they can step into: two arcs are one step."""
-    if not found.whole or len(found.z) > LARGEST:
-        return None
-    sets = [()] if candidate is None else candidate.sets
-    move = ChangeOne(space) if candidate is None else candidate.move
-    if isinstance(move, ChangeOne):
-        wider = {frozenset((*d, k)) for d in sets for k in range(space.sites) if k not in d}
-        return _joined(space, found.z, sorted(map(sorted, wider)))
-    if isinstance(move, Stay):
-        return _joined(space, found.z, [list(d) for d in sets])
-    return _proposed(space, found.z, sets, move)
-
-
-def _joined(space: Categorical, z: Tensor, sets: list[list[int]]) -> Any | None:
-    """Arcs both ways between a solution and its class outside each set."""
-    from scipy.sparse import coo_matrix
-
-    n = len(z)
-    if n * len(sets) > ENTRIES:
-        return None
-    solution, group, total = [np.zeros(0, int)], [np.zeros(0, int)], 0
-    for sites in sets:
-        of, count = _classes(space, z, sites)
-        shared = count[of] > 1  # a class of one joins nothing
-        solution.append(np.arange(n)[shared])
-        group.append(of[shared] + total)
-        total += len(count)
-    a, b = np.concatenate(solution), np.concatenate(group) + n
-    rows, columns = np.concatenate([a, b]), np.concatenate([b, a])
-    return coo_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=(n + total, n + total)).tocsr()
-
-
-def _classes(space: Categorical, z: Tensor, sites: list[int]) -> tuple[Any, Any]:
-    """The class of each state by its symbols outside ``sites``, and how many states each class has."""
-    rest = z.clone()
-    rest[:, sites] = 0
-    _, of, count = _unique(space, rest)
-    return of.numpy(), count.numpy()
-
-
-def _unique(space: Categorical, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    keys, dim = (space.index(z), None) if space.indexable else (z, 0)
-    found: tuple[Tensor, Tensor, Tensor] = torch.unique(keys, return_inverse=True, return_counts=True, dim=dim)
-    return found
-
-
-def _proposed(space: Categorical, z: Tensor, sets: Any, move: Any) -> Any | None:
-    """Arcs from a solution to the classes that its proposals fall into, and from a class to its members."""
-    from scipy.sparse import coo_matrix
-
-    n, dice = len(z), Sampler(0)
-    if n * len(sets) * PROPOSALS > 8 * ENTRIES:
-        return None
-    start, end, total = [np.zeros(0, int)], [np.zeros(0, int)], 0
-    for sites in sets:
-        dropped = torch.tensor(sites).expand(n * PROPOSALS, -1)
-        many = z.repeat_interleave(PROPOSALS, 0)
-        proposal = move.propose(dice, many, Dropped(dropped).kept(z.shape[1]))
-        both = torch.cat([z, proposal])
-        both[:, list(sites)] = 0
-        _, of, _ = _unique(space, both)
-        mine, theirs = of[:n].numpy(), of[n:].numpy()
-        owner = np.arange(n).repeat(PROPOSALS)
-        inhabited = np.isin(theirs, mine)
-        start += [mine + n + total, np.arange(n), owner[inhabited]]
-        end += [np.arange(n), mine + n + total, theirs[inhabited] + n + total]
-        total += int(of.max()) + 1
-    rows, columns = np.concatenate(start), np.concatenate(end)
-    return coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(n + total, n + total)).tocsr()
+    z, goal, y = pairs
+    scores = torch.where(torch.arange(space.width) == goal[..., None], 0.0, -PULL).double()
+    scores = scores.masked_fill(~space.layout(z.device).allowed, -torch.inf)
+    target = Target.at(CategoricalBelief(space, scores.log_softmax(-1)), y, 1.0)
+    dice, taken = Sampler(seed), 0
+    arrived = torch.zeros(len(z), dtype=torch.long)
+    while taken < STEPS and not bool(arrived.all()) and (taken == 0 or limit.left()):
+        try:
+            z, _ = kernel.step(dice, z, target)
+        except SoftgroundError:
+            return None
+        taken += 1
+        arrived = torch.where((arrived == 0) & (z == goal).all(-1), taken, arrived)
+    home = arrived > 0
+    mean = float(arrived[home].double().mean()) if bool(home.any()) else None
+    return Led(len(z), float(home.double().mean()), mean, float((z == goal).double().mean()), taken)

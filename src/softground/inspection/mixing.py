@@ -5,8 +5,7 @@ and at some sites whether the symbol is the one that the belief prefers (for rea
 says that the chains agree with each other; the effective sample size (ESS) says how many independent draws their
 steps are worth. Both are arviz-stats' rank-normalised estimates.
 
-The belief is lopsided at random, as a network's is before it knows anything and sharper than that; a symmetric one
-would hide that chains freeze as γ falls.
+The belief is lopsided at random; a symmetric one would hide that chains freeze as γ falls.
 
 Reference: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, Rank-normalization, folding, and
 localization: an improved R̂, Bayesian Analysis 16 (2021).
@@ -18,6 +17,7 @@ import importlib.util
 import math
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,18 +27,16 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
-from ..kernels.base import Kernel
+from ..kernels import Kernel
 from ..target import Target
 from ..task import Task
-from .candidates import parts
-from .limit import Limit
-from .sample import Sample
+from .solutions import Sample
+from .time_limit import TimeLimit
 
 GAMMAS = (1.0, 0.3, 0.1)
 ANSWERS = 4
 CHAINS = 4
 STEPS, WARM = 100, 50  # steps followed, and steps before that
-PARTS = 8  # kernels composed of more than this many take a fifth of the steps
 SITES = 16  # components followed
 LOPSIDED = 1.5  # standard deviation of the belief's logits
 LEAST = 10  # draws without which there are no figures
@@ -64,15 +62,28 @@ def require() -> None:
     """Say what to do where arviz-stats is not installed."""
     if importlib.util.find_spec("arviz_stats") is None:
         raise SoftgroundError(
-            "Mixing is measured with the package arviz-stats, which is not installed. Install the extra, pip install "
-            "'softground[inspect]', or leave mixing out (mixing=False, --no-mixing)."
+            "Mixing is measured with the package arviz-stats, which is not installed. Install it (pip install "
+            "arviz-stats), or leave mixing out (mixing=False)."
         )
 
 
 def lopsided(space: Any, rows: int, seed: int) -> Tensor:
-    """A network's output that prefers some symbols, at random: a row an answer."""
+    """A network's output that prefers some symbols, at random: one row per answer."""
     shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
     return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def mix_all(
+    task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: TimeLimit, seed: int, output: Tensor | None
+) -> tuple[Mixing, ...]:
+    """Figures of each kernel at each temperature, as far as time allows."""
+    runs = [(name, kernel, gamma) for name, kernel in kernels.items() for gamma in GAMMAS]
+    result = []
+    for turn, (name, kernel, gamma) in enumerate(runs):
+        share = limit.part(1 / (len(runs) - turn))
+        result.append(mix(task, name, kernel, gamma, sample, share, seed, output) if share.left() else None)
+        limit.reached = limit.reached or share.reached
+    return tuple(m for m in result if m is not None)
 
 
 def mix(
@@ -81,7 +92,7 @@ def mix(
     kernel: Kernel,
     gamma: float,
     sample: Sample,
-    limit: Limit,
+    limit: TimeLimit,
     seed: int,
     output: Tensor | None = None,
 ) -> Mixing | None:
@@ -89,44 +100,29 @@ def mix(
 
     ``output`` is the network's for the first answers of the sample; by default a lopsided belief is made up.
     """
-    require()
-    several = len(list(parts(kernel))) > PARTS
-    warm, steps = (WARM // 5, STEPS // 5) if several else (WARM, STEPS)
-    if output is None:
-        output = lopsided(task.space, ANSWERS, seed)
+    output = lopsided(task.space, ANSWERS, seed) if output is None else output
     answers = min(ANSWERS, len(sample.found), len(output))
     y = torch.cat([f.y for f in sample.found[:answers]]).repeat_interleave(CHAINS, 0)
     belief = task.space.belief(output[:answers].repeat_interleave(CHAINS, 0))
     target: Target[Any] = Target.at(belief, y, gamma)
-    start = task.inverse.start(y, seed)
-    dice, z = Sampler(seed), start.z
+    dice, z = Sampler(seed), task.inverse.start(y, seed).z
     followed, moved = [], 0.0
     began = time.perf_counter()
-    for step in range(warm + steps):
+    for step in range(WARM + STEPS):
         if step and not limit.left():
             break
         z, info = kernel.step(dice, z, target)
-        if step >= warm:
+        if step >= WARM:
             followed.append(_quantities(task.space, target, z))
             moved += float(info.moved.double().mean())
-    taken = step + 1
-    seconds = (time.perf_counter() - began) / taken / len(y)
-    if len(followed) < LEAST:
+    seconds = (time.perf_counter() - began) / (step + 1) / len(y)
+    draws = len(followed)
+    if draws < LEAST:
         return None
-    series = torch.stack(followed, -1).view(answers, CHAINS, -1, len(followed)).transpose(1, 2)
+    series = torch.stack(followed, -1).view(answers, CHAINS, -1, draws).transpose(1, 2)
     ess, rhat = _figures(series.flatten(0, 1).numpy())
-    return Mixing(
-        name,
-        gamma,
-        float(np.median(ess)),
-        float(ess.min()),
-        float(np.median(rhat)),
-        float(rhat.max()),
-        moved / len(followed),
-        CHAINS * len(followed),
-        seconds,
-        len(followed) == steps,
-    )
+    figures = float(np.median(ess)), float(ess.min()), float(np.median(rhat)), float(rhat.max())
+    return Mixing(name, gamma, *figures, moved / draws, CHAINS * draws, seconds, draws == STEPS)
 
 
 def _quantities(space: Any, target: Target[Any], z: Tensor) -> Tensor:

@@ -4,16 +4,13 @@ A relabelling π renames symbols, the same way at every site of a group of sites
 π(S_y) = S_y for all y, then a network that reads π(z) explains every answer as well as one that reads z: y cannot tell
 them apart, and training may end with either. The symbols are then named only up to π, a *reasoning shortcut*.
 
-Relabellings that keep S_y form a group G, so that it need not be listed. For a base b₁, b₂, … of the symbols, |G| is
-the product of the orbits' sizes in the chain of stabilisers (Schreier and Sims): for each i and each candidate image t
-of b_i one relabelling is searched that fixes b₁ … b_{i−1} and takes b_i to t. The search assigns one symbol after the
-other and turns back as soon as
+Relabellings that keep S_y form a group, given by generators (Schreier and Sims): for each symbol b and each candidate
+image t one is searched that fixes all symbols before b and takes b to t. The search assigns one symbol after the other.
+It turns back as soon as a symbol would be taken to one that occurs more or less often at some site of some S_y (by the
+marginals of the uniform law), or a solution all of whose symbols are assigned to something infeasible.
 
-- a symbol would be taken to one with other counts: how often it occurs at each site in each S_y, alone and together
-  with each symbol assigned before (only where S_y is listed; for a scan the counts come from its marginals);
-- a solution all of whose symbols are assigned would be taken to something infeasible.
-
-Where S_y is not listed the solutions tried are those drawn, and what is left is 'not refuted by N solutions'. Only
+Where S_y is not listed the solutions tried are those drawn, and what is left is 'not refuted by N solutions'. All of
+S_y is meant throughout: among the combinations that occur in the data there may be fewer that refute a renaming. Only
 one-to-one relabellings are looked for; a shortcut may also merge symbols.
 
 References: E. Marconato, S. Teso, A. Vergari and A. Passerini, Not all neuro-symbolic concepts are created equal:
@@ -24,20 +21,20 @@ permutation groups (1970).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .colours import colours
-from .elements import Elements
-from .limit import Limit
-from .sample import Found, Sample
+from .solutions import Found, Sample
+from .time_limit import TimeLimit
 
 NODES = 4_000  # symbols assigned in all searches together
-EARLY = 256  # solutions tried in the midst of a search, each time
+EARLY = 256  # solutions tried each time during a search
 SHOWN = 4
+ROUNDING = 1e-9  # shares of S_y that are nearer than this are equal
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,8 @@ class Relabellings:
     finished: bool  # False: there may be more than ``count``
     examples: tuple[str, ...]  # some that generate the others
     groups: tuple[str, ...]  # the alphabets within which symbols may change places
+    confused: tuple[str, ...]  # symbols that some relabelling takes to each other: y cannot tell them apart
+    nameless: bool  # whether no symbol at all is told apart from the others
     answers: int
     solutions: int
 
@@ -58,112 +57,146 @@ class Relabellings:
         return self.count == 1 and self.finished
 
 
-def relabellings(task: Task, sample: Sample, limit: Limit, nodes: int = NODES) -> Relabellings:
+def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODES) -> Relabellings:
     """Search for them."""
-    return _Search(task, sample, limit, nodes).run()
+    from sympy.combinatorics import Permutation, PermutationGroup  # here, because it takes long to import
+
+    search = _Search(task, sample, limit, nodes)
+    symbols, size = search.symbols, search.symbols.count
+    found = [Permutation(size - 1)]
+    for base in reversed(range(size)):
+        for image in range(base + 1, size):
+            if search.alike[base][image] and image not in PermutationGroup(found).orbit(base):
+                images = search.extend([*range(base), image])
+                found += [] if images is None else [Permutation(images)]
+    group: Any = PermutationGroup(found)
+    count = int(group.order())
+    orbits = sorted((list(o) for o in group.orbits() if len(o) > 1), key=lambda o: min(symbols.order[e] for e in o))
+    return Relabellings(
+        # What was refuted is refuted for good; what was kept is proved only where all solutions were tried.
+        count=count,
+        proved=search.finished and (count == 1 or all(f.whole for f in sample.found)),
+        finished=search.finished,
+        examples=tuple(symbols.cycles(g.cyclic_form) for g in found[:0:-1][:SHOWN]),
+        groups=tuple(symbols.listed(kind) for kind in symbols.kinds() if len(kind) > 1),
+        confused=tuple(symbols.listed(orbit) for orbit in orbits),
+        nameless=sum(map(len, orbits)) == size,
+        answers=len(sample.found),
+        solutions=sum(len(f.z) for f in sample.found),
+    )
+
+
+class RenamableSymbols:
+    """The symbols that may be renamed, numbered; a relabelling is a list of their images.
+
+    They are those of a shared head, or of each site where each has a head of its own. A symbol may take the place only
+    of one that stands in the alphabets of the same sites, its *kind*: then every relabelled state is a state again.
+    Given ``solutions``, symbols are numbered so that many solutions are made of the first few.
+    """
+
+    def __init__(self, space: Categorical, solutions: Tensor | None = None) -> None:
+        layout, shared = space.layout(torch.device("cpu")), space.head == "shared"
+        offset = torch.zeros(space.sites, dtype=torch.long) if shared else layout.sizes.cumsum(0) - layout.sizes
+        number = (layout.columns + offset[:, None]).masked_fill(~layout.allowed, -1)  # [sites, K]
+        self.count = int(number.max()) + 1
+        self.order = list(range(self.count)) if solutions is None else _early(number, solutions, self.count)
+        self.number = torch.where(number < 0, number, torch.tensor(self.order).argsort()[number])
+        self.code = torch.zeros(space.sites, self.count, dtype=torch.long)
+        self.where = torch.zeros(space.sites, self.count, dtype=torch.bool)
+        self.names = [""] * self.count
+        for site, alphabet in enumerate(space.alphabets):
+            row = self.number[site, : len(alphabet)]
+            self.code[site, row] = torch.arange(len(alphabet))
+            self.where[site, row] = True
+            for symbol, e in zip(alphabet, row.tolist(), strict=True):
+                self.names[e] = shown(symbol) if shared else f"{shown(symbol)} at site {site}"
+
+    def of(self, z: Tensor) -> Tensor:
+        """Codes ``[N, sites]`` as numbers of symbols."""
+        return _look_up(self.number, z)
+
+    def relabelled(self, z: Tensor, images: Tensor) -> Tensor:
+        """States with every symbol renamed."""
+        return _look_up(self.code, images[self.of(z)])
+
+    def kinds(self) -> list[list[int]]:
+        """Symbols that stand in the alphabets of the same sites."""
+        kinds: dict[tuple[bool, ...], list[int]] = {}
+        for e in sorted(range(self.count), key=self.order.__getitem__):
+            kinds.setdefault(tuple(self.where[:, e].tolist()), []).append(e)
+        return list(kinds.values())
+
+    def listed(self, members: list[int]) -> str:
+        """Some symbols, in the order of the alphabets."""
+        names = [self.names[e] for e in sorted(members, key=self.order.__getitem__)]
+        return " ".join(names) if len(names) <= 16 else f"{names[0]} … {names[-1]}"
+
+    def cycles(self, cycles: list[list[int]]) -> str:
+        """A relabelling as people write it."""
+        named = [[self.names[e] for e in cycle] for cycle in cycles]
+        return ", ".join(" ↔ ".join(c) if len(c) == 2 else " → ".join([*c, c[0]]) for c in named)
+
+
+def shown(symbol: object) -> str:
+    """A symbol as text; one that would be invisible, by its repr."""
+    return str(symbol) if str(symbol).strip() else repr(symbol)
+
+
+def _look_up(table: Tensor, z: Tensor) -> Tensor:
+    return table.expand(len(z), -1, -1).gather(2, z[..., None]).squeeze(2)
+
+
+def _early(number: Tensor, solutions: Tensor, count: int) -> list[int]:
+    """All symbols, those first that complete a solution with as few new symbols as possible."""
+    of, order = _look_up(number, solutions), list[int]()
+    known = torch.zeros(count, dtype=torch.bool)
+    while len(order) < count:
+        new = (~known)[of].sum(-1)
+        fewest = new.masked_fill(new == 0, len(number) + 1).argmin()
+        chosen = of[fewest] if bool(new.any()) else torch.arange(count)
+        order += [e for e in dict.fromkeys(chosen.tolist()) if not known[e]]
+        known[chosen] = True
+    return order
 
 
 class _Search:
-    def __init__(self, task: Task, sample: Sample, limit: Limit, nodes: int) -> None:
+    def __init__(self, task: Task, sample: Sample, limit: TimeLimit, nodes: int) -> None:
         self.task, self.sample, self.limit, self.nodes = task, sample, limit, nodes
-        self.space: Categorical = task.space
-        self.elements = Elements(self.space)
-        self.single, self.pair = colours(task, self.elements, sample)
+        self.symbols = RenamableSymbols(task.space, torch.cat([f.z[:EARLY] for f in sample.found]))
+        # A symbol may take the place of one that stands at the same sites, and equally often.
+        where, code = self.symbols.where, self.symbols.code
+        known = [torch.where(where, f.shares.gather(1, code), 0.0) for f in sample.found if f.shares is not None]
+        standing = torch.cat([where.double(), *known]).T.contiguous()
+        self.alike = (torch.cdist(standing, standing, p=torch.inf) <= ROUNDING).tolist()
         self.finished = True
-        self.generators: list[list[int]] = []
-        # A symbol's position is its depth in the search; a solution can be tried at the depth of its last symbol.
+        # A symbol's number is its depth in the search; a solution can be tried at the depth of its last symbol.
         self.tries = [self._by_depth(found) for found in sample.found]
 
     def _by_depth(self, found: Found) -> dict[int, Tensor]:
-        depth = self.elements.of(found.z).amax(-1)
-        return {int(d): found.z[depth == d][:EARLY] for d in sorted(set(depth.tolist()))}
+        depth = self.symbols.of(found.z).amax(-1)
+        return {d: found.z[depth == d][:EARLY] for d in set(depth.tolist())}
 
-    def run(self) -> Relabellings:
-        count = 1
-        for base in reversed(range(self.elements.count)):
-            orbit = self._orbit(base)
-            for image in range(base + 1, self.elements.count):
-                if image not in orbit and self._alike(base, image):
-                    found = self._find(base, image)
-                    if found is not None:
-                        self.generators.append(found)
-                        orbit = self._orbit(base)
-            count *= len(orbit)
-        return Relabellings(
-            # What was refuted is refuted for good; what was kept is proved only where all solutions were tried.
-            count,
-            self.finished and (count == 1 or all(f.whole for f in self.sample.found)),
-            self.finished,
-            tuple(self.elements.cycles(g) for g in self.generators[-SHOWN:][::-1]),
-            self.elements.groups(),
-            len(self.sample.found),
-            sum(len(f.z) for f in self.sample.found),
-        )
-
-    def _orbit(self, base: int) -> set[int]:
-        """Images of ``base`` under the relabellings found so far, all of which fix the symbols before it."""
-        orbit, grown = {base}, [base]
-        while grown:
-            point = grown.pop()
-            for generator in self.generators:
-                image = generator[point]
-                if image not in orbit:
-                    orbit.add(image)
-                    grown.append(image)
-        return orbit
-
-    def _alike(self, a: int, b: int) -> bool:
-        return bool(self.elements.kind[a] == self.elements.kind[b] and self.single[a] == self.single[b])
-
-    def _find(self, base: int, image: int) -> list[int] | None:
-        """A relabelling that fixes all before ``base`` and takes it to ``image``."""
-        fixed = list(range(base))
-        return self._extend([*fixed, image]) if self._fits(fixed, image) else None
-
-    def _extend(self, images: list[int]) -> list[int] | None:
+    def extend(self, images: list[int]) -> list[int] | None:
         """Assign the next symbol, in every way that fits, until all are."""
         depth = len(images)
         self.nodes -= 1
         if self.nodes < 0 or not self.limit.left():
             self.finished = False
             return None
-        if not self._feasible(images):
+        whole = torch.tensor([*images, *[0] * (self.symbols.count - depth)])
+        pairs = list(zip(self.sample.found, self.tries, strict=True))
+        if not all(self._stays(found, tries[depth - 1], whole) for found, tries in pairs if depth - 1 in tries):
             return None
-        if depth == self.elements.count:
-            return images if self._keeps(images) else None
+        if depth == self.symbols.count:
+            return images if all(self._stays(found, found.z, whole) for found in self.sample.found) else None
         # Its own place first, or that of the symbol that took it: exchanges of two symbols are found at once.
         taken = images.index(depth) if depth in images else depth
-        for image in sorted(range(self.elements.count), key=lambda e: (e != taken, e)):
-            if image not in images and self._alike(depth, image) and self._fits(images, image):
-                whole = self._extend([*images, image])
-                if whole is not None:
-                    return whole
-                if not self.finished:
-                    return None
+        for image in sorted(range(self.symbols.count), key=lambda e: (e != taken, e)):
+            if image not in images and self.alike[depth][image]:
+                found = self.extend([*images, image])
+                if found is not None or not self.finished:
+                    return found
         return None
 
-    def _fits(self, images: list[int], image: int) -> bool:
-        """Whether the pair counts with all symbols assigned before agree."""
-        if self.pair is None:
-            return True
-        depth = len(images)
-        mine, theirs = self.pair[depth, :depth], self.pair[image, images]
-        return bool((mine == theirs).all()) and bool(self.pair[depth, depth] == self.pair[image, image])
-
-    def _feasible(self, images: list[int]) -> bool:
-        """Try the solutions whose last symbol was assigned just now."""
-        depth = len(images) - 1
-        whole = torch.tensor([*images, *[0] * (self.elements.count - len(images))])
-        for found, tries in zip(self.sample.found, self.tries, strict=True):
-            if depth in tries and not self._stays(found, tries[depth], whole):
-                return False
-        return True
-
-    def _keeps(self, images: list[int]) -> bool:
-        """Try all solutions."""
-        whole = torch.tensor(images)
-        return all(self._stays(found, found.z, whole) for found in self.sample.found)
-
     def _stays(self, found: Found, z: Tensor, images: Tensor) -> bool:
-        y = found.y.expand(len(z), *found.y.shape[1:])
-        return bool(self.task.feasible(self.elements.relabelled(z, images), y).all())
+        return bool(self.task.feasible(self.symbols.relabelled(z, images), found.answers(len(z))).all())

@@ -2,6 +2,6 @@
 
 from .learner import Learner, grounding_stages, make_fabric
 from .loop import Loop
-from .stage import Stage, one_cycle
+from .stage import OneCycle, Stage, one_cycle
 
-__all__ = ["Learner", "Loop", "Stage", "grounding_stages", "make_fabric", "one_cycle"]
+__all__ = ["Learner", "Loop", "OneCycle", "Stage", "grounding_stages", "make_fabric", "one_cycle"]

@@ -33,10 +33,13 @@ class Batches:
         if self.count == 0:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
         self.symbols: Tensor | None = None
-        self._x: Tensor | None = None
+        self.inputs: Tensor | None = None  # where they are held on the device
+        self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
+        self.dtype: torch.dtype | None = None
         held = _held(data)
         if held is not None:
-            self._x, self.answers = held.x.to(device), list(held.y)
+            self.inputs, self.answers = held.x.to(device), list(held.y)
+            self._note(self.inputs)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
             self.answers = self._read_answers(getattr(data, "answers", None))
@@ -45,7 +48,7 @@ class Batches:
 
     def _read_answers(self, known: Sequence[Any] | None) -> list[Any]:
         if known is None:
-            return [self._pair(i)[1] for i in range(self.count)]
+            return [self.pair(i)[1] for i in range(self.count)]
         answers = list(known)
         if len(answers) != self.count:
             raise DataError(
@@ -61,7 +64,7 @@ class Batches:
         if self.symbols is None or not space.categorical:
             return
         expected = (self.count, space.sites)
-        if tuple(self.symbols.shape) != expected or self.symbols.is_floating_point():
+        if tuple(self.symbols.shape) != expected or not countable(self.symbols):
             raise DataError(
                 f"The true symbols are {self.symbols.dtype} of shape {tuple(self.symbols.shape)}; expected codes, "
                 f"whole numbers of shape {expected}. Make them with space.encode, or leave them out."
@@ -74,7 +77,8 @@ class Batches:
                 f"{list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
             )
 
-    def _pair(self, index: int) -> tuple[Any, Any]:
+    def pair(self, index: int) -> tuple[Any, Any]:
+        """An example as the data set gives it."""
         item = self._data[index]
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
@@ -83,20 +87,30 @@ class Batches:
 
     def walk(self, positions: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
         """``(positions, x)`` for each list of positions, both on the device."""
-        if self._x is not None:
+        if self.inputs is not None:
             for index in positions:
                 there = index.to(self.device)
-                yield there, self._x[there]
+                yield there, self.inputs[there]
             return
         loader: DataLoader[Any] = DataLoader(
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate
         )
         for index, x in zip(positions, loader, strict=True):
+            self._note(x)
             yield index.to(self.device), _to(x, self.device)
+
+    def _note(self, x: Any) -> None:
+        if isinstance(x, Tensor):
+            self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
 
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""
         return list(torch.split(torch.arange(self.count), size))
+
+
+def countable(z: Tensor) -> bool:
+    """Whether states are made of symbols; reals are never exactly right."""
+    return not z.is_floating_point()
 
 
 def _held(data: Dataset[Any]) -> Examples | None:
@@ -120,7 +134,7 @@ class _Inputs(Dataset[Any]):
         self._batches = batches
 
     def __getitem__(self, index: int) -> tuple[int, Any]:
-        return index, self._batches._pair(index)[0]
+        return index, self._batches.pair(index)[0]
 
 
 def _collate(items: list[tuple[int, Any]]) -> Any:

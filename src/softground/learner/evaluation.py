@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import NonFiniteOutput, SpaceError
+from ..errors import LearnerError, NonFiniteOutput, SpaceError
 from ..task import Task
 from .batches import Batches
 from .finite import FiniteOutputs, complaint
@@ -17,28 +17,63 @@ from .finite import FiniteOutputs, complaint
 BATCH = 256
 
 
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode, no gradients; the network's own mode is put back at the end."""
-    was_training = network.training
-    network.eval()
+class Reads(Protocol):
+    """A task, or a model: whatever knows the space of its symbols."""
+
+    @property
+    def space(self) -> Any:
+        """The symbol vectors."""
+
+
+def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
+    """The device named; a GPU where there is one and none is named."""
+    if device not in ("auto", "cpu") and not torch.cuda.is_available():
+        raise LearnerError(f"device={device!r} was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
+    if device == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    found = torch.device("cuda" if device == "auto" else device)
+    return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
+
+
+def reader(network: nn.Module, device: torch.device) -> nn.Module:
+    """The network in evaluation mode on ``device``, without changing it under anybody's feet.
+
+    It is the network itself where it is that already, as after a fit. Else it is a copy, which shares the parameters
+    and buffers where they are on the device.
+    """
+    tensors = [*network.parameters(), *network.buffers()]
+    here = all(tensor.device == device for tensor in tensors)
+    if here and not any(module.training for module in network.modules()):
+        return network
     try:
-        with torch.no_grad():
-            yield
-    finally:
-        network.train(was_training)
+        twin = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors} if here else {})
+    except Exception as error:
+        raise LearnerError(
+            f"This {type(network).__name__} is in training mode or on another device, and cannot be copied "
+            f"({type(error).__name__}: {error}). Call network.eval() and network.to({str(device)!r}) first."
+        ) from error
+    return twin.to(device).eval()
+
+
+def like_weights(network: nn.Module, x: Any) -> Any:
+    """Floating-point inputs in the precision of the network's weights; anything else as it is."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        return x
+    return x.to(next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype))
 
 
 def believe(
-    task: Task, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
+    task: Reads, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
 ) -> Any:
     """P(z|x) of the examples at positions ``index``, as the space's own kind of belief.
 
     An output that is not finite is reported by those positions, at once or when the ``watch`` says so.
     """
-    output = network(x)
+    output = network(like_weights(network, x))
+    if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
+        output = output.float()  # sums over S_y need more digits than these have
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
-        raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row an input.")
+        raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row per input.")
     if watch is not None and isinstance(output, Tensor):
         return task.space.belief(watch.watch(output, step, index), finite=True)
     try:
@@ -47,16 +82,18 @@ def believe(
         raise complaint(~torch.isfinite(output).flatten(1).all(1), index) from error
 
 
-def beliefs(task: Task, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
-    """``(positions, P(z|x))`` batch by batch, to be asked for inside :func:`evaluating`."""
+def beliefs(task: Reads, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
+    """``(positions, P(z|x))`` batch by batch, off the gradient tape."""
+    network = reader(network, data.device)
     for index, x in data.walk(data.in_order(BATCH)):
-        yield index, believe(task, network, x, index)
+        with torch.no_grad():
+            belief = believe(task, network, x, index)
+        yield index, belief
 
 
-def predictions(task: Task, network: nn.Module, data: Batches) -> Tensor:
+def predictions(task: Reads, network: nn.Module, data: Batches) -> Tensor:
     """The most probable symbol vector of every example, ``[examples, sites]``."""
-    with evaluating(network):
-        return torch.cat([belief.mode() for _, belief in beliefs(task, network, data)])
+    return torch.cat([belief.mode() for _, belief in beliefs(task, network, data)])
 
 
 def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:

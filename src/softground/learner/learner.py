@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from ..data.examples import Examples
 from ..errors import LearnerError
 from ..kernels import Kernel, default_kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
@@ -19,14 +20,16 @@ from ..runs.folder import RunFolder
 from ..schedules import Constant, Schedule
 from ..task import Task
 from .batches import Batches
-from .evaluation import beliefs, evaluate, evaluating, predictions
+from .evaluation import chosen_device
+from .life import before, finish, run_folder
 from .loop import Augment, Loop, Observer
-from .place import run_folder
-from .prediction import BUDGET, most_probable
+from .prediction import BUDGET
 from .stage import MakeOptimizer, Stage, one_cycle
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+    from ..model import Model
 
 
 class Learner:
@@ -46,6 +49,9 @@ class Learner:
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
+    recipe, place, note
+        What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
+        resumed with the same recipe only, in any place.
 
     Attributes
     ----------
@@ -55,6 +61,8 @@ class Learner:
         Test figures after each stage.
     seconds_
         Wall-clock time of the run, that before an interruption included.
+    summary_
+        What ``summary.json`` holds, where the run has a folder; process 0 alone has it.
     """
 
     def __init__(
@@ -69,6 +77,9 @@ class Learner:
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
+        recipe: Mapping[str, Any] | None = None,
+        place: Mapping[str, Any] | None = None,
+        note: str = "",
     ) -> None:
         self.task = task
         self.network = network
@@ -81,13 +92,15 @@ class Learner:
             ("evaluate_every", evaluate_every, 1),
             ("workers", workers, 0),
         ):
-            if value < least:
-                raise LearnerError(f"{name}={value} was given; expected at least {least}.")
-        self.batch_size = batch_size
-        self.workers = workers
+            if not isinstance(value, Integral) or value < least:
+                raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
+        self.batch_size = int(batch_size)
+        self.workers = int(workers)
         self.seed = seed
         self.augment = augment
-        self.evaluate_every = evaluate_every
+        self.evaluate_every = int(evaluate_every)
+        self.recipe, self.place = recipe, place
+        self.note = note
         self.fabric = make_fabric(device)
 
     def fit(
@@ -107,15 +120,22 @@ class Learner:
         train, test
             Map-style data sets of ``(x, y)``.
         out
-            A run folder for metrics and checkpoints; no other process may train in it meanwhile.
+            A new run folder for settings, metrics, checkpoints, summary, report and model; nobody else may train in it
+            meanwhile.
         resume, previous
-            Go on from the last checkpoint in ``out``, or from the one before it.
+            Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be those
+            the run was started with.
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
-        stages = [{"name": stage.name, "epochs": stage.epochs} for stage in self.stages]
-        config = {"task": self.task.name, "seed": self.seed, "batch_size": self.batch_size, "stages": stages}
-        with run_folder(out, self.fabric, resume, config) as folder:
+        if not self.stages:
+            raise LearnerError("This learner is a copy, which reads only. To train on, make a Learner with stages.")
+        batches = self._batches(train), None if test is None else self._batches(test)
+        for data in batches:
+            if data is not None:
+                data.check(self.task.space)
+        with run_folder(out, self, batches[0], resume) as folder:
+            first = before(self, batches[1], folder) if folder and batches[1] else {}
             self.loop = Loop(
                 self.task,
                 self.network,
@@ -125,67 +145,75 @@ class Learner:
                 self.seed,
                 self.augment,
                 folder,
-                observer or (lambda event, facts: None),
+                self._observers(observer, train, folder),
                 self.evaluate_every,
             )
-            self.loop.run(self._batches(train), None if test is None else self._batches(test), resume, previous)
-        self.history_, self.results_, self.seconds_ = self.loop.history, self.loop.results, self.loop.seconds
+            self.loop.run(*batches, resume, previous)
+            self.input_ = batches[0].shape, batches[0].dtype
+            progress = self.loop.progress
+            self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            if folder and self.fabric.is_global_zero:
+                self.summary_ = finish(self, (train, test), batches, first, folder)
         return self
+
+    def _observers(self, observer: Observer | None, train: Dataset[Any], folder: RunFolder | None) -> Observer:
+        """The one that was given and, for a run with a folder, the one that watches a few examples for its report."""
+        if folder is None or not self.fabric.is_global_zero:
+            return observer or (lambda event, facts: None)
+        from ..report import Watch, together  # which imports this module
+
+        return together(Watch(self, train, folder), observer)
 
     def _batches(self, data: Dataset[Any]) -> Batches:
         return Batches(data, self.fabric.device, self.workers)
 
+    @property
+    def model(self) -> Model:
+        """What predicts, without what trained it. The network is shared: training on changes both."""
+        from ..model import Model
+
+        shape, dtype = getattr(self, "input_", (None, None))
+        return Model(self.network, self.task.space, self.task, self.fabric.device, shape, dtype, self.task.name)
+
+    def save(self, path: Path | str) -> None:
+        """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""
+        self.model.save(path)
+
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""
-        batches = self._batches(data)
-        batches.check(self.task.space)
-        y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
-        return evaluate(self.task, self._here(), batches, y)
+        return self.model.figures(self._batches(data))
 
     def grounded(self, data: Dataset[Any]) -> int:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
-        batches = self._batches(data)
-        y = self.task.constraint.encode(batches.answers).to(self.fabric.device)
-        return int(self.task.feasible(predictions(self.task, self._here(), batches), y).sum())
+        return self.model.grounded(self._batches(data))
 
     def predict(
         self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
     ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input.
+        """The most probable symbols of each input, as :meth:`softground.Model.predict` finds them.
 
-        With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
-        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
-        ``budget`` states of an input are tried, the likeliest first.
+        The network is the one given, trained or not: a learner may as well read with a network trained elsewhere.
         """
-        symbols: list[tuple[Any, ...]] = self.task.space.decode(
-            self.predict_codes(x, y, constrained=constrained, budget=budget)
-        )
-        return symbols
+        return self.model.predict(x, y, constrained=constrained, budget=budget)
 
     def predict_codes(
         self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
     ) -> Tensor:
         """:meth:`predict`, as codes ``[inputs, sites]``."""
-        device, network = self.fabric.device, self._here()
-        x = x.x if isinstance(x, Examples) else x
-        if not hasattr(x, "__len__"):
-            raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
-        inputs = self._batches(Examples(x, [0] * len(x)))
-        encoded = None if y is None else self.task.constraint.encode(list(y)).to(device)
-        if encoded is not None and len(encoded) != len(inputs):
-            raise LearnerError(f"{len(inputs)} inputs but {len(encoded)} answers: give one answer per input.")
-        rows = []
-        with evaluating(network):
-            for index, belief in beliefs(self.task, network, inputs):
-                if encoded is None and not constrained:
-                    rows.append(belief.mode())
-                else:
-                    given = None if encoded is None else encoded[index]
-                    rows.append(most_probable(self.task, belief, given, index, budget))
-        return torch.cat(rows)
+        return self.model.predict_codes(x, y, constrained=constrained, budget=budget)
 
-    def _here(self) -> nn.Module:
-        return self.network.to(self.fabric.device)
+    def predict_proba(self, x: Any) -> npt.NDArray[Any]:
+        """P(z|x) site by site; see :meth:`softground.Model.predict_proba`."""
+        return self.model.predict_proba(x)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies read, and have the history; what trains (chains, optimisers, processes) is not copied."""
+        state = {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "stages")}
+        return state | {"stages": [], "device": self.fabric.device.type}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.fabric = make_fabric(state.pop("device"))
+        vars(self).update(state)
 
 
 def grounding_stages(
@@ -242,12 +270,9 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
     """Fabric for one process, or for those that ``torchrun`` started."""
     from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
 
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise LearnerError("device='cuda' was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
+    kind = chosen_device(device).type
     local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     nodes = int(os.environ.get("WORLD_SIZE", 1)) // local
-    fabric = Fabric(accelerator=device, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
+    fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
     fabric.launch()
     return fabric

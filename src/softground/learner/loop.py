@@ -10,25 +10,26 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from ..dice import Sampler
-from ..errors import DataError, NonFiniteOutput
+from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu.graphed import Graphed
+from ..networks.dropout import draw_from
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
-from ..seeds import stream
+from ..seeds import borrowed, stream
 from ..task import Task
 from .batches import Batches
+from .checkpoint import Checkpoints, Progress
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
-from .memory import Memory
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
+from .streams import Streams
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -71,19 +72,22 @@ class Loop:
     folder: RunFolder | None = None
     observer: Observer = lambda event, facts: None
     evaluate_every: int = 1
-    history: list[dict[str, Any]] = field(default_factory=list)
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
-        """Train from the start, or from the folder's last checkpoint."""
-        self.prepare(train, test)
-        memory = Memory(self)
-        at_stage, at_epoch = memory.load(previous) if resume else (0, 0)
-        self.observer("begin", {"stages": self.stages, "examples": len(train), "done": (at_stage, at_epoch)})
-        for number, stage in enumerate(self.stages):
-            if number < at_stage:
-                continue
-            self._stage(number, stage, memory, at_epoch if number == at_stage else 0)
+        """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
+        with borrowed():
+            try:
+                self.prepare(train, test)
+                if resume:
+                    self._resume(previous)
+                progress = self.progress
+                done = len(progress.history)
+                self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
+                for number in range(progress.stage, len(self.stages)):
+                    self._stage(number, self.stages[number])
+            finally:
+                draw_from(self.network, None)
+                self.network.eval()
 
     def prepare(self, train: Batches, test: Batches | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
@@ -91,21 +95,21 @@ class Loop:
         rank, world = fabric.global_rank, fabric.world_size
         if len(train) < world:
             raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
-        for data in (train, test):
-            if data is not None:
-                data.check(self.task.space)
         self.began = time.perf_counter()
-        torch.manual_seed(stream(self.seed, "network", rank))  # for dropout and the like inside the network
+        self.progress = Progress()
+        self.streams = Streams(self.seed, rank, device)
+        draw_from(self.network, self.streams.network)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by about a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.dice = Sampler(stream(self.seed, "dice", rank), device)
-        self.order = torch.Generator().manual_seed(stream(self.seed, "order", rank))
-        self.distortion = torch.Generator(device).manual_seed(stream(self.seed, "augment", rank))
         self.own = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
+        self.checkpoints: Checkpoints | None = None
+        if self.folder is not None:
+            parts = self.task, self.network, self.stages, self.streams, self.own, self.y
+            self.checkpoints = Checkpoints(self.folder, fabric, *parts)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
@@ -119,38 +123,56 @@ class Loop:
     @property
     def seconds(self) -> float:
         """Wall-clock time of the run so far, that before an interruption included."""
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.began + self.progress.seconds
 
-    def _stage(self, number: int, stage: Stage, memory: Memory, done: int) -> None:
+    def _resume(self, previous: bool) -> None:
+        if self.checkpoints is None:
+            raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
+        self.progress = self.checkpoints.load(previous)
+
+    def _save(self) -> None:
+        if self.checkpoints is not None:
+            self.checkpoints.save(self.progress, self.optimizer, self.seconds)
+
+    def _stage(self, number: int, stage: Stage) -> None:
+        progress = self.progress
         base = self.begin_stage(stage)
-        memory.begin_stage(stage)
-        if number == 0 and done == 0:
-            memory.save(0, 0)  # so that a run stopped in its first epoch begins again with the same weights
-        for epoch in range(done, stage.epochs):
+        if number > progress.stage:
+            progress.begin_stage(number)
+        if self.checkpoints is not None:
+            self.checkpoints.restore_stage(stage, self.optimizer)
+        if number == 0 and progress.epoch == 0:
+            self._save()  # so that a run stopped in its first epoch begins again with the same weights
+        for epoch in range(progress.epoch, stage.epochs):
             began = time.perf_counter()
             record = self.epoch(stage, epoch, base)
             self._check_state(stage, epoch)
-            memory.note_best(stage, record["feasible"])
+            if stage.keep == "best":
+                progress.note(self.network, record["feasible"])
             last = epoch + 1 == stage.epochs
             figures = self._figures(stage, epoch) if last or (epoch + 1) % self.evaluate_every == 0 else {}
             record |= {f"test_{name}": value for name, value in figures.items()}
-            if last and memory.keep_best(stage):
+            if last and stage.keep == "best":
+                self.network.load_state_dict(progress.best)
                 figures = self._figures(stage, epoch)
             if last and self.test is not None:
-                self.results[stage.name] = plain(figures)
+                progress.results[stage.name] = plain(figures)
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
-            self.history.append(record)
+            progress.history.append(record)
+            progress.epoch = epoch + 1
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
-            memory.save(number, epoch + 1)
+            self._save()
             self.observer("epoch", record)
-        self.observer("stage", {"stage": stage.name, "result": self.results.get(stage.name, {})})
+        self.module.eval()
+        self.observer("stage", {"stage": stage.name, "result": progress.results.get(stage.name, {})})
 
     def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
         """The network on the test set, if there is one."""
         if self.test is None or self.test_y is None:
             return {}
+        self.module.eval()
         try:
             return evaluate(self.task, self.network, self.test, self.test_y)
         except NonFiniteOutput as error:
@@ -167,9 +189,9 @@ class Loop:
             self._set_rate(stage, epoch, step, len(batches), base)
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
-                inputs = self.augment(x, self.distortion) if self.augment else x
+                inputs = self.augment(x, self.streams.distortion) if self.augment else x
                 belief = believe(self.task, self.module, inputs, index, watch, step)
-            outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.dice, stopwatch))
+            outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
             with self._named(stage, epoch, watch, len(batches)), stopwatch("network"):
                 self.optimizer.zero_grad()
                 self.fabric.backward(outcome.loss)
@@ -221,7 +243,11 @@ class Loop:
     def _stopped(self, stage: Stage, epoch: int, where: str, reason: str) -> NonFiniteOutput:
         kept = f" The last checkpoint is in {self.folder.path}" if self.folder and self.folder.has_checkpoint() else ""
         if kept:  # numbers may grow for a while before they overflow
-            kept += "; if that is too late, resume from the one before it (--previous)." if self.history else "."
+            kept += (
+                "; if that is too late, resume from the one before it (previous=True)."
+                if self.progress.history
+                else "."
+            )
         return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}{where}: {reason}{kept}")
 
     def _shuffled(self) -> list[Tensor]:
@@ -229,7 +255,7 @@ class Loop:
         world = self.fabric.world_size
         size = max(1, self.batch_size // world)
         steps = math.ceil(math.ceil(len(self.train) / world) / size)
-        order = self.own[torch.randperm(len(self.own), generator=self.order)]
+        order = self.own[torch.randperm(len(self.own), generator=self.streams.order)]
         short = (steps - 1) * size + 1 - len(order)
         if short > 0:  # other processes own one example more: begin again, so that all take as many steps
             order = torch.cat([order, order[:short]])

@@ -53,20 +53,29 @@ class Stage:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected 'last' or 'best'.")
 
 
-def one_cycle(warm: float = 0.2, end: float = 0.01) -> Callable[[float], float]:
+@dataclass(frozen=True)
+class OneCycle:
     """Rise linearly over the first ``warm`` share of the stage, then fall along a cosine to ``end``.
 
-    >>> rate = one_cycle(warm=0.25, end=0.0)
+    >>> rate = OneCycle(warm=0.25, end=0.0)
     >>> [round(rate(p), 3) for p in (0.0, 0.125, 0.25, 0.625, 1.0)]
     [0.04, 0.52, 1.0, 0.5, 0.0]
     """
 
-    def factor(progress: float) -> float:
-        if progress < warm:
-            return 0.04 + 0.96 * progress / warm
-        return end + (1 - end) * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))) / 2
+    warm: float = 0.2
+    end: float = 0.01
 
-    return factor
+    def __call__(self, progress: float) -> float:
+        """The factor on the optimiser's own rate."""
+        if progress < self.warm:
+            return 0.04 + 0.96 * progress / self.warm
+        angle = math.pi * (progress - self.warm) / (1 - self.warm)
+        return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
+
+
+def one_cycle(warm: float = 0.2, end: float = 0.01) -> OneCycle:
+    """See :class:`OneCycle`."""
+    return OneCycle(warm, end)
 
 
 def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimizer:

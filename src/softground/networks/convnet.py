@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from .blueprint import LAYERS
+from .dropout import Dropout
 
+
+@LAYERS.register("softground.GlobalAverage")
 class GlobalAverage(nn.Module):
     """The mean of each map. Unlike torch's adaptive pooling, its gradient gives the same bits each time on a GPU."""
 
@@ -27,5 +31,5 @@ def convnet(image: tuple[int, int, int], outputs: int, width: int = 32, dropout:
             layers.append(nn.MaxPool2d(2))
             height //= 2
         size *= 2
-    layers += [GlobalAverage(), nn.Dropout(dropout), nn.Linear(channels, outputs)]
+    layers += [GlobalAverage(), Dropout(dropout), nn.Linear(channels, outputs)]
     return nn.Sequential(*layers)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from .blueprint import LAYERS
+from .dropout import Dropout
 
+
+@LAYERS.register("softground.StandardiseFeatures")
 class StandardiseFeatures(nn.Module):
     """Subtract each feature's mean and divide by its spread, both taken once from the training inputs."""
 
@@ -36,9 +40,9 @@ def mlp(features: int, outputs: int, width: int = 128, dropout: float = 0.1) -> 
     return nn.Sequential(
         nn.Linear(features, width),
         nn.ReLU(),
-        nn.Dropout(dropout),
+        Dropout(dropout),
         nn.Linear(width, width),
         nn.ReLU(),
-        nn.Dropout(dropout),
+        Dropout(dropout),
         nn.Linear(width, outputs),
     )

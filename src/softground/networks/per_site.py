@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
+from .blueprint import LAYERS
 
 
+@LAYERS.register("softground.PerSite")
 class PerSite(nn.Module):
     """Apply an image classifier to each site: ``[batch, sites, channels, h, w]`` to ``[batch, sites, outputs]``.
 
@@ -28,7 +30,7 @@ class PerSite(nn.Module):
             )
         images = x.flatten(0, 1)
         if not images.is_floating_point():
-            images = images.float() / 255
+            images = images.to(next((p.dtype for p in self.parameters()), torch.float32)) / 255
         if not torch.compiler.is_compiling():  # an exported graph should not depend on how images are stored
             images = channels_last(images)
         scores: Tensor = self.classifier(images)

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
+from .blueprint import LAYERS
 
 
+@LAYERS.register("softground.Standardise")
 class Standardise(nn.Module):
     """Subtract one mean and divide by one standard deviation; both are saved with the network.
 

@@ -23,6 +23,9 @@ from ..task import Task
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
 
+CHAINS = "chains"
+"""Where :meth:`Objective.state` keeps the examples' groundings ``[examples, sites]``, if it has any."""
+
 
 class Stopwatch(Protocol):
     """Adds up the time spent in named parts of a step."""
@@ -82,7 +85,10 @@ class Objective(ABC):
         return {}
 
     def state(self) -> dict[str, Tensor]:
-        """Memory per example, first axis the training set, for checkpoints and for gathering across processes."""
+        """Memory per example, first axis the training set, for checkpoints and for gathering across processes.
+
+        Groundings, where there are any, are under :data:`CHAINS`.
+        """
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:  # noqa: B027  # nothing to restore is the usual case

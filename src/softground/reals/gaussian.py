@@ -132,6 +132,10 @@ class GaussianBelief:
             raise SpaceError(f"γ = {gamma} was given; a temperature is not negative (∞ samples uniformly).")
         return GaussianBelief(self.mean.double(), gamma * self.variance)
 
+    def marginals(self) -> Tensor:
+        """The means, ``[batch, sites]``."""
+        return self.mean
+
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         """log P at a law's means ``[batch, sites]``: its expected log P, up to what does not depend on the network."""
         return self.log_prob(marginals)

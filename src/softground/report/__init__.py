@@ -2,18 +2,13 @@
 
 from . import tensorboard
 from .gathering import gather
-from .observers import together
-from .picture import draw, draw_result
-from .progress import Display, title
-from .tables import result_table
+from .progress import Display, result_table, title, together
 from .watch import Watch
 from .write import write_comparison, write_report
 
 __all__ = [
     "Display",
     "Watch",
-    "draw",
-    "draw_result",
     "gather",
     "result_table",
     "tensorboard",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..runs import RunFolder
@@ -15,26 +15,14 @@ from .watch import GALLERY, read_gallery
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a run; a page is a function of it.
+    """What is known of a run; a page is a function of it."""
 
-    Attributes
-    ----------
-    name
-        The run folder's name.
-    config, history, summary
-        ``config.json``, ``metrics.jsonl`` and ``summary.json``; the last is empty while a run goes on.
-    watched
-        ``gallery.jsonl``.
-    findings
-        ``report.json``.
-    """
-
-    name: str
-    config: Mapping[str, Any] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    watched: list[dict[str, Any]] = field(default_factory=list)
-    findings: Findings | None = None
+    name: str  # the run folder's
+    config: Mapping[str, Any]
+    history: list[dict[str, Any]]  # metrics.jsonl
+    summary: Mapping[str, Any]  # empty while a run goes on
+    watched: list[dict[str, Any]]  # gallery.jsonl
+    findings: Findings | None  # report.json
 
     @classmethod
     def read(cls, folder: RunFolder) -> Facts:
@@ -54,12 +42,9 @@ class Facts:
         return str(self.config.get("task", "run"))
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """What was asked for: the command line's options, or a program's settings."""
-        options = self.config.get("options")
-        if isinstance(options, Mapping):
-            return options
-        return {k: v for k, v in self.config.items() if k not in ("task", "before")}
+    def asked(self) -> dict[str, Any]:
+        """What the run was asked to do and with what: recipe, settings, version and digests, whatever is there."""
+        return {name: value for name, value in self.config.items() if name not in ("format", "task", "before")}
 
     @property
     def moments(self) -> dict[str, Mapping[str, Any]]:
@@ -70,11 +55,8 @@ class Facts:
             for key, value in self.summary.items()
             if key.startswith("after_stage_")
         }
-        if not after and self.history:  # not finished, or not started from the command line
+        if not after and self.history:
             last = self.history[-1]
             after = {"last epoch": {k.removeprefix("test_"): v for k, v in last.items() if k.startswith("test_")}}
         moments = {"before": before} | after
         return {name: value for name, value in moments.items() if isinstance(value, Mapping) and value}
-
-
-__all__ = ["Facts"]

@@ -7,15 +7,14 @@ checkpoint; every page is then written from the run folder alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ..files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file
 from ..runs import RunFolder
 
 FINDINGS = "report.json"
-SCHEMA = 1
+SCHEMA = 2
 Symbols = list[str] | list[float]
 
 
@@ -33,26 +32,31 @@ class Input:
 
 @dataclass(frozen=True)
 class Shown:
-    """One example: its input, its answer, and its symbols as they are, as predicted and as grounded.
+    """One example: its input, its answer, and its symbols as they are, as predicted and as grounded."""
 
-    Attributes
-    ----------
-    example
-        Its position in the data set.
-    truth
-        True symbols where known, in the network's names for them (see :attr:`Findings.renamed`).
-    gives
-        The answer that the predicted symbols have, where it is not the right one.
-    """
-
-    example: int
+    example: int  # its position in the data set
     input: Input
     answer: str | None = None
-    truth: Symbols | None = None
+    truth: Symbols | None = None  # where known, in the network's names for them (see Findings.renamed)
     predicted: Symbols | None = None
     grounded: Symbols | None = None
     feasible: bool | None = None
-    gives: str | None = None
+    gives: str | None = None  # the answer that the predicted symbols have, where it is not the right one
+
+    @property
+    def real(self) -> bool:
+        """Whether its symbols are real numbers."""
+        return bool(self.predicted) and not isinstance((self.predicted or [""])[0], str)
+
+    @property
+    def pictured(self) -> bool:
+        """Whether each symbol has an image of its own."""
+        return bool(self.predicted) and len(self.input.images) == len(self.predicted or [])
+
+    @property
+    def wrong_symbols(self) -> int:
+        """How many symbols are not the true ones, as far as these are known; reals are never exactly right."""
+        return 0 if self.real else sum(a != b for a, b in zip(self.truth or [], self.predicted or [], strict=False))
 
 
 @dataclass(frozen=True)
@@ -67,30 +71,22 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Findings:
-    """Counts and examples.
+    """Counts and examples."""
 
-    Attributes
-    ----------
-    symbols
-        The union alphabet; empty for reals.
-    renamed
-        True symbol to the network's name for it, where the rule cannot tell symbols apart; empty elsewhere.
-    held_out, wrong, lucky
-        How many held-out examples were looked at, how many predictions do not explain their answer, and how many do
-        with other symbols than the true ones.
-    watched, looked_at
-        Training examples that were followed through the run, and held-out ones, mistakes first.
-    """
-
-    sites: int
-    symbols: list[str]
-    renamed: dict[str, str]
+    epochs: int  # that the network had been trained for, through all stages
+    symbols: list[str]  # the union alphabet; empty for reals
+    renamed: dict[str, str]  # true symbol to the network's name for it, where the rule cannot tell symbols apart
     matrices: list[Matrix]
-    held_out: int
-    wrong: int
-    lucky: int
-    watched: list[Shown]
-    looked_at: list[Shown]
+    held_out: int  # how many examples were looked at
+    wrong: int  # how many predictions among them do not explain their answer
+    lucky: int  # and how many do, with other symbols than the true ones
+    watched: list[Shown]  # training examples that were followed through the run
+    looked_at: list[Shown]  # held-out ones, mistakes first
+
+    def __post_init__(self) -> None:
+        size = len(self.symbols)
+        if any([len(row) for row in matrix.counts] != [size] * size for matrix in self.matrices):
+            raise ValueError(f"a matrix that is not {size} × {size}")
 
     def write(self, folder: RunFolder) -> None:
         """Keep the findings in a run folder."""
@@ -109,7 +105,7 @@ class Findings:
         path = folder.path / FINDINGS
         try:
             data = parse_object(read_bounded(path, DOCUMENT_LIMIT))
-            return _parsed(data) if data.get("schema") == SCHEMA else None
+            return _parsed(cls, data) if data.get("schema") == SCHEMA else None
         except Missing:
             return None
         except (Unreadable, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -117,52 +113,30 @@ class Findings:
             raise failure(path, reason, "Delete the file; softground report makes it again") from error
 
 
-def _parsed(data: Mapping[str, Any]) -> Findings:
-    symbols = [str(s) for s in data["symbols"]]
-    return Findings(
-        sites=_count(data["sites"]),
-        symbols=symbols,
-        renamed={str(k): str(v) for k, v in data["renamed"].items()},
-        matrices=[_matrix(m, len(symbols)) for m in data["matrices"]],
-        held_out=_count(data["held_out"]),
-        wrong=_count(data["wrong"]),
-        lucky=_count(data["lucky"]),
-        watched=[_shown(s) for s in data["watched"]],
-        looked_at=[_shown(s) for s in data["looked_at"]],
-    )
-
-
-def _matrix(data: Mapping[str, Any], size: int) -> Matrix:
-    counts = [[_count(n) for n in row] for row in data["counts"]]
-    if [len(row) for row in counts] != [size] * size:
-        raise ValueError(f"a matrix of {len(counts)} rows for {size} symbols")
-    return Matrix(str(data["rows"]), str(data["columns"]), str(data["data"]), counts)
-
-
-def _count(value: Any) -> int:
-    """A whole number that can be counted to, and drawn."""
-    number = int(value)
-    if not 0 <= number < 2**53:
-        raise ValueError(f"a count of {str(value)[:20]}")
-    return number
-
-
-def _shown(data: Mapping[str, Any]) -> Shown:
-    seen = data["input"]
-    given = Input(str(seen["text"]), [str(i) for i in seen["images"]], bool(seen["ink"]))
-    symbols = {name: symbols_of(data[name]) for name in ("truth", "predicted", "grounded")}
-    words = {name: None if data[name] is None else str(data[name]) for name in ("answer", "gives")}
-    feasible = None if data["feasible"] is None else bool(data["feasible"])
-    return Shown(_count(data["example"]), given, feasible=feasible, **symbols, **words)  # type: ignore[arg-type]
+def _parsed(kind: Any, value: Any) -> Any:
+    """A value from JSON as the type that a field declares."""
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{f.name: _parsed(types[f.name], value[f.name]) for f in fields(kind)})  # type: ignore[operator]
+    if get_origin(kind) is list:
+        return [_parsed(get_args(kind)[0], item) for item in value]
+    if get_origin(kind) is dict:
+        return {str(name): str(item) for name, item in value.items()}
+    if kind is int:
+        number = int(value)
+        if not 0 <= number < 2**53:  # it can be counted to, and drawn
+            raise ValueError(f"a count of {str(value)[:20]}")
+        return number
+    if kind in (str, bool):
+        return kind(value)
+    if kind == Symbols | None:
+        return symbols_of(value)
+    return None if value is None else _parsed(get_args(kind)[0], value)  # such as str | None
 
 
 def symbols_of(value: Any) -> Symbols | None:
     """Symbols from JSON: all numbers, or words."""
     if not isinstance(value, list):
         return None
-    if all(isinstance(v, int | float) for v in value):
-        return [float(v) for v in value]
-    return [str(v) for v in value]
-
-
-__all__ = ["FINDINGS", "Findings", "Input", "Matrix", "Shown", "Symbols", "symbols_of"]
+    numbers = all(isinstance(v, int | float) for v in value)
+    return [float(v) for v in value] if numbers else [str(v) for v in value]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,10 +12,12 @@ from torch.utils.data import Dataset, Subset
 from ..errors import ConstraintError
 from ..learner import Learner
 from ..learner.batches import Batches
-from ..learner.evaluation import predictions
+from ..learner.checkpoint import chains_of
+from ..learner.evaluation import predictions as predicted_by
+from ..metrics import best_relabelling
+from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
-from ..tasks.sudoku.metrics import best_relabelling
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
 from .watch import GALLERY, WATCHED, read_gallery, texts
@@ -36,7 +38,13 @@ class _Read:
     symbols: Tensor | None
 
 
-def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: RunFolder | None = None) -> Findings:
+def gather(
+    learner: Learner,
+    train: Dataset[Any],
+    test: Dataset[Any],
+    folder: RunFolder | None = None,
+    predictions: tuple[Tensor, Tensor] | None = None,
+) -> Findings:
     """Look at a trained network.
 
     Parameters
@@ -46,24 +54,32 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
     train, test
         The run's data. True symbols, where there are any, are shown and compared with; nothing learns from them here.
     folder
-        The run folder, whose checkpoint holds the chains and whose gallery says which examples were watched.
+        The run folder, whose gallery says which examples were watched, and whose checkpoint holds the chains of a
+        learner that was not fitted just now.
+    predictions
+        The network's codes for ``train`` and ``test``, where they are known already.
     """
     space = learner.task.space
-    held_out, trained = _read(learner, test, HELD_OUT), _read(learner, train, TRAINED)
-    chains = None if folder is None else last_chains(folder)
+    known = predictions or (None, None)
+    trained, held_out = _read(learner, train, TRAINED, known[0]), _read(learner, test, HELD_OUT, known[1])
+    epochs, chains = _memory(learner, folder)
     relabelling = _relabelling(learner, held_out)
     if relabelling is not None:
-        held_out, trained = _renamed(held_out, relabelling), _renamed(trained, relabelling)
+        held_out, trained = (_renamed(read, relabelling) for read in (held_out, trained))
     feasible = learner.task.feasible(held_out.predicted, held_out.y)
-    lucky = _lucky(held_out, feasible)
+    lucky = torch.zeros_like(feasible)
     categorical = space.categorical
+    countable = categorical and len(space.symbols) <= MOST_SYMBOLS
+    if categorical and held_out.symbols is not None:
+        lucky = feasible & (held_out.predicted != held_out.symbols).any(1)
+    codes = [] if relabelling is None else relabelling.tolist()
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
     return Findings(
-        sites=space.sites,
+        epochs=epochs,
         symbols=[str(s) for s in space.symbols] if categorical else [],
-        renamed={} if relabelling is None else _names(space, relabelling),
-        matrices=_matrices(space, held_out, trained, chains) if categorical else [],
+        renamed={str(space.symbols[i]): str(space.symbols[j]) for i, j in enumerate(codes) if i != j},
+        matrices=_matrices(space, held_out, trained, chains) if countable else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
         lucky=int(lucky.sum()),
@@ -72,39 +88,39 @@ def gather(learner: Learner, train: Dataset[Any], test: Dataset[Any], folder: Ru
     )
 
 
-def last_chains(folder: RunFolder) -> Tensor | None:
-    """The chains in a run's checkpoint: those of its last stage that has any."""
-    if not folder.has_checkpoint():
-        return None
-    tensors, meta = folder.load_checkpoint()
-    for stage in range(int(meta["stage"]), -1, -1):
-        if (chains := tensors.get(f"objective/{stage}/chains")) is not None:
-            return chains
-    return None
+def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | None]:
+    """Epochs done, and the chains of the last stage that has any: in memory after a fit, else in the checkpoint.
+
+    Where several processes train, each has the chains of its own examples in memory; the checkpoint has all.
+    """
+    history = getattr(learner, "history_", None)
+    if history is not None and learner.fabric.world_size == 1:
+        states = (stage.objective.state() for stage in reversed(learner.stages))
+        return len(history), next((state[CHAINS] for state in states if CHAINS in state), None)
+    if folder is None or not folder.has_checkpoint():
+        return 0, None
+    return len(folder.read_metrics()), chains_of(folder)
 
 
-def _read(learner: Learner, data: Dataset[Any], most: int) -> _Read:
+def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | None) -> _Read:
     """The network's predictions for the first examples of a data set."""
     device = learner.fabric.device
     known = getattr(data, "symbols", None)
     if len(data) > most:  # type: ignore[arg-type]
         data = Subset(data, range(most))
     batches = Batches(data, device, learner.workers)
-    symbols = batches.symbols
-    if symbols is None and isinstance(known, Tensor):
-        symbols = known[: len(batches)].to(device)
-    predicted = predictions(learner.task, learner.network.to(device), batches)
+    symbols = known[: len(batches)].to(device) if isinstance(known, Tensor) else batches.symbols
+    if predicted is None:
+        predicted = predicted_by(learner.task, learner.network.to(device), batches)
     y = learner.task.constraint.encode(batches.answers).to(device)
-    return _Read(data, predicted, y, batches.answers, symbols)
+    return _Read(data, predicted[:most].to(device), y, batches.answers, symbols)
 
 
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
     """True code to the network's code for it, for a task that says its symbols are fixed only up to their names."""
     space = learner.task.space
-    if read.symbols is None or not space.categorical or len(set(space.alphabets)) > 1:
-        return None
-    figures = learner.task.figures(read.predicted, read.y, read.symbols)
-    if not any(name.startswith("relabelled") for name in figures):
+    named = not learner.task.nameless_symbols or not space.categorical or len(set(space.alphabets)) > 1
+    if named or read.symbols is None:
         return None
     whole = torch.arange(space.width, device=read.predicted.device)
     found = best_relabelling(read.symbols, read.predicted)
@@ -113,34 +129,17 @@ def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
 
 
 def _renamed(read: _Read, relabelling: Tensor) -> _Read:
-    symbols = None if read.symbols is None else relabelling[read.symbols]
-    return _Read(read.data, read.predicted, read.y, read.answers, symbols)
-
-
-def _names(space: Categorical, relabelling: Tensor) -> dict[str, str]:
-    alphabet = space.alphabets[0]
-    return {str(alphabet[i]): str(alphabet[j]) for i, j in enumerate(relabelling.tolist()) if i != j}
-
-
-def _lucky(read: _Read, feasible: Tensor) -> Tensor:
-    """Which predictions explain their answer with other symbols than the true ones; reals are never exactly right."""
-    if read.symbols is None or read.predicted.is_floating_point():
-        return torch.zeros_like(feasible)
-    return feasible & (read.predicted != read.symbols).any(1)
+    return read if read.symbols is None else replace(read, symbols=relabelling[read.symbols])
 
 
 def _matrices(space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None) -> list[Matrix]:
-    if len(space.symbols) > MOST_SYMBOLS:
-        return []
-    found = []
-    if held_out.symbols is not None:
-        found.append(Matrix("true", "predicted", "held-out", counts(space, held_out.symbols, held_out.predicted)))
-    if chains is not None:
-        chains = chains[: len(trained.predicted)]
-        found.append(Matrix("grounded", "predicted", "training", counts(space, chains, trained.predicted)))
-        if trained.symbols is not None:
-            found.append(Matrix("true", "grounded", "training", counts(space, trained.symbols, chains)))
-    return found
+    chains = None if chains is None else chains[: len(trained.predicted)]
+    pairs = (
+        ("true", "predicted", "held-out", held_out.symbols, held_out.predicted),
+        ("grounded", "predicted", "training", chains, trained.predicted),
+        ("true", "grounded", "training", trained.symbols, chains),
+    )
+    return [Matrix(r, c, d, counts(space, a, b)) for r, c, d, a, b in pairs if a is not None and b is not None]
 
 
 def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]:
@@ -150,8 +149,7 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     >>> counts(space, torch.tensor([[0, 0], [1, 0]]), torch.tensor([[0, 0], [1, 1]]))
     [[1, 0, 0], [0, 2, 1], [0, 0, 0]]
     """
-    union = {symbol: k for k, symbol in enumerate(space.symbols)}
-    size = len(union)
+    union, size = {symbol: k for k, symbol in enumerate(space.symbols)}, len(space.symbols)
     table = torch.tensor([[union[s] for s in a] + [0] * (space.width - len(a)) for a in space.alphabets])
     sites = torch.arange(space.sites)
     pairs = table[sites, rows.cpu()] * size + table[sites, columns.cpu()]
@@ -169,8 +167,7 @@ def _watched(index: Any, count: int, sites: int) -> list[int]:
 def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
     """Held-out examples to show: mistakes first, then right answers from wrong symbols, then some that are right."""
     room = max(3, min(9, MOST_IMAGES // sites))
-    groups = [~feasible, lucky, feasible & ~lucky]
-    wrong, chance, right = (group.nonzero().flatten().tolist() for group in groups)
+    wrong, chance, right = (group.nonzero().flatten().tolist() for group in (~feasible, lucky, feasible & ~lucky))
     some = wrong[: room - min(3, len(right) + len(chance))]
     some += chance[: max(1, room - len(some) - 2)]
     return some + right[: room - len(some)]
@@ -181,48 +178,34 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
     if not index:
         return []
     z, y = read.predicted[index], read.y[index]
-    predicted, feasible = texts(space, z), task.feasible(z, y).tolist()
-    truth = None if read.symbols is None else texts(space, read.symbols[index])
-    grounded = None if chains is None else texts(space, chains[index])
-    gives = _answers_of(task.constraint, z)
-    shown = []
-    for k, i in enumerate(index):
-        answer = read.answers[i]
-        shown.append(
-            Shown(
-                example=i,
-                input=look_at(read.data[i][0], space.sites),
-                answer=written(answer),
-                truth=None if truth is None else truth[k],
-                predicted=predicted[k],
-                grounded=None if grounded is None else grounded[k],
-                feasible=feasible[k],
-                gives=None if feasible[k] else written(gives[k]),
-            )
-        )
-    return shown
+    feasible = task.feasible(z, y).tolist()
+    columns = (
+        [None] * len(index) if states is None else texts(space, states[index])
+        for states in (read.symbols, read.predicted, chains)
+    )
+    answers = map(written, _computed(task.constraint, z))
+    gives = [None if fine else answer for fine, answer in zip(feasible, answers, strict=True)]
+    return [
+        Shown(i, look_at(read.data[i][0], space.sites), written(read.answers[i]), *facts)
+        for i, *facts in zip(index, *columns, feasible, gives, strict=True)
+    ]
 
 
-def _answers_of(constraint: Any, z: Tensor) -> list[Any]:
-    """The answers that a rule computes for some states; None where there is none, or the rule only checks."""
+def _computed(constraint: Any, z: Tensor) -> list[Any]:
+    """The answers that states have; None where a state, or the rule, has none."""
     try:
         answers: list[Any] = constraint.compute(z)
-    except ConstraintError:
+        return answers
+    except ConstraintError:  # the rule only checks
         return [None] * len(z)
-    return answers
 
 
 def written(answer: Any) -> str | None:
     """An answer in a few characters; None for one that is a tensor or just too long.
 
-    >>> from fractions import Fraction
-    >>> written(Fraction(7, 2)), written((7, 2)), written(True), written("x" * 99)
-    ('7/2', '(7, 2)', 'True', None)
+    >>> written((7, 2)), written(True), written(torch.tensor(3)), written("x" * 99)
+    ('(7, 2)', 'True', '3', None)
     """
     if isinstance(answer, Tensor):
         answer = answer.item() if answer.dim() == 0 else None
-    text = None if answer is None else str(answer)
-    return text if text is not None and len(text) <= 60 else None
-
-
-__all__ = ["counts", "gather", "last_chains", "written"]
+    return None if answer is None or len(str(answer)) > 60 else str(answer)

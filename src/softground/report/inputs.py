@@ -17,19 +17,21 @@ MOST_ROWS, MOST_VALUES, MOST_TEXT = 8, 10, 300
 
 def look_at(x: Any, sites: int) -> Input:
     """One input of a data set."""
-    if isinstance(x, str):
-        return Input(text=_cut(x))
     if isinstance(x, dict):
         return Input(text=_cut("; ".join(f"{key}: {_words(value)}" for key, value in x.items())))
-    try:
-        values = torch.as_tensor(x).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        return Input(text=_cut(str(x)))
-    frames = images(values, sites)
+    values = _values(x)
+    frames = None if values is None else images(values, sites)
     if frames is None:
-        return Input(text=_words(values))
-    pictures, ink = _pictures(frames)
-    return Input(images=pictures, ink=ink)
+        return Input(text=_words(x))
+    return _pictured(frames)
+
+
+def _values(x: Any) -> Tensor | None:
+    """An input's numbers; None for anything else."""
+    try:
+        return torch.as_tensor(x).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def images(x: Tensor, sites: int) -> Tensor | None:
@@ -44,7 +46,7 @@ def images(x: Tensor, sites: int) -> Tensor | None:
     return x if fits and not x.is_complex() else None
 
 
-def _pictures(frames: Tensor) -> tuple[list[str], bool]:
+def _pictured(frames: Tensor) -> Input:
     """PNG images, base64; grey ones as dark ink on white, whichever way round they were."""
     if frames.dtype != torch.uint8:
         low, high = min(0.0, float(frames.min())), max(1.0, float(frames.max()))
@@ -52,7 +54,7 @@ def _pictures(frames: Tensor) -> tuple[list[str], bool]:
     grey = frames.shape[1] == 1
     if grey and float(frames.float().mean()) < 127.5:
         frames = 255 - frames
-    return [png(frame) for frame in frames], grey
+    return Input(images=[png(frame) for frame in frames], ink=grey)
 
 
 def png(frame: Tensor) -> str:
@@ -71,30 +73,18 @@ def png(frame: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 
-def _words(value: Any) -> str:
-    """Values in a few words."""
-    if not isinstance(value, Tensor):
-        if not hasattr(value, "shape") and not isinstance(value, list | tuple):
-            return _cut(str(value))
-        try:
-            value = torch.as_tensor(value)
-        except (TypeError, ValueError, RuntimeError):
-            return _cut(str(value))
-    if value.dim() == 2 and is_graph(value):
-        return f"a graph of {len(value)} vertices and {int((value != 0).sum()) // 2} edges"
-    if value.dim() <= 1:
-        return _row(value.flatten())
-    rows = value.flatten(1)
-    lines = [_row(row) for row in rows[:MOST_ROWS]]
-    return "\n".join(lines) + ("\n…" if len(rows) > MOST_ROWS else "")
-
-
-def is_graph(weights: Tensor) -> bool:
-    """Whether a matrix can be read as an undirected graph's weights: square, symmetric, no loops."""
-    rows, columns = weights.shape
-    if rows != columns or rows < 3 or bool(weights.diagonal().any()):
-        return False
-    return bool((weights == weights.T).all()) and bool((weights >= 0).all()) and bool(weights.any())
+def _words(x: Any) -> str:
+    """An input in a few words; a symmetric matrix without a diagonal is a graph's weights."""
+    values = _values(x)
+    if values is None:
+        return _cut(str(x))
+    if values.dim() < 2:
+        return _row(values.flatten())
+    square = values.dim() == 2 and 3 <= len(values) == values.shape[1] and not values.diagonal().any()
+    if square and values.any() and (values == values.T).all() and (values >= 0).all():
+        return f"a graph of {len(values)} vertices and {int((values != 0).sum()) // 2} edges"
+    rows = values.flatten(1)
+    return "\n".join([*map(_row, rows[:MOST_ROWS]), *(["…"] if len(rows) > MOST_ROWS else [])])
 
 
 def _row(values: Tensor) -> str:
@@ -109,6 +99,3 @@ def _row(values: Tensor) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
-
-
-__all__ = ["images", "look_at", "png"]

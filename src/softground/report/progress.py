@@ -1,26 +1,21 @@
-"""A live display of a run: a bar per stage, and one line of what is happening."""
+"""A run on the terminal: while it goes on a bar per stage and one line of facts, at its end a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from rich import progress
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.table import Table
 from rich.text import Text
 
+from ..learner.loop import Observer
 from ..learner.stage import Stage
+from .numbers import figure, spoken
 
 
-class _Bars(Progress):
+class _Bars(progress.Progress):
     """Bars as wide as the terminal, with a line of text below."""
 
     facts = ""
@@ -31,25 +26,24 @@ class _Bars(Progress):
 
 
 class Display:
-    """An observer of the training loop that draws on a terminal, and prints a line per tenth of a stage elsewhere."""
+    """An observer of the training loop that draws on a terminal, and elsewhere prints at most ten lines per stage."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress = _Bars(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("epochs,"),
-            TimeElapsedColumn(),
-            TextColumn("+"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
+            progress.TextColumn("[bold]{task.description}"),
+            progress.BarColumn(bar_width=None),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("epochs,"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("+"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("left"),
             console=console,
             expand=True,
             disable=not console.is_terminal,
         )
-        self._bars: dict[str, TaskID] = {}
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, tuple[Stage, progress.TaskID]] = {}
 
     def __enter__(self) -> Display:
         self.progress.start()
@@ -61,23 +55,22 @@ class Display:
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""
         if event == "begin":
-            at_stage, at_epoch = facts["done"]
-            for number, stage in enumerate(facts["stages"]):
-                done = stage.epochs if number < at_stage else at_epoch if number == at_stage else 0
-                self._stages[stage.name] = stage
-                self._bars[stage.name] = self.progress.add_task(
-                    title(stage.name), total=stage.epochs, completed=done, start=False
-                )
+            left = facts["epochs"]
+            for stage in facts["stages"]:
+                done = min(left, stage.epochs)
+                left -= done
+                bar = self.progress.add_task(title(stage.name), total=stage.epochs, completed=done, start=False)
+                self._stages[stage.name] = stage, bar
         elif event == "batch":
-            bar = self._bars[facts["stage"]]
+            _, bar = self._stages[facts["stage"]]
             self.progress.start_task(bar)
             self.progress.update(bar, completed=facts["epoch"] + (facts["step"] + 1) / facts["steps"])
         elif event == "epoch":
-            stage, done = self._stages[facts["stage"]], facts["epoch"] + 1
+            (stage, bar), done = self._stages[facts["stage"]], facts["epoch"] + 1
             self.progress.facts = summary_line(facts)
-            self.progress.update(self._bars[stage.name], completed=done)
-            tenth = max(1, stage.epochs // 10)
-            if not self.console.is_terminal and (done % tenth == 0 or done == stage.epochs):
+            self.progress.update(bar, completed=done)
+            another_tenth = 10 * done // stage.epochs > 10 * (done - 1) // stage.epochs
+            if another_tenth and not self.console.is_terminal:
                 line = f"{title(stage.name)}, epoch {done}/{stage.epochs}: {summary_line(facts)}"
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -90,21 +83,35 @@ def title(stage: str) -> str:
 def summary_line(record: dict[str, Any]) -> str:
     """An epoch in a few words.
 
-    >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75})
-    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%'
+    >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75, "test_error": 3.2})
+    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%, error 3.2'
     """
-    parts = [f"loss {_number(record['loss'], '.3f')}"]
-    if "gamma" in record:
-        parts.append(f"γ {_number(record['gamma'], '.3g')}")
-    parts.append(f"feasible {record['feasible']:.1%}")
-    test = [
-        f"{name.removeprefix('test_').removesuffix('_accuracy').replace('_', ' ')} {value:.1%}"
-        for name, value in record.items()
-        if name.startswith("test_") and value is not None
+    forms = {"loss": ("loss", ".3f"), "gamma": ("γ", ".3g"), "feasible": ("feasible", ".1%")}
+    parts = [
+        f"{name} {'∞' if record[key] is None else format(record[key], form)}"
+        for key, (name, form) in forms.items()
+        if key in record
     ]
+    test = [f"{spoken(k)} {figure(k, v, 1)}" for k, v in record.items() if k.startswith("test_") and v is not None]
     return ", ".join(parts) + ("; test: " + ", ".join(test) if test else "")
 
 
-def _number(value: float | None, form: str) -> str:
-    """A number of a record, where None stands for infinity."""
-    return "∞" if value is None else format(value, form)
+def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
+    """Figures side by side: one column per moment (before, after Stage I, …), one row per metric."""
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("on held-out data")
+    for moment in columns:
+        table.add_column(moment, justify="right")
+    for metric in dict.fromkeys(m for figures in columns.values() for m in figures):
+        table.add_row(metric.replace("_", " "), *(figure(metric, figures.get(metric)) for figures in columns.values()))
+    return table
+
+
+def together(*observers: Observer | None) -> Observer:
+    """One observer that tells several, in order; those that are None are left out."""
+
+    def tell(event: str, facts: dict[str, Any]) -> None:
+        for observer in filter(None, observers):
+            observer(event, facts)
+
+    return tell

@@ -9,8 +9,7 @@ from typing import Any
 from ..errors import SoftgroundError
 from ..files import failure
 from ..runs import RunFolder
-from .html.numbers import is_number
-from .observers import epochs_done
+from .numbers import is_number
 
 LOGS = "tensorboard"
 
@@ -24,30 +23,26 @@ def require() -> None:
     """Say what to do where it is not."""
     if not available():
         raise SoftgroundError(
-            "--tensorboard was given, but the package tensorboard is not installed. Install the extra, "
-            "pip install 'softground[tensorboard]', or leave the option out: report.html shows the same curves."
+            "TensorBoard logs were asked for, but the package tensorboard is not installed. Install it with "
+            "pip install tensorboard, or go without: report.html shows the same curves."
         )
 
 
 class TensorBoard:
-    """An observer of the training loop that logs every number of an epoch.
-
-    The step is the number of epochs done, through all stages. A resumed run replaces what it repeats.
-    """
+    """An observer of the training loop that logs every number of an epoch, by epochs through all stages."""
 
     def __init__(self, folder: RunFolder) -> None:
         require()
         self.path = folder.path / LOGS
         if self.path.is_symlink():
             raise failure(self.path, "it is a link, which may lead out of the run folder", "Remove it")
-        self.done = self.total = 0
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""
         if event == "begin":
             from torch.utils.tensorboard import SummaryWriter
 
-            self.done = epochs_done(facts)
+            self.done = facts["epochs"]
             self.total = sum(stage.epochs for stage in facts["stages"])
             # Steps from here on that an interrupted run left are not shown.
             self.writer: Any = SummaryWriter(str(self.path), purge_step=self.done + 1)
@@ -73,6 +68,3 @@ def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         elif name != "epoch" and is_number(value):
             group = "held-out" if name.startswith("test_") else "training"
             yield f"{group}/{name.removeprefix('test_')}", float(value)
-
-
-__all__ = ["TensorBoard", "available", "require", "scalars"]

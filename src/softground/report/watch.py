@@ -1,6 +1,6 @@
 """A few training examples followed through a run: after each epoch, what their chains and the network say.
 
-``gallery.jsonl`` in the run folder, one JSON object a line::
+``gallery.jsonl`` in the run folder, one JSON object per line::
 
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ from torch.utils.data import Dataset
 from ..data import Examples
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
+from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from .findings import Symbols
-from .observers import epochs_done
 
 GALLERY = "gallery.jsonl"
 WATCHED = 6
@@ -34,51 +34,37 @@ DECIMALS = 3  # of reals
 
 
 class Watch:
-    """An observer of the training loop that keeps a line per epoch.
+    """An observer of the training loop that keeps a line per epoch for the first examples that this process owns.
 
     It draws no random numbers that the run would have drawn, so a run is the same with it and without.
-
-    Parameters
-    ----------
-    learner
-        The learner that is about to be fitted.
-    train
-        Its training set. The first examples that this process owns are watched.
-    folder
-        Where the lines go.
     """
 
     def __init__(self, learner: Learner, train: Dataset[Any], folder: RunFolder, count: int = WATCHED) -> None:
-        self.learner = learner
-        self.train = train
+        self.learner, self.train, self.count = learner, train, count
         self.path = folder.path / GALLERY
-        self.count = count
-        self.done = 0
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""
         if event == "begin":
-            self.done = epochs_done(facts)
-            self.index = self.learner.loop.own[: self.count]
+            self.done = facts["epochs"]
+            self.index = facts["own"][: self.count]
             with self._untouched():
                 self.x = inputs(self.train, self.index.tolist())
-            self._resume()
+            # What comes after the checkpoint goes, and lines that a crash left unfinished.
+            kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
+            replace_file(self.path, b"".join(_line(record) for record in kept))
+            if self.done == 0 and not kept:
+                self._append(None)
         elif event == "epoch":
             self.done += 1
             self._append(facts["stage"])
-
-    def _resume(self) -> None:
-        """Drop what comes after the checkpoint, and lines that a crash left unfinished."""
-        kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
-        replace_file(self.path, b"".join(_line(record) for record in kept))
-        if self.done == 0 and not kept:
-            self._append(None)
 
     def _append(self, stage: str | None) -> None:
         space = self.learner.task.space
         with self._untouched():
             predicted = self.learner.predict_codes(self.x)
-        chains = None if stage is None else self._chains(stage)
+        objective = next((s.objective for s in self.learner.stages if s.name == stage), None)
+        chains = objective.state().get(CHAINS) if objective else None
         record = {
             "epochs": self.done,
             "stage": stage,
@@ -87,10 +73,6 @@ class Watch:
             "predicted": texts(space, predicted),
         }
         append_line(self.path, _line(record))
-
-    def _chains(self, stage: str) -> Tensor | None:
-        objective = next(s.objective for s in self.learner.stages if s.name == stage)
-        return objective.state().get("chains")
 
     @contextmanager
     def _untouched(self) -> Iterator[None]:
@@ -118,17 +100,10 @@ def read_gallery(path: Path) -> list[dict[str, Any]]:
     """Every complete line, in order; one that is damaged is left out, as is a file that is missing."""
     found = []
     for line in read_lines(path):
-        try:
-            record = parse_object(line)
-        except Unreadable:
-            continue
-        if type(record.get("epochs")) is int and isinstance(record.get("predicted"), list):
-            found.append(record)
-    return found
+        with suppress(Unreadable):
+            found.append(parse_object(line))
+    return [r for r in found if type(r.get("epochs")) is int and isinstance(r.get("predicted"), list)]
 
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, allow_nan=False).encode() + b"\n"
-
-
-__all__ = ["GALLERY", "WATCHED", "Watch", "inputs", "read_gallery", "texts"]

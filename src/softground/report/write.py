@@ -15,10 +15,7 @@ REPORT = "report.html"
 
 
 def write_report(folder: RunFolder, findings: Findings | None = None, path: Path | None = None) -> Path:
-    """Write ``report.html`` (or ``path``) from what the run folder holds.
-
-    ``findings``, where given, are kept in the folder first.
-    """
+    """Write ``report.html`` (or ``path``) from what the run folder holds; ``findings`` are kept in the folder first."""
     if findings is not None:
         findings.write(folder)
     path = path or folder.path / REPORT
@@ -30,6 +27,3 @@ def write_comparison(folders: Sequence[RunFolder], path: Path) -> Path:
     """Write a page with several runs side by side."""
     replace_file(path, compare_page([Facts.read(folder) for folder in folders]).encode())
     return path
-
-
-__all__ = ["REPORT", "write_comparison", "write_report"]

@@ -6,6 +6,7 @@ back what it stored, so the values JSON cannot hold become small tagged objects:
     (0.9, 0.999)   {"$": "tuple", "items": [0.9, 0.999]}
     {0: "a"}       {"$": "dict", "items": [[0, "a"]]}
     math.inf       {"$": "float", "value": "inf"}
+    Fraction(7, 2) {"$": "fraction", "value": "7/2"}
     a tensor       {"$": "tensor", "name": "state/0/exp_avg"}   (the tensor itself is set aside)
 
 Finite floats need no tag: JSON text holds their shortest exact representation.
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from torch import Tensor
@@ -37,10 +40,12 @@ def encode(value: Any, tensors: dict[str, Tensor] | None = None, where: str = ""
     """
     if value is None or isinstance(value, bool | str):
         return value
-    if isinstance(value, int):
+    if isinstance(value, Integral):  # numpy's too
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {TAG: "float", "value": repr(float(value))}
+    if isinstance(value, Fraction):
+        return {TAG: "fraction", "value": str(value)}
     if isinstance(value, list):
         return [encode(item, tensors, f"{where}/{i}") for i, item in enumerate(value)]
     if isinstance(value, tuple):
@@ -83,13 +88,15 @@ def decode(value: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
         match value[TAG]:
             case "float":
                 return float(value["value"])
+            case "fraction":
+                return Fraction(value["value"])
             case "tuple":
                 return tuple(decode(item, tensors) for item in value["items"])
             case "dict":
                 return {decode(key): decode(item, tensors) for key, item in value["items"]}
             case "tensor" if tensors is not None:
                 return tensors[value["name"]].clone()
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(f"malformed entry tagged {value[TAG]!r} ({error!r})") from error
     raise ValueError(f"unknown tag {value[TAG]!r}")
 

@@ -2,13 +2,13 @@
 
 ::
 
-    config.json      what was asked for, and the environment it ran in
-    metrics.jsonl    one JSON object a line, appended as the run proceeds
-    summary.json     what came out
-    checkpoint.json  with its safetensors files, see :mod:`softground.runs.checkpoint`
-    .lock            while a process trains here, see :mod:`softground.runs.lock`
+    config.json               the run: format, version, recipe, settings, digests of data and rule, environment
+    metrics.jsonl             one JSON object per line, appended as the run proceeds
+    summary.json              what came out
+    checkpoint-….safetensors  the last two, see :mod:`softground.runs.checkpoint`
+    .lock                     while a process trains here, see :mod:`softground.runs.lock`
 
-Each document has the number of its format, see :mod:`softground.runs.migrations`.
+``format`` in ``config.json`` is the number of this layout; a folder of another one is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from torch import Tensor
 from ..errors import CheckpointError
 from ..files import (
     DOCUMENT_LIMIT,
-    Missing,
     Unreadable,
     append_line,
     describe,
@@ -42,16 +41,16 @@ from ..files import (
     temporary,
 )
 from . import checkpoint
-from .digests import HistoryDigest, settings_digest
+from .digests import HistoryDigest, config_digest
 from .lock import LOCK, locked
-from .migrations import CONFIGS, SUMMARIES, Newer, Steps, migrated, newest
 
+FORMAT = 2
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 RESTORE = "It is written when a run starts: restore it from a backup, or start the run again"
 LEFT = (LOCK, temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
-SETTINGS = "config_sha256"  # where a checkpoint's meta has the digest of the settings it was made with
+CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
 
 
 @dataclass(frozen=True)
@@ -99,29 +98,32 @@ class RunFolder:
         return locked(self.path)
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Store what the run was asked to do."""
-        self._write(CONFIG, config, CONFIGS)
+        """Store what the run is."""
+        self._write(CONFIG, {"format": FORMAT} | dict(config))
 
     def read_config(self) -> dict[str, Any]:
-        """What the run was asked to do."""
-        return self._read(CONFIG, RESTORE, CONFIGS)
+        """What the run is. Raises :class:`CheckpointError` for a folder of another format, too."""
+        config = self._read(CONFIG, RESTORE)
+        if (found := config.get("format")) != FORMAT:
+            if found is None:
+                reason, version = "softground 0.1.0 wrote this run folder, in a layout that is no longer read", "0.1.0"
+            else:
+                version = str(config.get("version"))[:40]
+                reason = f"the run folder has format {str(found)[:40]!r}, and this version of softground reads {FORMAT}"
+            raise failure(self.path / CONFIG, reason, f"Use softground {version} for it, or start the run again")
+        return config
 
-    def settings_digest(self) -> str | None:
-        """A digest of what the run was asked to do, as far as it decides how the run goes; None without a config."""
-        try:
-            return settings_digest(parse_object(read_bounded(self.path / CONFIG, DOCUMENT_LIMIT)))
-        except Missing:
-            return None
-        except Unreadable as error:
-            raise failure(self.path / CONFIG, str(error), RESTORE) from error
+    def config_digest(self) -> str:
+        """A digest of what the run is, as far as it decides how the run goes."""
+        return config_digest(self.read_config())
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Store what came out of the run."""
-        self._write(SUMMARY, summary, SUMMARIES)
+        self._write(SUMMARY, summary)
 
     def read_summary(self) -> dict[str, Any]:
         """What came out of the run."""
-        return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again", SUMMARIES)
+        return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record to the metrics; it is on disk when this returns.
@@ -168,24 +170,20 @@ class RunFolder:
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See :func:`softground.runs.checkpoint.load`.
 
-        A checkpoint that knows which settings it was made with is refused beside others.
+        A checkpoint that knows which config it was made with is refused beside another.
         """
         tensors, meta = checkpoint.load(self.path, previous)
-        if meta.get(SETTINGS) not in (None, self.settings_digest()):
+        if meta.get(CONFIG_DIGEST) not in (None, self.config_digest()):
             reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
             raise failure(self.path / CONFIG, reason, "Restore it from a backup, or start a new run with those it has")
         return tensors, meta
 
-    def _write(self, name: str, value: Mapping[str, Any], steps: Steps[dict[str, Any]]) -> None:
-        document = {"schema": newest(steps)} | {k: v for k, v in plain(value).items() if k != "schema"}
-        replace_file(self.path / name, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        replace_file(self.path / name, (json.dumps(plain(value), indent=2, allow_nan=False) + "\n").encode())
 
-    def _read(self, name: str, remedy: str, steps: Steps[dict[str, Any]]) -> dict[str, Any]:
+    def _read(self, name: str, remedy: str) -> dict[str, Any]:
         try:
-            document = parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
-            return migrated(document, document.pop("schema", 1), steps)
-        except Newer as error:
-            raise failure(self.path / name, str(error), error.remedy) from error
+            return parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
         except Unreadable as error:
             raise failure(self.path / name, str(error), remedy) from error
 
@@ -239,4 +237,4 @@ def _fresh(task: str) -> Path:
             number += 1
 
 
-__all__ = ["RunFolder", "plain"]
+__all__ = ["CONFIG", "CONFIG_DIGEST", "FORMAT", "SUMMARY", "RunFolder", "plain"]

@@ -3,8 +3,6 @@
 The lock is the operating system's, on the file ``.lock`` in the folder, so it ends with the process however that ends:
 nothing is left to be cleaned up after a kill. The file's text only says who holds it. Readers need no lock, because
 every file they read is replaced as a whole.
-
-Within a process the same thread may take a lock again, as a command does that calls ``Learner.fit``.
 """
 
 from __future__ import annotations
@@ -13,11 +11,9 @@ import errno
 import os
 import platform
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import describe, failure
@@ -40,38 +36,26 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-@dataclass
-class _Held:
-    descriptor: int
-    thread: int
-    times: int = 1
-
-
-_held: dict[str, _Held] = {}
+_held: set[int] = set()  # descriptors
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other process, and every other thread, from training in ``folder`` meanwhile.
+    """Keep everybody else, other threads included, from training in ``folder`` meanwhile.
 
     Raises
     ------
     CheckpointError
         When it is locked already, or nothing can be written there.
     """
-    key = os.path.realpath(folder)
-    mine = _held.get(key)
-    if mine is not None and mine.thread == threading.get_ident():
-        mine.times += 1
-    else:
-        mine = _held[key] = _Held(_take(Path(key)), threading.get_ident())
+    folder = Path(os.path.realpath(folder))
+    descriptor = _take(folder)
+    _held.add(descriptor)
     try:
         yield
     finally:
-        mine.times -= 1
-        if mine.times == 0:
-            del _held[key]
-            _release(Path(key), mine.descriptor)
+        _held.discard(descriptor)
+        _release(folder, descriptor)
 
 
 def _take(folder: Path) -> int:
@@ -130,10 +114,10 @@ def _release(folder: Path, descriptor: int) -> None:
 
 
 def _forget() -> None:
-    """In a child made by fork: the lock is the parent's, and must end with the parent."""
-    for held in _held.values():
+    """In a child made by fork, such as one that reads data: the lock is the parent's, and must end with the parent."""
+    for descriptor in _held:
         with suppress(OSError):
-            os.close(held.descriptor)
+            os.close(descriptor)
     _held.clear()
 
 

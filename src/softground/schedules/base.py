@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ..errors import ScheduleError
+from ..registry import Registry
 
 
-@runtime_checkable
 class Schedule(Protocol):
     """Anything with a temperature for each gradient pass."""
 
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t`` = 0, 1, 2, …; ``math.inf`` means uniform sampling."""
         ...
+
+
+# Factories ``(start, floor, warmup, epochs) -> Schedule`` by name, for runs of so many epochs, the warm-up among them.
+SCHEDULES: Registry[Callable[[float, float, int, int], Schedule]] = Registry("schedule")
 
 
 def cooled(t: int, curve: Callable[[int], float], floor: float, warmup: int) -> float:
@@ -43,4 +47,4 @@ def check(start: float, floor: float, warmup: int) -> None:
         raise ScheduleError(f"warmup = {warmup}, but a number of passes cannot be negative. Use 0 for none.")
 
 
-__all__ = ["Schedule", "check", "cooled"]
+__all__ = ["SCHEDULES", "Schedule", "check", "cooled"]

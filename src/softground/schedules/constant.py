@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .base import check, cooled
+from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Constant:
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start, self.floor, self.warmup)
+
+
+@SCHEDULES.register("constant")
+def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
+    return Constant(start, warmup=warmup)
 
 
 __all__ = ["Constant"]

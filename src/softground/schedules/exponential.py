@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .base import check, cooled
+from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Exponential:
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start * self.alpha**k, self.floor, self.warmup)
+
+
+@SCHEDULES.register("exp")
+def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
+    return Exponential(start, floor=floor, warmup=warmup)
 
 
 __all__ = ["Exponential"]

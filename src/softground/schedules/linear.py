@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .base import check, cooled
+from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Linear:
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start - self.alpha * k, self.floor, self.warmup)
+
+
+@SCHEDULES.register("linear")
+def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
+    """The floor is reached in the last epoch."""
+    return Linear(start, max(0.0, (start - floor) / max(1, epochs - 1 - warmup)), floor, warmup)
 
 
 __all__ = ["Linear"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .base import check, cooled
+from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Logarithmic:
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t``."""
         return cooled(t, lambda k: min(self.start, self.start / math.log(2 + k)), self.floor, self.warmup)
+
+
+@SCHEDULES.register("log")
+def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
+    return Logarithmic(start, floor, warmup)
 
 
 __all__ = ["Logarithmic"]

@@ -1,14 +1,15 @@
-"""What the Z3 inverse runs, in this process or in workers: one query in, one outcome out.
+"""Z3 in one process: a query in, a reply out.
 
-Which model Z3 finds depends on what the process did before, even in a fresh context. So nothing here hands on a
-model that Z3 happened to find: an outcome is made of sat and unsat answers alone, and any number of workers and
-any order give the same bits (only *whether* a check reaches its resource or time limit can depend on more).
+Which model Z3 finds depends on what the process did before. So no model is handed on: a reply is made of *sat* and
+*unsat* answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check
+reaches its resource or time limit can depend on more.)
 
-- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all, and
-  the formulas of several queries that drop the same sites at once.
-- **Search.** Otherwise a warm, incremental solver enumerates models by blocking clauses. A complete fibre is the
-  same set in any order. Of a larger one, the lexicographically first completions are found site by site.
-- Three kinds of solver are asked in turn until one knows; 'unknown' from all of them yields no states.
+- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all of
+  them, and several queries that drop the same sites at once.
+- **Search.** Otherwise a warm, incremental solver lists models by blocking clauses. A complete fibre is the same set in
+  any order. Of a larger one, the lexicographically first completions are found site by site.
+
+Three kinds of solver are asked in turn until one knows. 'Unknown' from all of them yields no states.
 """
 
 from __future__ import annotations
@@ -23,14 +24,31 @@ from typing import Any
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .memory import bounded, short_of_memory
-from .queries import GaveUp, Job, Late, Limits, Outcome, Query, Search
+from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
 from .truth_table import Codes, TruthTable
 
-ENGINES = 8  # rules whose warm solvers a process keeps
-GROUP = 8  # formulas simplified together; more of them are slower again
-KINDS = ("SMT", "QF_FD", "tactics")
-STATUSES = ("sat", "unsat", "unknown")
-Step = tuple[list[int], list[Outcome]]
+TABLE_QUERIES = 8  # in one table; more of them are slower again
+KINDS = ("SMT", "QF_FD", "tactics")  # of solvers: quick on small formulas; by bits, for hard ones; Z3's own choice
+
+
+class GaveUp(Exception):
+    """No kind of solver knows, or the query's time is up."""
+
+
+def grouped(queries: Sequence[Query], sizes: Sequence[int], table: int) -> list[list[int]]:
+    """The places of queries that one table can answer together, then the others one by one."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    others: list[list[int]] = []
+    for place, query in enumerate(queries):
+        if isinstance(query, FibreQuery) and not query.alone:
+            alike.setdefault(query.dropped, []).append(place)
+        else:
+            others.append([place])
+    groups = []
+    for dropped, places in alike.items():
+        size = max(1, min(TABLE_QUERIES, table // math.prod(sizes[site] for site in dropped)))
+        groups += [places[i : i + size] for i in range(0, len(places), size)]
+    return groups + others
 
 
 class Engine:
@@ -42,116 +60,80 @@ class Engine:
         self.table = TruthTable(self.terms)
         self._kinds = list(KINDS)
         self._warm = [self._fresh(kind) for kind in KINDS]
-        self._ends, self._tight, self._timed = math.inf, False, False
+        self._ends = math.inf  # when the query gives up
+        self._worn = False  # whether warm solvers have a shorter timeout or half an answer, and must be replaced
+        self._timed_out = False  # whether a check of this query reached its time limit
 
-    def run(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Solve all of them."""
-        found = {place: outcome for step in self.steps(jobs) for place, outcome in zip(*step, strict=False)}
-        return [found[place] for place in range(len(jobs))]
-
-    def steps(self, jobs: Sequence[Job], seconds: float = math.inf) -> Iterator[Step]:
-        """Solve, step by step: the places of the jobs that come next with nothing, then the same with their outcomes.
-
-        What is left after ``seconds`` is not begun. Faults are outcomes too, of the jobs that they befell.
-        """
-        ends = time.monotonic() + seconds
-        for places in self._groups(jobs):
-            if time.monotonic() > ends:
-                return
-            yield places, []
-            yield places, self._guarded([jobs[place] for place in places])
-
-    def _groups(self, jobs: Sequence[Job]) -> list[list[int]]:
-        """Queries that one table can answer together, then the others one by one."""
-        alike: dict[tuple[int, ...], list[int]] = {}
-        others: list[list[int]] = []
-        for place, job in enumerate(jobs):
-            if isinstance(job, Query) and self._fits(job.dropped) and not job.alone:
-                alike.setdefault(job.dropped, []).append(place)
-            else:
-                others.append([place])
-        groups = []
-        for dropped, places in alike.items():
-            combinations = math.prod(len(self.terms.symbols[site]) for site in dropped)
-            size = max(1, min(GROUP, self.limits.table // combinations))
-            groups += [places[i : i + size] for i in range(0, len(places), size)]
-        return groups + others
-
-    def _guarded(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Outcomes of a group within the limits; where memory was up, each is asked again alone."""
-        self._ends, self._timed = time.monotonic() + self.limits.soft, False
+    def solve(self, queries: Sequence[Query]) -> list[Reply]:
+        """Replies to a group of queries within the limits. Where it fails, each of them is asked again alone."""
+        self._ends, self._timed_out = time.monotonic() + self.limits.soft, False
         try:
             with bounded(self.z3, self.limits.memory):
-                return self._solved(jobs)
-        except Late:
-            return [Outcome([], "timeout", alone=len(jobs) == 1)] * len(jobs)
+                return self._solve(queries)
+        except GaveUp:
+            end: End = "timeout" if self._timed_out else "unknown"
         except (MemoryError, self.z3.Z3Exception) as error:
             if not short_of_memory(self.z3, error):
                 raise InverseError(f"Z3 failed: {error}. Try another z3-solver release.") from error
-            self._tight, end = True, Outcome([], "memory")
+            self._worn, end = True, "memory"
         finally:
-            if self._tight:  # solvers with little time left or half an answer are of no more use
-                self._warm, self._tight = [self._fresh(kind) for kind in KINDS], False
-        return [end] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._guarded([job])]
+            if self._worn:
+                self._warm, self._worn = [self._fresh(kind) for kind in KINDS], False
+        return [Reply([], end)] if len(queries) == 1 else [self.solve([query])[0] for query in queries]
 
-    def _solved(self, jobs: Sequence[Job]) -> list[Outcome]:
-        first = jobs[0]
-        if isinstance(first, Search):
-            return [self.start(first)]
-        queries = [job for job in jobs if isinstance(job, Query)]
-        tabulated: list[list[Codes] | None] = [None] * len(queries)
-        if self._fits(first.dropped):
-            expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in queries]
-            tabulated = self.table.solve(expressions, first.dropped)
-        outcomes = []
-        for query, states in zip(queries, tabulated, strict=True):
-            self._kinds = list(KINDS)
-            if states is None:
-                outcomes.append(self.fibre(query))
-            else:
-                outcomes.append(Outcome(states[: query.cap], "whole" if len(states) <= query.cap else "capped"))
-        return outcomes
+    def _solve(self, queries: Sequence[Query]) -> list[Reply]:
+        if isinstance(queries[0], StartQuery):
+            return [self._start(queries[0])]
+        fibres = [query for query in queries if isinstance(query, FibreQuery)]
+        tabulated: list[list[Codes] | None] = [None] * len(fibres)
+        if self._fits(fibres[0].dropped):
+            expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in fibres]
+            tabulated = self.table.solve(expressions, fibres[0].dropped)
+        return [
+            self._search(query)
+            if states is None
+            else Reply(states[: query.cap], "whole" if len(states) <= query.cap else "capped")
+            for query, states in zip(fibres, tabulated, strict=True)
+        ]
 
-    def fibre(self, query: Query) -> Outcome:
-        """By search, where no table is possible."""
-        expression = self.smt.expression(query.answer, query.codes, query.dropped)
-        for solver in self._warm:
-            outcome = self._enumerate(solver, expression, query)
-            if outcome.end != "unknown":
-                break
-        if outcome.end != "capped":
-            return outcome
-        ordered = self._ordered(query.answer, query.codes, query.dropped, (0,) * len(query.codes))
-        try:
-            return Outcome(list(itertools.islice(ordered, query.cap)), "capped")
-        except GaveUp:
-            return self._unknown()
-
-    def start(self, search: Search) -> Outcome:
-        """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
-        chance = random.Random(search.seed)
+    def _search(self, query: FibreQuery) -> Reply:
+        """A fibre where no table is possible."""
         self._kinds = list(KINDS)
-        for last in [False] * search.tries + [True]:
+        expression = self.smt.expression(query.answer, query.codes, query.dropped)
+        states = None
+        for solver in self._warm:
+            if states is None and not self._timed_out:
+                states = self._enumerate(solver, expression, query)
+        if states is None:
+            raise GaveUp
+        if len(states) <= query.cap:
+            return Reply(sorted(states), "whole")
+        ordered = self._ordered(query.answer, query.codes, query.dropped, (0,) * len(query.codes))
+        return Reply(list(itertools.islice(ordered, query.cap)), "capped")
+
+    def _start(self, query: StartQuery) -> Reply:
+        """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
+        self._kinds, chance = list(KINDS), random.Random(query.seed)
+        for last in [False] * query.tries + [True]:
             codes = tuple(int(chance.random() * len(symbols)) for symbols in self.terms.symbols)
             # Small alphabets are drawn or decided first, which leaves the most combinations to a table.
             order = tuple(sorted(range(len(codes)), key=lambda i: len(self.terms.symbols[i]) + chance.random()))
-            free = order if last else self._affordable(order)
-            try:
-                found = next(self._ordered(search.answer, codes, free, codes), None) if free else None
-            except GaveUp:
-                return self._unknown()
+            tails = (order[i:] for i in range(len(order)))
+            free = order if last else next((tail for tail in tails if self._fits(tail)), ())
+            found = next(self._ordered(query.answer, codes, free, codes), None) if free else None
             if found is not None:
                 value = dict(zip(free, found, strict=True))
-                return Outcome([tuple(value.get(site, code) for site, code in enumerate(codes))], "whole")
+                return Reply([tuple(value.get(site, code) for site, code in enumerate(codes))], "whole")
             if free == order:
                 break
-        return Outcome([], "whole")
+        return Reply([], "whole")
 
     def _ordered(self, answer: Hashable, codes: Codes, free: tuple[int, ...], first: Codes) -> Iterator[Codes]:
         """Completions of the free sites in lexicographic order, each site's codes counted from ``first`` on.
-        Sites are decided one after the other until a table can take the rest, so that no model is needed."""
+        Sites are decided one after the other until a table can take the rest, so no model is needed."""
         sizes = [len(symbols) for symbols in self.terms.symbols]
-        states = self._tabulate(answer, codes, free)
+        self._seconds_left()
+        states = self.table.solve([self.smt.expression(answer, codes, free)], free)[0] if self._fits(free) else None
         if states is not None:
             yield from sorted(states, key=lambda s: [(c - first[i]) % sizes[i] for c, i in zip(s, free, strict=True)])
             return
@@ -161,26 +143,18 @@ class Engine:
             if self._satisfiable(self.smt.expression(answer, known, rest)):
                 yield from ((code, *more) for more in (self._ordered(answer, known, rest, first) if rest else [()]))
 
-    def _tabulate(self, answer: Hashable, codes: Codes, free: tuple[int, ...]) -> list[Codes] | None:
-        """All completions in order; None where they are too many for a table, or Z3's simplifier is not enough."""
-        self._left()
-        return self.table.solve([self.smt.expression(answer, codes, free)], free)[0] if self._fits(free) else None
-
-    def _affordable(self, order: tuple[int, ...]) -> tuple[int, ...]:
-        """As many of the last sites as fit a table."""
-        return next(order[i:] for i in range(len(order) + 1) if i == len(order) or self._fits(order[i:]))
-
     def _fits(self, free: tuple[int, ...]) -> bool:
         return math.prod(len(self.terms.symbols[site]) for site in free) <= self.limits.table
 
-    def _enumerate(self, solver: Any, expression: Any, query: Query) -> Outcome:
+    def _enumerate(self, solver: Any, expression: Any, query: FibreQuery) -> list[Codes] | None:
+        """Up to one completion more than the cap, in any order; None where the solver does not know."""
         states: list[Codes] = []
         solver.push()
         try:
             solver.add(expression)
-            while (status := self._check(solver)) == "sat":
-                if len(states) == query.cap:
-                    return Outcome([], "capped")
+            while len(states) <= query.cap and (status := self._check(solver)) != "unsat":
+                if status == "unknown":
+                    return None
                 model = solver.model()
                 values = [model.eval(self.terms.variables[s], model_completion=True).as_long() for s in query.dropped]
                 here = list(zip(query.dropped, values, strict=True))
@@ -188,61 +162,43 @@ class Engine:
                 solver.add(self.z3.Or(*[self.terms.variables[site] != value for site, value in here]))
         finally:
             solver.pop()
-        return Outcome(sorted(states), "whole") if status == "unsat" else self._unknown()
+        return states
 
     def _satisfiable(self, expression: Any) -> bool:
-        """With much left open a warm solver can be caught in what it learnt before (seconds, for 5 ms in a new one)."""
+        """By a new solver: where much is open, a warm one can be led astray by what it learnt (seconds, not 5 ms)."""
         for kind in tuple(self._kinds):
             status = self._check(self._fresh(kind, expression))
             if status != "unknown":
-                self._kinds.sort(key=lambda other: other != kind)  # ask the one that knew first, within this job
+                self._kinds.sort(key=lambda other: other != kind)  # within this query, the kind that knew comes first
                 return status == "sat"
         raise GaveUp
 
-    def _unknown(self) -> Outcome:
-        return Outcome([], "timeout" if self._timed else "unknown")
-
-    def _left(self) -> float:
-        """Seconds that this query still has."""
+    def _seconds_left(self) -> float:
         left = self._ends - time.monotonic()
         if left <= 0:
-            raise Late
+            self._timed_out = True
+            raise GaveUp
         return left
 
     def _check(self, solver: Any) -> str:
-        if (left := self._left()) < self.limits.timeout:
+        if (left := self._seconds_left()) < self.limits.timeout:
             solver.set(timeout=math.ceil(1000 * left))
-            self._tight = True
-        began, status = time.monotonic(), solver.check()
-        known = next((name for name in STATUSES if status == getattr(self.z3, name)), None)
-        if known is None:
-            raise InverseError(
-                f"Z3 answered {status!r}; expected sat, unsat or unknown. Try another z3-solver release."
-            )
-        if known == "unknown":
+            self._worn = True
+        began, status = time.monotonic(), repr(solver.check())
+        if status not in ("sat", "unsat", "unknown"):
+            raise InverseError(f"Z3 answered {status}; expected sat, unsat or unknown. Try another z3-solver release.")
+        if status == "unknown":
             if "memory" in (reason := solver.reason_unknown()):
                 raise MemoryError(reason)
             # Some solvers say 'canceled' for either limit.
-            self._timed |= "timeout" in reason or time.monotonic() - began >= min(left, self.limits.timeout)
-        return known
+            self._timed_out |= "timeout" in reason or time.monotonic() - began >= min(left, self.limits.timeout)
+        return status
 
     def _fresh(self, kind: str, *assertions: Any) -> Any:
-        """The one quickest on small formulas gets a share of the limit; QF_FD turns hard ones into bits."""
+        """A new solver; the first kind gets a share of the resource limit only."""
         z3 = self.z3
         solver = z3.SimpleSolver() if kind == "SMT" else z3.SolverFor(kind) if kind == "QF_FD" else z3.Solver()
         rlimit = max(1, self.limits.rlimit // 4) if kind == "SMT" else self.limits.rlimit
         solver.set(rlimit=rlimit, timeout=math.ceil(1000 * self.limits.timeout))
         solver.add(*self.terms.bounds, *assertions)
         return solver
-
-
-_engines: dict[tuple[str, Limits], Engine] = {}
-
-
-def work(smt: SMT, limits: Limits, jobs: Sequence[Job]) -> list[Outcome]:
-    """Solve jobs with this process's engine for the rule, which stays warm between calls."""
-    engine = _engines.pop((smt.token, limits), None) or Engine(smt, limits)
-    _engines[smt.token, limits] = engine  # at the end: the least recently used comes first
-    while len(_engines) > ENGINES:
-        del _engines[next(iter(_engines))]
-    return engine.run(jobs)

@@ -1,4 +1,4 @@
-"""Limits on memory: Z3's own for a query, and the system's for a process that only solves."""
+"""Memory limits: Z3's own for a query, and the system's for a process that only solves."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from contextlib import contextmanager
 from typing import Any
 
 MIB = 2**20
-SLACK = 256  # MiB beside the limit in a process of its own: stacks and heaps of Z3's threads, which are hardly touched
+SLACK_MIB = 256  # address space beside the limit, for stacks and heaps of Z3's threads; hardly any of it is used
 
 
 @contextmanager
 def bounded(z3: Any, memory: int | None) -> Iterator[None]:
-    """Let Z3 take so many MiB more than it holds now, since it does not give back what past queries left behind.
+    """Let Z3 take so many MiB more than it holds now, since it keeps what past queries took.
 
-    Past that it raises, and is of use again once the limit is lifted. The limit is the process's, not a context's.
+    Beyond that Z3 raises an error. It works again once the limit is lifted. The limit holds for the whole process.
     """
-    if memory is None:
-        yield
-        return
-    z3.set_param("memory_max_size", math.ceil(z3.Z3_get_estimated_alloc_size() / MIB) + memory)
+    if memory is not None:
+        z3.set_param("memory_max_size", math.ceil(z3.Z3_get_estimated_alloc_size() / MIB) + memory)
     try:
         yield
     finally:
-        z3.set_param("memory_max_size", 0)
+        if memory is not None:
+            z3.set_param("memory_max_size", 0)
 
 
 def confine(memory: int | None) -> None:
-    """Let this process grow no more than by the limit and some slack: for what Z3 does not count, a formula's own."""
+    """Limit this process's growth, for memory that Z3 does not count, such as a formula's own."""
     if memory is None:
         return
     try:
@@ -36,11 +35,11 @@ def confine(memory: int | None) -> None:
 
         with open("/proc/self/statm") as file:
             now = int(file.read().split()[0]) * resource.getpagesize()
-        most = now + (memory + SLACK) * MIB
+        most = now + (memory + SLACK_MIB) * MIB
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     except (ImportError, OSError, ValueError):
-        return  # not Linux: Z3's own limit has to do
+        return  # not Linux: only Z3's own limit holds
 
 
 def short_of_memory(z3: Any, error: BaseException) -> bool:

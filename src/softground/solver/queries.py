@@ -1,4 +1,4 @@
-"""What is asked of Z3 and what comes back: plain values, so that both can travel between processes."""
+"""What is asked of Z3 and what comes back: plain values that can be sent between processes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 from .truth_table import Codes
 
+# These are all states, there are more than the cap, Z3 gave up, time was up, memory was up, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
-# Ends that are faults, under the names by which the inverse counts them.
-FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}
+FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}  # as they are counted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest table; for each check Z3's resource limit and its seconds; seconds and MiB for a whole query."""
+    """The largest table; Z3's resource limit and seconds per check; seconds and MiB per query."""
 
     table: int
     rlimit: int
@@ -25,55 +25,45 @@ class Limits:
 
     @property
     def soft(self) -> float:
-        """Seconds after which a query gives up by itself, and a worker begins no other: half of the limit.
-        What is left is time to hand over, so that only what does not listen is ended by force."""
+        """Half of the limit. A query gives up by itself after so many seconds, and a process begins no other one;
+        the other half is for handing over the replies. Only a process that does not listen is killed."""
         return self.limit / 2
 
 
 @dataclass(frozen=True)
-class Query:
-    """All completions of the dropped sites, up to ``cap``, in lexicographic order."""
+class FibreQuery:
+    """Which completions do the dropped sites have? The first ``cap`` of them, in lexicographic order."""
 
     answer: Hashable
     codes: Codes  # of all sites; dropped entries are ignored
     dropped: tuple[int, ...]
     cap: int
-    alone: bool = False  # not together with others: it was among some that did not end
+    alone: bool = False  # not in one table with others
 
 
 @dataclass(frozen=True)
-class Search:
-    """One state with nothing known. The seed decides which, so that chains start in different places."""
+class StartQuery:
+    """Is there a state for this answer? Different seeds find different ones."""
 
     answer: Hashable
     seed: int
-    tries: int  # random proposals to complete by a table before searching
+    tries: int  # random proposals that a table completes, before the search
 
 
-Job = Query | Search
-
-
-class GaveUp(Exception):
-    """Z3 does not know."""
-
-
-class Late(Exception):
-    """The query's time is up."""
+Query = FibreQuery | StartQuery
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """States, and how the query ended: these are all, there are more than the cap, Z3 gave up, time or memory was up,
-    the process died. A search ends ``whole`` with one state, or with none where there is none.
+class Reply:
+    """States, how the query ended, and whether to ask an unknown one again.
 
-    ``forced`` says that a process died or was killed for this query; not ``alone``, that it was for this one or for
-    another which was solved together with it.
+    A start query ends ``whole`` with one state, or with none where none exists. ``retry`` is ``"no"`` where the query
+    killed its process or had to be killed, and ``"alone"`` where another query of the same table may be to blame.
     """
 
     states: list[Codes]
     end: End
-    forced: bool = False
-    alone: bool = True
+    retry: Literal["yes", "alone", "no"] = "yes"
 
     @property
     def unknown(self) -> bool:

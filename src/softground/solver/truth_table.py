@@ -1,7 +1,7 @@
-"""Z3's simplifier as an evaluator: the truth of formulas on every combination of a few sites.
+"""Z3's simplifier as an evaluator: on which combinations of a few sites do formulas hold?
 
-The Z3 inverse asks for all completions, not for one. Where the dropped sites have few combinations, no search is
-needed: substituting all of them and simplifying decides the formula on each, in one call of the C library.
+Where the dropped sites have few combinations no search is needed. Substituting all of them and simplifying decides the
+formula on each, in one call of the C library.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ Codes = tuple[int, ...]
 class TruthTable:
     """The truth of formulas over some sites, evaluated in one go inside Z3.
 
-    With e the formulas as one bit each, side by side, and a, b, … the symbols of the last free site, the vectors …,
-    e[b], e[a] are put side by side in turn and simplified; that is expanded over the site before, and so on. Bit
-    k · formulas + i of the result is the truth of formula i on the k-th combination in lexicographic order. What one
-    level simplifies, the next need not repeat, so length-7 formulas with two digits free (81 combinations) take 0.12 ms
-    each, and 0.09 ms in groups, where a warm solver takes 0.7 ms. Z3's C interface is called directly, because its
-    Python wrapper would cost more than the work.
+    The formulas become one bit each, side by side: e. With a, b, … the symbols of the last free site, the vectors …,
+    e[b], e[a] are put side by side and simplified. That is expanded over the site before, and so on, so that no level
+    repeats what another has simplified. In the result, bit k · formulas + i is the truth of formula i on the k-th
+    combination in lexicographic order. Z3's C interface is called directly, because its Python wrapper would cost more
+    than the work.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -34,7 +33,7 @@ class TruthTable:
         self._patterns: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def solve(self, expressions: Sequence[Any], sites: tuple[int, ...]) -> list[list[Codes] | None]:
-        """For each expression the combinations that make it true, in order; None where Z3 left some undecided."""
+        """The combinations that make each expression true, in order; None where Z3 left some undecided."""
         z3, c, count = self.z3, self.context.ref(), len(expressions)
         single = [self._own(z3.Z3_mk_ite(c, e.ast, self._one.ast, self._zero.ast)) for e in expressions]
         bits, bound, width = single[0], (z3.Ast * 1)(self._bound.ast), count
@@ -64,7 +63,7 @@ class TruthTable:
         return [*states]
 
     def _pattern(self, site: int, width: int) -> tuple[Any, Any]:
-        """f(last symbol) … f(first symbol) side by side, and f: what one site's expansion fills in."""
+        """f(last symbol) … f(first symbol) side by side, and the function f that an expansion replaces."""
         if (site, width) not in self._patterns:
             f = self.z3.Function(f"softground.table.{width}", self.z3.IntSort(), self.z3.BitVecSort(width))
             columns = [f(numeral) for numeral in reversed(self.terms.numerals[site])]
@@ -72,5 +71,5 @@ class TruthTable:
         return self._patterns[site, width]
 
     def _own(self, ast: Any) -> Any:
-        """Count a reference to a result of Z3's C interface, which is otherwise freed at the next call."""
+        """Keep a result of Z3's C interface, which the next call would free."""
         return self.z3.AstRef(ast, self.context)

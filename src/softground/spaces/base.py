@@ -35,6 +35,9 @@ class Belief(Protocol):
     def detach(self) -> Belief:
         """The same belief, cut off from the gradient tape."""
 
+    def marginals(self) -> Tensor:
+        """What it says of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
+
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         """Expected log P(z|x) under a law known by what a kernel reports of it (``Info.marginals``): ``[batch]``.
 

@@ -226,6 +226,10 @@ class CategoricalBelief:
             return CategoricalBelief(self.space, uniform)
         return CategoricalBelief(self.space, self.scores / gamma)
 
+    def marginals(self) -> Tensor:
+        """P_i(s|x), ``[batch, n, K]``; 0 for codes outside a site's alphabet."""
+        return self.scores.softmax(-1)
+
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
         finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)

@@ -1,19 +1,9 @@
-"""Tasks: ready-made bundles of data, space, rule, projection and network.
+"""Tasks: ready-made problems, each with its data, rule, walk and presets. ``softground train`` offers them by name."""
 
-``TASKS`` is what ``softground train NAME`` offers; a new task adds its options here.
-"""
+from ..experiments.problem import TASKS
+from .addition import Addition
+from .formulas import Formulas
+from .sdsp import ShortestPaths
+from .sudoku import Sudoku
 
-from .addition import AdditionOptions
-from .experiment import Experiment, Options
-from .formulas import FormulaOptions
-from .sdsp import PathOptions
-from .sudoku import SudokuOptions
-
-TASKS: dict[str, type[Options]] = {
-    "hwf": FormulaOptions,
-    "sudoku": SudokuOptions,
-    "sdsp": PathOptions,
-    "addition": AdditionOptions,
-}
-
-__all__ = ["TASKS", "AdditionOptions", "Experiment", "FormulaOptions", "Options", "PathOptions", "SudokuOptions"]
+__all__ = ["TASKS", "Addition", "Formulas", "ShortestPaths", "Sudoku"]

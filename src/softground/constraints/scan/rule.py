@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ from torch import Tensor
 from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
-from ..answers import exact, exact_each
+from ..answers import INTERNING, exact, exact_each
 from ..base import Constraint
 from .messages import NEVER, OneByOne, draw, possible_states, suffix
 from .tabulate import Tabulation
@@ -86,7 +87,7 @@ class Scan(Constraint):
     ) -> None:
         self.space = space
         self.start = start
-        self.accept = accept or (lambda state, answer: exact(state) == answer)
+        self.accept = accept or _equal
         self.cue = cue
         self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
@@ -116,12 +117,13 @@ class Scan(Constraint):
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         ids = []
         for key, answer in zip(exact_each(answers), answers, strict=True):
-            if key not in self._ids:
-                self._ids[key] = len(self._answers)
-                self._answers.append(key)
-                self._given.append(answer)
-                self._shown.append(self._show(key))
-                self._tables.clear()
+            with INTERNING:
+                if key not in self._ids:
+                    self._shown.append(self._show(key))  # first, because a cue may refuse the answer
+                    self._answers.append(key)
+                    self._given.append(answer)
+                    self._tables.clear()
+                    self._ids[key] = len(self._answers) - 1
             ids.append(self._ids[key])
         return torch.tensor(ids, dtype=torch.long)
 
@@ -204,21 +206,25 @@ class Scan(Constraint):
 
     def tables(self, device: torch.device) -> Tables:
         """The tables on ``device``, copied once."""
-        if device not in self._tables:
-            if self.cue is not None and not self._answers:
-                raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
-            found = self.tabulation
-            final = found.states[-1]
-            accepts = torch.tensor(
-                [[bool(self.accept(state, answer)) for state in final] + [False] for answer in self._answers],
-                dtype=torch.bool,
-                device=device,
-            ).reshape(len(self._answers), len(final) + 1)
-            shown = torch.tensor(self._shown, dtype=torch.long, device=device).reshape(-1, len(self.order))
-            layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
-            recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)
-            self._tables[device] = Tables(layers, shown, accepts, order, recursion)
-        return self._tables[device]
+        with INTERNING:
+            if device not in self._tables:
+                self._tables[device] = self._made(device)
+            return self._tables[device]
+
+    def _made(self, device: torch.device) -> Tables:
+        if self.cue is not None and not self._answers:
+            raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
+        found = self.tabulation
+        final = found.states[-1]
+        accepts = torch.tensor(
+            [[bool(self.accept(state, answer)) for state in final] + [False] for answer in self._answers],
+            dtype=torch.bool,
+            device=device,
+        ).reshape(len(self._answers), len(final) + 1)
+        shown = torch.tensor(self._shown, dtype=torch.long, device=device).reshape(-1, len(self.order))
+        layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
+        recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)
+        return Tables(layers, shown, accepts, order, recursion)
 
     def _show(self, answer: Hashable) -> list[int]:
         """The numbers of an answer's cues, one per position."""
@@ -245,4 +251,12 @@ def _taking_four(step: Callable[..., Any], cued: bool) -> Callable[[Any, Any, in
         raise ConstraintError(
             f"The step takes {count} arguments; expected {expected}. Give cue=… exactly where the step takes a cue."
         )
-    return lambda state, symbol, site, cue: step(*(state, symbol, site, cue)[:count])
+    return partial(_step, step, count)
+
+
+def _step(step: Callable[..., Any], count: int, *given: Any) -> Any:
+    return step(*given[:count])
+
+
+def _equal(state: Any, answer: Any) -> bool:
+    return bool(exact(state) == answer)

@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..facts import Facts
-from .config import value
-from .confusion import draw, worst
-from .curves import keys, percent, points
-from .lines import COLOURS, Epochs, Line, line_chart
-from .markup import Child, Html, tag
-from .numbers import figure, is_number, is_share, number, seconds, spoken
-from .page import contents, page
-from .parts import card, cards, key, section, table
-from .timing import PARTS, bar, totals
+from ..numbers import figure, is_number, is_share, seconds, spoken
+from .config import flat
+from .curves import keys, points
+from .lines import Chart, Epochs, Line, colour, numbers, shares
+from .page import render
+from .timing import PARTS, timing
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")
-HIDDEN = {"epoch", "stage"}
-# Where and how a run was shown says nothing about its result.
-UNINTERESTING = {"out", "quiet", "tensorboard"}
+HEADINGS = {"wall_seconds": "time", "grounded": "training examples explained"}
 
 
-def compare_page(runs: Sequence[Facts]) -> str:
+class Run(NamedTuple):
+    """A run, and what it is called on the page."""
+
+    facts: Facts
+    place: int
+    letter: str
+    colour: str
+
+
+def compare_page(given: Sequence[Facts]) -> str:
     """Facts of runs in, one HTML document out."""
-    sections = [
-        ("figures", "Figures", _figures(runs)),
-        ("options", "Options", _options(runs)),
-        ("curves", "Curves", _curves(runs)),
-        ("time", "Time", _time(runs)),
-        ("symbols", "Symbols", _symbols(runs)),
-    ]
-    present = [(anchor, name, part) for anchor, name, part in sections if part is not None]
-    tasks = ", ".join(dict.fromkeys(run.task for run in runs))
-    return page(
-        f"{len(runs)} runs of {tasks}",
-        tag(
-            "header",
-            tag("p", "softground report", class_="kicker"),
-            tag("h1", f"{len(runs)} runs side by side ", tag("span", tasks)),
-            contents(*[(anchor, name) for anchor, name, _ in present]),
-            class_="top",
-        ),
-        tag("main", [part for *_, part in present]),
-        tag("footer", "Written by softground. This file is complete: it loads nothing and runs nothing.", class_="end"),
+    runs = [Run(facts, place, letter(place), colour(place)) for place, facts in enumerate(given)]
+    timings = [(run, timing(run.facts.history)) for run in runs]
+    return render(
+        "compare.html",
+        runs=runs,
+        tasks=", ".join(dict.fromkeys(run.facts.task for run in runs)),
+        figures=_figures(given),
+        settings=_settings(given),
+        charts=_charts(runs),
+        timings=timings,
+        longest=max(spent.total for _, spent in timings),
+        parts=PARTS.values(),
     )
 
 
@@ -58,125 +54,48 @@ def letter(place: int) -> str:
     return before + ascii_uppercase[place % 26]
 
 
-def badge(place: int) -> Html:
-    """A run's letter in its colour."""
-    return tag("span", letter(place), class_=f"badge c{place % COLOURS + 1}")
-
-
-def _figures(runs: Sequence[Facts]) -> Html:
+def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
+    """By heading, each run's figure in words, and whether it is the best among runs of the same task and rule."""
+    kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
     rows: list[dict[str, Any]] = []
     for run in runs:
         final = list(run.moments.values())[-1] if run.moments else {}
-        extra = {k: run.summary.get(k) for k in ("grounded", "wall_seconds", "parameters", "seed")}
-        rows.append({k: v for k, v in final.items() if is_number(v)} | extra | {"epochs": len(run.history)})
-    names = list(dict.fromkeys(k for row in rows for k in row))
-    best = {k: _best([row.get(k) for row in rows]) for k in names if is_share(k) or k == "spearman"}
-    head = ["run", *[_heading(k) for k in names]]
-    body: list[list[Child]] = []
-    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
-        cells = [_cell(k, row.get(k), best.get(k)) for k in names]
-        body.append([tag("span", badge(place), " ", run.name), *cells])
-    lede = "Held-out figures at the end of each run; the best of each is in bold. Mind the seeds: one run is one draw."
-    return section("figures", "Figures", lede, table(head, body, class_="figures"))
+        more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
+        rows.append({k: v for k, v in final.items() if is_number(v)} | more | {"epochs": len(run.history)})
+    found = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        rivals: list[set[Any]] = [
+            {v for k, v in zip(kinds, values, strict=True) if k == kind and is_number(v)} for kind in kinds
+        ]
+        best = [is_share(name) and len(r) > 1 and v == max(r) for r, v in zip(rivals, values, strict=True)]
+        found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
+    return found
 
 
-def _heading(name: str) -> str:
-    return {"wall_seconds": "time", "grounded": "training examples explained"}.get(name, spoken(name))
+def _words(name: str, value: Any) -> str:
+    if name == "wall_seconds" and is_number(value):
+        return seconds(value)
+    return str(value) if name == "seed" and is_number(value) else figure(name, value)
 
 
-def _best(values: Sequence[Any]) -> float | None:
-    found = [float(v) for v in values if is_number(v)]
-    return max(found) if len(set(found)) > 1 else None
+def _settings(runs: Sequence[Facts]) -> dict[str, list[str]]:
+    """What differs, by its path."""
+    settings = [{"task": run.task} | flat(run.asked) for run in runs]
+    rows = {name: [found.get(name, "–") for found in settings] for found in settings for name in found}
+    return {name: values for name, values in rows.items() if len(set(values)) > 1}
 
 
-def _cell(name: str, given: Any, best: float | None) -> Child:
-    if name == "wall_seconds" and is_number(given):
-        words = seconds(given)
-    else:
-        words = figure(name, given) if name != "seed" else value(given)
-    return tag("b", words, class_="best") if best is not None and given == best else words
-
-
-def _options(runs: Sequence[Facts]) -> Html:
-    names = list(dict.fromkeys(k for run in runs for k in run.options if k not in UNINTERESTING))
-    given = {k: [value(run.options.get(k)) for run in runs] for k in names}
-    rows: list[list[Child]] = [["task", *[run.task for run in runs]]] if len({run.task for run in runs}) > 1 else []
-    rows += [[tag("code", k), *values] for k, values in given.items() if len(set(values)) > 1]
-    lede = "What the runs were asked to do differently; all else is the same."
-    if not rows:
-        return section("options", "Options", "The runs were asked to do the same.")
-    return section(
-        "options", "Options", lede, table(["option", *[badge(k) for k in range(len(runs))]], rows, class_="figures")
-    )
-
-
-def _curves(runs: Sequence[Facts]) -> Html | None:
-    present = list(dict.fromkeys(k for run in runs for k in keys(run.history) if k not in HIDDEN))
+def _charts(runs: Sequence[Run]) -> list[Chart]:
+    present = list(dict.fromkeys(k for run in runs for k in keys(run.facts.history) if k != "epoch"))
     held_out = [k for k in present if k.startswith("test_")]
-    rest = [k for k in present if k not in held_out and k not in FIRST]
-    order = [*held_out, *[k for k in FIRST if k in present], *rest]
-    epochs = Epochs(max([1, *[len(run.history) for run in runs]]), [])
-    charts = [c for k in order if (c := _chart(k, runs, epochs)) is not None]
-    if not charts:
-        return None
-    lede = "One picture per metric, one line per run, on the same axis of epochs."
-    names = key(*[(f"c{k % COLOURS + 1}", f"{letter(k)} {run.name}") for k, run in enumerate(runs)])
-    return section("curves", "Curves", lede, names, cards(*charts, class_="cards three"))
-
-
-def _chart(name: str, runs: Sequence[Facts], epochs: Epochs) -> Html | None:
-    lines = [Line(letter(k), k, points(run.history, name)) for k, run in enumerate(runs)]
-    values = [v for line in lines for _, v in line.points]
-    if not any(values):
-        return None  # a line that never leaves zero is no news
-    where = "held-out" if name.startswith("test_") else "training"
-    words = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, spoken(name))
-    heading = words if name in ("gamma", "loss") else f"{words}, {where}"
-    if is_share(name):
-        return card(heading, None, line_chart(lines, epochs, percent, label=heading, low=0.0, high=1.0))
-    log = min(values) > 0 and max(values) > 20 * min(values)
-    low = None if log or min(values) < 0 else 0.0
-    return card(
-        heading,
-        "Logarithmic scale." if log else None,
-        line_chart(lines, epochs, number, label=heading, log=log, low=low),
-    )
-
-
-def _time(runs: Sequence[Facts]) -> Html | None:
-    spent = [totals(run.history) for run in runs]
-    longest = max(sum(s.values()) for s in spent)
-    if not longest:
-        return None
-    rows = [
-        tag(
-            "div",
-            badge(k),
-            tag("div", tag("span", f"{run.name} · {seconds(sum(s.values()))}", class_="small"), bar(s, longest)),
-            class_="timed",
-        )
-        for k, (run, s) in enumerate(zip(runs, spent, strict=True))
-    ]
-    names = key(*[(kind, name) for kind, name, _ in PARTS.values()])
-    return section(
-        "time", "Where the time went", "All bars have the same scale.", tag("div", names, rows, class_="card")
-    )
-
-
-def _symbols(runs: Sequence[Facts]) -> Html | None:
-    found = []
-    for k, run in enumerate(runs):
-        matrices: Mapping[tuple[str, str], Any] = (
-            {} if run.findings is None else {(m.rows, m.columns): m for m in run.findings.matrices}
-        )
-        matrix = matrices.get(("true", "predicted")) or matrices.get(("grounded", "predicted"))
-        if matrix is not None and run.findings is not None:
-            heading = f"{letter(k)}: {matrix.rows} against {matrix.columns}, {matrix.data}"
-            found.append(card(heading, None, draw(matrix, run.findings.symbols), worst(matrix, run.findings.symbols)))
-    if not found:
-        return None
-    lede = "Each row is a symbol, shaded by where it went; a red square is a confusion. Numbers are percent of the row."
-    return section("symbols", "Symbols", lede, cards(*found, class_="cards three"))
-
-
-__all__ = ["compare_page", "letter"]
+    epochs = Epochs(max([1, *[len(run.facts.history) for run in runs]]), [])
+    charts = []
+    for name in dict.fromkeys([*held_out, *[k for k in FIRST if k in present], *present]):
+        lines = [Line(run.letter, run.colour, points(run.facts.history, name)) for run in runs]
+        if any(v for line in lines for _, v in line.points):  # a line that never leaves zero is no news
+            heading = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, spoken(name))
+            if name not in ("gamma", "loss"):
+                heading += ", held-out" if name in held_out else ", training"
+            charts.append((shares if is_share(name) else numbers)(heading, "", lines, epochs))
+    return charts

@@ -1,36 +1,27 @@
-"""A line chart over the epochs: direct labels at the lines' ends, the values of an epoch under the pointer."""
+"""A line chart over the epochs: a key above it with each line's last value, an epoch's values under the pointer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from .markup import Html, tag
-from .svg import WIDTH, Scale, drawing, round_steps, text
+from ..numbers import number, percent
+from .svg import WIDTH, Frame, Scale, epoch_marks
 
-HEIGHT, TOP, BOTTOM, LEFT = 236, 22, 36, 46
-CHARACTER = 7.2  # the width of a letter, roughly
-LABEL_GAP = 15.0  # between the labels of two lines
-MOST_POINTS, MOST_TITLES, MARKED = 800, 120, 12
-COLOURS = 6
+HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
+MOST_POINTS, MOST_TITLES = 800, 120
+Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and a word on why
+LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line: values by epoch (1, 2, …), and which of the page's colours it has."""
 
     name: str
-    colour: int
+    colour: str
     points: list[tuple[int, float]]
-
-
-@dataclass(frozen=True)
-class Band:
-    """Epochs ``first … last`` set apart, with a word on why."""
-
-    first: int
-    last: int
-    name: str
 
 
 @dataclass(frozen=True)
@@ -41,154 +32,69 @@ class Epochs:
     stages: list[tuple[int, str]]  # (first epoch, title)
 
 
-def line_chart(
-    lines: Sequence[Line],
-    epochs: Epochs,
-    form: Callable[[float], str],
-    *,
-    label: str,
-    low: float | None = None,
-    high: float | None = None,
-    log: bool = False,
-    bands: Sequence[Band] = (),
-    tick: Callable[[float], str] | None = None,
-) -> Html:
-    """Draw lines over the epochs.
+@dataclass(frozen=True)
+class Chart:
+    """A chart and what its card says; ``low`` and ``high`` are the range of the values."""
 
-    Parameters
-    ----------
-    form, tick
-        How a value is written at the end of a line, and at the axis.
-    low, high
-        Range of the values; by default that of the lines.
-    bands
-        Epochs at which there is no value to draw, such as γ = ∞.
-    """
-    lines = [line for line in lines if line.points]
+    heading: str
+    lede: str
+    lines: list[Line]
+    epochs: Epochs
+    form: Callable[[float], str]
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    bands: Sequence[Band] = ()
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The axes."""
+        x = Scale(1, max(2, self.epochs.count), LEFT, WIDTH - RIGHT)
+        y = Scale(self.low, self.high, HEIGHT - BOTTOM, TOP, self.log)
+        rows = [(y(value), self.form(value)) for value in y.ticks()]
+        return Frame(WIDTH, HEIGHT, x, y, rows, epoch_marks(self.epochs.count, x), "epoch")
+
+    def at(self, line: Line) -> list[tuple[float, float]]:
+        """Coordinates of a line's points, thinned where there are very many."""
+        stride = -(-len(line.points) // MOST_POINTS)
+        points = line.points[::stride] + ([line.points[-1]] if (len(line.points) - 1) % stride else [])
+        return [(self.frame.x(epoch), self.frame.y(value)) for epoch, value in points]
+
+    def columns(self) -> Iterator[tuple[float, float, str]]:
+        """Invisible columns (left, width, words) that show an epoch's values when pointed at."""
+        known = [(line.name, dict(line.points)) for line in self.lines]
+        stride = -(-self.epochs.count // MOST_TITLES)
+        for epoch in range(1, self.epochs.count + 1, stride):
+            facts = [f"{name} {self.form(values[epoch])}" for name, values in known if epoch in values]
+            yield *self.between(epoch - stride / 2, epoch + stride / 2), "\n".join([f"epoch {epoch}", *facts])
+
+    def between(self, first: float, last: float) -> tuple[float, float]:
+        """(left, width) of some epochs, inside the frame."""
+        left, right = max(LEFT, self.frame.x(first)), min(WIDTH - RIGHT, self.frame.x(last))
+        return left, max(0.0, right - left)
+
+
+def shares(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs) -> Chart:
+    """Shares, from 0 to 100 percent."""
+    inside = [line._replace(points=[(i, v) for i, v in line.points if 0 <= v <= 1]) for line in lines]
+    return Chart(heading, lede, [line for line in inside if line.points], epochs, percent)
+
+
+def numbers(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs, bands: Sequence[Band] = ()) -> Chart:
+    """Any numbers: by their logarithms where they span orders of magnitude, else from 0 where none is below."""
     values = [v for line in lines for _, v in line.points] or [0.0, 1.0]
-    low, high = min(values) if low is None else low, max(values) if high is None else high
-    if not high > low:
-        low, high = (low / 2, high * 2) if log else (min(0.0, low), high or 1.0) if low >= 0 else (low, 0.0)
-    ends = [(line, f"{shortened(line.name)} ", form(line.points[-1][1])) for line in lines]
-    right = min(170.0, 14 + CHARACTER * max((len(name) + len(value) for _, name, value in ends), default=0))
-    x = Scale(1, max(2, epochs.count), LEFT, WIDTH - right)
-    y = Scale(low, high, HEIGHT - BOTTOM, TOP, log)
-    return drawing(
-        WIDTH,
-        HEIGHT,
-        _grid(x, y, epochs, tick or form),
-        [_band(band, x) for band in bands],
-        [_line(line, x, y, epochs.count) for line in lines],
-        _labels(ends, x.end + 8, y),
-        _titles(lines, x, epochs.count, form),
-        label=label,
-    )
+    log = spans(values)
+    low = min(values) if log else min(0.0, *values)
+    high = max(values) if max(values) > low else low + 1.0
+    lede += " Logarithmic scale." if log else ""
+    return Chart(heading, lede, [line for line in lines if line.points], epochs, number, low, high, log, bands)
 
 
-def shortened(name: str, most: int = 18) -> str:
-    """A name that fits beside its line."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+def spans(values: Sequence[float]) -> bool:
+    """Whether values are best drawn by their logarithms."""
+    return bool(values) and min(values) > 0 and max(values) > LOG_FROM * min(values)
 
 
-def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Coordinates as near to ``places`` as they can be ``gap`` apart, in the same order, inside ``low … high``.
-
-    >>> spread([50, 52, 90], 10, 0, 100), spread([99, 100], 10, 0, 100)
-    ([46.0, 56.0, 90.0], [90.0, 100.0])
-    """
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    groups: list[tuple[float, list[int]]] = []  # (middle, members): a group's labels stand gap apart
-    for i in order:
-        groups.append((float(places[i]), [i]))
-        while True:
-            middle, members = groups[-1]
-            reach = gap * (len(members) - 1) / 2
-            middle = min(max(middle, low + reach), high - reach)
-            groups[-1] = middle, members
-            if len(groups) < 2:
-                break
-            before, others = groups[-2]
-            if middle - reach - (before + gap * (len(others) - 1) / 2) >= gap:
-                break
-            both = others + members
-            groups[-2:] = [(sum(places[k] for k in both) / len(both), both)]
-    found = [0.0] * len(places)
-    for middle, members in groups:
-        for k, i in enumerate(members):
-            found[i] = middle + gap * (k - (len(members) - 1) / 2)
-    return found
-
-
-def _grid(x: Scale, y: Scale, epochs: Epochs, tick: Callable[[float], str]) -> list[Html]:
-    parts = []
-    for value in y.ticks():
-        parts.append(tag("line", x1=LEFT, x2=x.end, y1=y(value), y2=y(value), class_="grid"))
-        parts.append(text(LEFT - 6, y(value) + 4, tick(value), class_="tick", anchor="end"))
-    shown = [v for v in round_steps(1, epochs.count, 4, whole=True) if v > 1]
-    # The first epoch has its mark unless another would run into it.
-    for value in [1.0, *[v for v in shown if x(v) - x(1) > 18]]:
-        parts.append(text(x(value), HEIGHT - BOTTOM + 16, f"{value:.0f}", class_="tick", anchor="middle"))
-    parts.append(text((LEFT + x.end) / 2, HEIGHT - 4, "epoch", class_="axis", anchor="middle"))
-    for number, (first, name) in enumerate(epochs.stages):
-        if number:
-            place = x(first - 0.5)
-            parts.append(tag("line", x1=place, x2=place, y1=TOP - 14, y2=HEIGHT - BOTTOM, class_="stage"))
-        if len(epochs.stages) > 1:
-            parts.append(text(x(first - 0.5) + 4 if number else LEFT, TOP - 8, name, class_="tick"))
-    return parts
-
-
-def _band(band: Band, x: Scale) -> Html:
-    left, right = max(LEFT, x(band.first - 0.5)), min(x.end, x(band.last + 0.5))
-    return tag(
-        "g",
-        tag("rect", x=left, y=TOP, width=max(2.0, right - left), height=HEIGHT - BOTTOM - TOP, class_="band"),
-        text(left + 5, HEIGHT - BOTTOM - 8, band.name, class_="tick"),
-    )
-
-
-def _line(line: Line, x: Scale, y: Scale, epochs: int) -> Html:
-    stride = -(-len(line.points) // MOST_POINTS)
-    points = line.points[::stride] + ([line.points[-1]] if (len(line.points) - 1) % stride else [])
-    path = " ".join(f"{x(e):.1f},{y(v):.1f}" for e, v in points)
-    marks = points if epochs <= MARKED else points[-1:]
-    return tag(
-        "g",
-        tag("polyline", points=path, class_="line"),
-        [tag("circle", cx=x(e), cy=y(v), r=3, class_="mark") for e, v in marks],
-        class_=f"c{line.colour % COLOURS + 1}",
-    )
-
-
-def _labels(ends: Sequence[tuple[Line, str, str]], x: float, y: Scale) -> list[Html]:
-    places = spread([y(line.points[-1][1]) for line, *_ in ends], LABEL_GAP, TOP, HEIGHT - BOTTOM)
-    return [
-        tag(
-            "text",
-            name,
-            tag("tspan", value, class_="value"),
-            x=x,
-            y=place + 4,
-            class_=f"name c{line.colour % COLOURS + 1}",
-        )
-        for (line, name, value), place in zip(ends, places, strict=True)
-    ]
-
-
-def _titles(lines: Sequence[Line], x: Scale, epochs: int, form: Callable[[float], str]) -> list[Html]:
-    """Invisible columns that show an epoch's values when pointed at."""
-    known = [dict(line.points) for line in lines]
-    stride = -(-epochs // MOST_TITLES)
-    parts = []
-    for epoch in range(1, epochs + 1, stride):
-        facts = [
-            f"{line.name} {form(values[epoch])}" for line, values in zip(lines, known, strict=True) if epoch in values
-        ]
-        left, right = max(LEFT, x(epoch - stride / 2)), min(x.end, x(epoch + stride / 2))
-        title = tag("title", "\n".join([f"epoch {epoch}", *facts]))
-        box = {"x": left, "y": float(TOP), "width": max(0.0, right - left), "height": float(HEIGHT - BOTTOM - TOP)}
-        parts.append(tag("rect", title, **box, class_="hit"))
-    return parts
-
-
-__all__ = ["Band", "Epochs", "Line", "line_chart", "shortened", "spread"]
+def colour(place: int) -> str:
+    """The class of one of the page's six colours."""
+    return f"c{place % 6 + 1}"

@@ -1,33 +1,53 @@
-"""A page: one file that holds its style and its images, and may load nothing at all."""
+"""A page: one file that holds its style and its images, and may load nothing at all.
+
+Pages are written by the templates beside this module. Whatever they insert is escaped: it comes from a config or a file
+that anybody may have written. The Python side gathers numbers and coordinates, and holds no markup.
+"""
 
 from __future__ import annotations
 
-from importlib.resources import files
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from .markup import Child, Html, joined, tag
+from ..numbers import seconds, symbol
+from .gallery import ONE_ROW, columns, moments, thinned
+from .scatter import panels
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Even if something slipped through the escaping, a browser would neither run nor fetch it.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def page(title: str, *children: Child) -> str:
+def render(template: str, **facts: Any) -> str:
     """A whole document."""
-    style = Html(files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", style),
+    return environment().get_template(template).render(facts)
+
+
+@cache
+def environment(autoescape: bool = True) -> Environment:
+    """The templates, and what they may call."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_short,
     )
-    return joined(Html("<!DOCTYPE html>\n"), tag("html", head, tag("body", *children), lang="en"), "\n")
+    made.filters |= {"seconds": seconds, "symbol": symbol}
+    made.globals |= {f.__name__: f for f in (columns, moments, panels, thinned)}
+    made.globals |= {"one_row": ONE_ROW, "policy": POLICY}
+    return made
 
 
-def contents(*entries: tuple[str, str]) -> Html:
-    """Links to the parts of the page."""
-    return tag("nav", [tag("a", name, href=f"#{anchor}") for anchor, name in entries], aria_label="Contents")
+def _short(value: Any) -> Any:
+    """Coordinates with at most two decimals, which is finer than a pixel.
 
-
-__all__ = ["contents", "page"]
+    >>> _short(12.345), _short(3.0), _short("x")
+    ('12.35', '3', 'x')
+    """
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value

@@ -1,24 +1,16 @@
-"""Drawings: an SVG of fixed coordinates that is scaled to the width of its card, and axes for it."""
+"""Coordinates of drawings: scales, round marks on them, and the frame that charts are drawn in.
+
+A drawing has fixed coordinates and is scaled to the width of its card.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
-from .markup import Child, Html, tag
+from typing import NamedTuple
 
 WIDTH = 380  # of a chart's own coordinates: close to a phone's, so that text keeps its size there
-
-
-def drawing(width: float, height: float, *children: Child, label: str) -> Html:
-    """An SVG element with a text for those who do not see it."""
-    return tag("svg", *children, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=label)
-
-
-def text(x: float, y: float, *children: Child, class_: str | None = None, anchor: str | None = None) -> Html:
-    """A line of text; ``anchor`` is middle or end."""
-    return tag("text", *children, x=x, y=y, class_=class_, text_anchor=anchor)
 
 
 @dataclass(frozen=True)
@@ -38,6 +30,24 @@ class Scale:
     def ticks(self, count: int = 5) -> list[float]:
         """Round values inside the scale."""
         return powers(self.low, self.high, count) if self.log else round_steps(self.low, self.high, count)
+
+
+class Frame(NamedTuple):
+    """Axes: ``x`` from left to right, ``y`` from the bottom up, with their marks as (coordinate, words)."""
+
+    width: float
+    height: float
+    x: Scale
+    y: Scale
+    rows: list[tuple[float, str]]
+    columns: list[tuple[float, str]]
+    name: str  # of the horizontal axis
+
+
+def epoch_marks(count: int, x: Callable[[float], float]) -> list[tuple[float, str]]:
+    """Marks for epochs 1 … count; the first always has its own, so one that would run into it has none."""
+    shown = [v for v in round_steps(1, count, 5, whole=True) if v > 1 and x(v) - x(1) > 18]
+    return [(x(v), f"{v:.0f}") for v in (1.0, *shown)]
 
 
 def round_steps(low: float, high: float, count: int = 5, whole: bool = False) -> list[float]:
@@ -62,18 +72,11 @@ def powers(low: float, high: float, count: int = 5) -> list[float]:
     >>> powers(0.02, 1.0), powers(1e-8, 1.0)
     ([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], [1e-08, 1e-06, 0.0001, 0.01, 1.0])
     """
+
+    def inside(values: Iterable[float]) -> list[float]:
+        return [v for v in values if low * 0.999 <= v <= high * 1.001]
+
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    choices: Sequence[Callable[[], list[float]]] = (
-        lambda: [f * 10.0**e for e in exponents for f in (1, 2, 5)],
-        lambda: [10.0**e for e in exponents],
-        lambda: [10.0**e for e in exponents if e % 2 == 0],
-        lambda: [10.0**e for e in exponents if e % max(1, len(exponents) // count) == 0],
-    )
-    for choice in choices:
-        inside = [v for v in choice() if low * 0.999 <= v <= high * 1.001]
-        if len(inside) <= count + 2:
-            break
-    return inside
-
-
-__all__ = ["WIDTH", "Scale", "drawing", "powers", "round_steps", "text"]
+    fine = inside(f * 10.0**e for e in exponents for f in (1, 2, 5))
+    stride = -(-len(exponents) // (count + 2))
+    return fine if len(fine) <= count + 2 else inside(10.0**e for e in exponents if e % stride == 0)

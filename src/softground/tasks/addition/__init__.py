@@ -1,5 +1,5 @@
 """MNIST addition: two handwritten numbers and their sum."""
 
-from .options import AdditionOptions, addition_task
+from .problem import Addition, addition_task
 
-__all__ = ["AdditionOptions", "addition_task"]
+__all__ = ["Addition", "addition_task"]

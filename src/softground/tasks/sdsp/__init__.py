@@ -1,7 +1,7 @@
 """Shortest paths to a single destination: learn to estimate distances from the paths alone."""
 
 from .graphs import Graphs, random_graphs
-from .options import PathOptions
+from .problem import ShortestPaths
 from .task import PathTask, sdsp_task
 
-__all__ = ["Graphs", "PathOptions", "PathTask", "random_graphs", "sdsp_task"]
+__all__ = ["Graphs", "PathTask", "ShortestPaths", "random_graphs", "sdsp_task"]

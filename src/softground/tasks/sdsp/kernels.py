@@ -1,43 +1,62 @@
-"""Kernels for shortest paths, by their names on the command line."""
+"""Kernels for shortest paths by name: ``(task, steps, marginals) -> Kernel``; a step is a sweep over all components."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from ...errors import LearnerError
 from ...kernels import Composed, Kernel, Metropolis
+from ...objectives import SoftenedGrounding
 from ...projections import Drop, RandomDrop
-from ...reals.differences import Differences
-from ...reals.gibbs import BlockGibbs, SiteGibbs
-from ...reals.noise import AddNoise
-from ...reals.point_mass import PointMass
+from ...reals import AddNoise, BlockGibbs, PointMass, SiteGibbs
+from ...registry import Registry
 from ...task import Task
-from .presets import KernelName
 
-# The paper's walk adds uniform noise from [−5, 5] to a kept component.
-NOISE = 5.0
+NOISE = 5.0  # the paper's walk adds uniform noise from [−5, 5] to a kept component
+PATH_KERNELS: Registry[Callable[[Any, int, bool], Kernel]] = Registry("kernel")
 
 
-def make_kernel(name: KernelName, task: Task, steps: int = 1, marginals: bool = True) -> Kernel:
-    """``steps`` of the paper's kernel, of Gibbs sweeps, or of these after shifts of blocks; or the nearest point.
+@PATH_KERNELS.register("metropolis")
+def _paper(task: Task, steps: int, marginals: bool) -> Kernel:
+    walk = Metropolis(task.inverse, Drop(task.space, dropped(task.space.sites)), AddNoise(NOISE), completion="first")
+    return Composed([walk] * steps)
 
-    The conditional means of gibbs are averaged over its sweeps; blocks reports its last sweep's.
-    """
-    rule, space = cast(Differences, task.constraint), task.space
-    if name == "metropolis":
-        walk = Metropolis(task.inverse, Drop(space, dropped(space.sites)), AddNoise(NOISE), completion="first")
-        return Composed([walk] * steps)
-    if name == "nearest":
-        return PointMass(task.inverse)
-    if name == "gibbs":
-        return SiteGibbs(rule, steps, marginals)
-    # Shifts of random triples, then single components, whose conditional means cover all of z.
-    blocks = BlockGibbs(rule, RandomDrop(space, min(3, space.sites - 1)), marginals=False)
-    return Composed(([blocks] * 8 + [SiteGibbs(rule, 1, marginals)]) * steps)
+
+@PATH_KERNELS.register("gibbs")
+def _gibbs(task: Any, steps: int, marginals: bool) -> Kernel:
+    return SiteGibbs(task.constraint, steps, marginals)
+
+
+@PATH_KERNELS.register("blocks")
+def _blocks(task: Any, steps: int, marginals: bool) -> Kernel:
+    """Shifts of random triples, then single components, whose conditional means cover all of z."""
+    blocks = BlockGibbs(task.constraint, RandomDrop(task.space, min(3, task.space.sites - 1)), marginals=False)
+    return Composed(([blocks] * 8 + [SiteGibbs(task.constraint, 1, marginals)]) * steps)
+
+
+@PATH_KERNELS.register("nearest")
+def _nearest(task: Any, steps: int, marginals: bool) -> Kernel:
+    return PointMass(task.inverse)
+
+
+@dataclass(frozen=True)
+class Zero:
+    """The schedule of Stage II: γ = 0."""
+
+    def gamma(self, t: int) -> float:
+        """0 in every epoch."""
+        return 0.0
+
+
+def point_mass(task: Task) -> SoftenedGrounding:
+    """Learn from the nearest feasible points."""
+    return SoftenedGrounding(PATH_KERNELS["nearest"](task, 1, False), Zero())
 
 
 def dropped(sites: int) -> list[int]:
     """Every fifth component but the last: z₅, z₁₀, …, z₂₅ of 30, counted from 1 (the paper's)."""
     if sites < 3:
-        raise LearnerError(f"A graph of {sites} vertices leaves nothing to project; use --kernel gibbs.")
+        raise LearnerError(f"A graph of {sites} vertices leaves nothing to project; use the kernel gibbs.")
     return list(range(4, sites - 1, 5)) or [1]

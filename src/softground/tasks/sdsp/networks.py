@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import DataError
+from ...networks import LAYERS, RandomLayer
 from .graphs import HEAVIEST
 
 
@@ -14,7 +15,8 @@ def closeness(weights: Tensor) -> Tensor:
     return torch.where(weights == 0, 0.0, (HEAVIEST + 1 - weights) / HEAVIEST)  # NaN stays NaN, to be noticed
 
 
-class PathMLP(nn.Module):
+@LAYERS.register("sdsp.PathMLP")
+class PathMLP(RandomLayer):
     """The paper's network: n × n inputs, one hidden layer (of 128), n outputs.
 
     Parameters
@@ -29,6 +31,7 @@ class PathMLP(nn.Module):
     def __init__(self, nodes: int, hidden: int = 128, relabel: bool = False) -> None:
         super().__init__()
         self.nodes = nodes
+        self.hidden = hidden
         self.relabel = relabel
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(nodes * nodes, hidden), nn.ReLU(), nn.Linear(hidden, nodes))
 
@@ -36,13 +39,14 @@ class PathMLP(nn.Module):
         _check(x, self.nodes)
         if not (self.relabel and self.training):
             return self.layers(closeness(x))  # type: ignore[no-any-return]
-        rest = torch.rand(len(x), self.nodes - 1, device=x.device).argsort(1) + 1
+        rest = torch.rand(len(x), self.nodes - 1, device=x.device, generator=self.generator).argsort(1) + 1
         order = nn.functional.pad(rest, (1, 0))  # vertex 0 keeps its name
         graph = torch.arange(len(x), device=x.device)[:, None, None]
         z: Tensor = self.layers(closeness(x[graph, order[:, :, None], order[:, None, :]]))
         return torch.empty_like(z).scatter(1, order, z)
 
 
+@LAYERS.register("sdsp.PathGNN")
 class PathGNN(nn.Module):
     """Message passing along edges, the same layer in every round; the vertices' names do not matter.
 
@@ -60,6 +64,7 @@ class PathGNN(nn.Module):
     def __init__(self, nodes: int, channels: int = 32, rounds: int = 12) -> None:
         super().__init__()
         self.nodes = nodes
+        self.channels = channels
         self.rounds = rounds
         self.first = nn.Linear(3, channels)
         self.message = nn.Linear(channels, channels)
@@ -70,6 +75,8 @@ class PathGNN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         _check(x, self.nodes)
+        if torch.compiler.is_compiling():  # an exported graph cannot gather edges, whose number depends on the input
+            return self._dense(x)
         count = len(x) * self.nodes
         graph, at, other = x.nonzero(as_tuple=True)
         at, other, weight = graph * self.nodes + at, graph * self.nodes + other, x[graph, at, other]
@@ -84,6 +91,19 @@ class PathGNN(nn.Module):
             h = self.norm(h + self.update(torch.cat([h, best], -1)))
         z: Tensor = self.last(h)
         return z.view(len(x), self.nodes)
+
+    def _dense(self, x: Tensor) -> Tensor:
+        """The same over all pairs of vertices."""
+        edges = self.edge(torch.stack([closeness(x), x / HEAVIEST], -1))
+        goal = (torch.arange(self.nodes, device=x.device) == 0).to(x.dtype).expand(x.shape[0], -1)
+        h = self.first(torch.stack([goal, 1 - goal, (x > 0).sum(-1).to(x.dtype) / 10], -1))
+        edge, some = (x != 0)[..., None], (x != 0).any(-1, keepdim=True)
+        for _ in range(self.rounds):
+            messages = torch.where(edge, self.message(h)[:, None] + edges, -torch.inf)
+            best = torch.where(some, messages.amax(2), 0.0)
+            h = self.norm(h + self.update(torch.cat([h, best], -1)))
+        z: Tensor = self.last(h)
+        return z.squeeze(-1)
 
 
 def _check(x: Tensor, nodes: int) -> None:

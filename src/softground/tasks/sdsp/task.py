@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,14 +41,16 @@ class PathTask(Task):
         return result
 
 
-def sdsp_task(nodes: int = 30, sigma: float = 1.0, margin: float = 0.0, inverse: str = "intervals") -> PathTask:
+def sdsp_task(
+    nodes: int = 30, sigma: float = 1.0, margin: float = 0.0, inverse: str = "intervals", **solver: Any
+) -> PathTask:
     """Shortest paths to vertex 0 in graphs of ``nodes`` vertices."""
     space = Gaussian(nodes, sigma)
     rule = Differences(space, margin)
-    return PathTask(space, rule, make_inverse(inverse, rule), name="sdsp")
+    return PathTask(space, rule, make_inverse(inverse, rule, **solver), name="sdsp")
 
 
-def make_inverse(name: str, rule: Differences) -> Inverse:
+def make_inverse(name: str, rule: Differences, **solver: Any) -> Inverse:
     """An inverse by its name on the command line."""
     match name:
         case "intervals":
@@ -57,7 +60,7 @@ def make_inverse(name: str, rule: Differences) -> Inverse:
         case "z3":
             from ...reals.z3 import Z3Reals
 
-            return Z3Reals(rule)
+            return Z3Reals(rule, **solver)
     raise SoftgroundError(f"There is no inverse {name!r} for reals; choose intervals or z3.")
 
 

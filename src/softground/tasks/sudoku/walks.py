@@ -2,7 +2,7 @@
 
 **4×4.** The paper's projection keeps the two diagonal sub-boards and drops the anti-diagonal two; the walk switches two
 digits inside a kept one. What is kept then has exactly one completion or none, so here the paper's kernel happens to
-be exact for Q*, but three proposals in four fail. ``collapsed`` and ``guided`` keep a single sub-board, drawn at every
+be exact for Q*, but five proposals in nine fail. ``collapsed`` and ``guided`` keep a single sub-board, drawn at every
 step, and sum over all 12 completions: a spectral gap of 0.4 against 0.007 on a random belief.
 
 **9×9.** The same projection (diagonal boxes kept) leaves too many completions to list, which the paper's kernel does
@@ -13,28 +13,27 @@ the boards that the network reads (:mod:`.confident`).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Any, cast
 
 import torch
 
-from ...errors import LearnerError
 from ...inverses import Inverse, Listing
-from ...kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
+from ...kernels import KERNELS, Composed, DirectWalk, Kernel, Metropolis, Uniform
 from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols
+from ...projections.walk import Walk
 from ...spaces.categorical import Categorical
 from ...task import Task
 from .boards import LISTED, all_boards
 from .completion import Completion
 from .confident import Confident
 from .kempe import Kempe
-from .presets import KernelName
 from .rule import box_side, boxes, sudoku_smt
 
-InverseName = Literal["auto", "listing", "search", "z3"]
 ANY = 64  # completions that the paper's kernel chooses from where there are too many to list
 
 
-def make_inverse(name: InverseName, size: int, space: Categorical, **solver: Any) -> Inverse:
+def make_inverse(name: str, size: int, space: Categorical, **solver: Any) -> Inverse:
     """An inverse by its name; auto lists the boards of 4×4 and searches for larger ones."""
     if name == "z3":
         from ...inverses.z3 import Z3
@@ -45,34 +44,45 @@ def make_inverse(name: InverseName, size: int, space: Categorical, **solver: Any
     return Listing(space, torch.from_numpy(all_boards(size)))
 
 
-def make_kernel(name: KernelName, size: int, task: Task, marginals: bool) -> Kernel:
-    """A kernel by its name, with the projection and the move that suit the board's size."""
-    space, inverse = task.space, task.inverse
-    swap = SwapInside(space, boxes(size))
-    match name:
-        case "mcmc":
-            return DirectWalk(SwapSymbols(space))
-        case "kempe":
-            return Kempe(size)
-        case "mixed":
-            return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(inverse, size**2 // 3)])
-        case "metropolis":
-            sampled = Completion(size, cap=ANY, partial=True) if isinstance(inverse, Completion) else inverse
-            return Metropolis(sampled, diagonal(space, size), swap)
-        case "exact":
-            if not inverse.exact:
-                raise LearnerError(
-                    f"The exact kernel lists all boards; the inverse is {inverse!r}. Use --size 4 with --inverse "
-                    "listing, or --kernel kempe."
-                )
-            return Exact(inverse, marginals)
-    listed = size <= LISTED
-    if name == "uniform":
-        return Uniform(inverse, diagonal(space, size), swap) if listed else Uniform(inverse, bands(space, size), Stay())
-    family = one_box(space, size) if listed else bands(space, size)
-    if name == "guided":
-        return Guided(inverse, family, marginals)
-    return Collapsed(inverse, family, swap if listed else Stay(), marginals)
+def board_walk(size: int, task: Task) -> Walk:
+    """The projections and the move that suit the board's size."""
+    space = task.space
+    if size > LISTED:
+        return Walk(task.inverse, space, diagonal(space, size), bands(space, size), Stay())
+    return Walk(task.inverse, space, diagonal(space, size), one_box(space, size), SwapInside(space, boxes(size)))
+
+
+def _paper(walk: Walk, marginals: bool) -> Kernel:
+    """The paper's walk switches two digits inside a kept box; of many completions it takes any."""
+    size = _size(walk)
+    inverse = Completion(size, cap=ANY, partial=True) if isinstance(walk.inverse, Completion) else walk.inverse
+    return Metropolis(inverse, walk.drop, SwapInside(_space(walk), boxes(size)))
+
+
+def _uniform(walk: Walk, marginals: bool) -> Kernel:
+    return Uniform(walk.inverse, walk.drop if _size(walk) <= LISTED else walk.family, walk.move)
+
+
+def _mixed(walk: Walk, marginals: bool) -> Kernel:
+    size = _size(walk)
+    return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(walk.inverse, size**2 // 3)])
+
+
+def _space(walk: Walk) -> Categorical:
+    return cast(Categorical, walk.space)
+
+
+def _size(walk: Walk) -> int:
+    return math.isqrt(walk.space.sites)
+
+
+BOARD_KERNELS = KERNELS | {
+    "metropolis": _paper,
+    "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(_space(walk))),
+    "kempe": lambda walk, marginals: Kempe(_size(walk)),
+    "mixed": _mixed,
+    "uniform": _uniform,
+}
 
 
 def diagonal(space: Categorical, size: int) -> Drop:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ....data.examples import Split
 from .alphabet import DIGITS, OPERATORS, value
 from .loader import Source, SplitName, load
-from .source import FormulaData
 
-__all__ = ["DIGITS", "OPERATORS", "FormulaData", "Source", "SplitName", "load", "value"]
+__all__ = ["DIGITS", "OPERATORS", "Source", "Split", "SplitName", "load", "value"]

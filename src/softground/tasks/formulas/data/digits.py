@@ -6,11 +6,12 @@ from importlib import import_module
 
 import numpy as np
 
+from ....data.examples import Split
+from ....data.images import resize
 from ....errors import DataError
 from . import strokes
 from .alphabet import DIGITS, OPERATORS
-from .images import resize
-from .source import TEST_FORMULAS, TRAIN_FORMULAS, FormulaData, Images, Indices, Pool, held_out, random_examples
+from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Indices, Pool, held_out, random_examples
 
 IMAGE_SIZE = 16
 TEST_EVERY = 4
@@ -18,7 +19,7 @@ OPERATOR_IMAGES = {"train": 360, "test": 120}
 """Images of each operator on either side."""
 
 
-def load(length: int, train_size: int | None, test_size: int | None, image_size: int | None, seed: int) -> FormulaData:
+def load(length: int, train_size: int | None, test_size: int | None, image_size: int | None, seed: int) -> Split:
     """Formulas of uniform symbols; the images of training and test are disjoint."""
     ink, trial, draw_train, draw_test = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
     train, test = pools(image_size or IMAGE_SIZE, ink, trial)
@@ -27,7 +28,7 @@ def load(length: int, train_size: int | None, test_size: int | None, image_size:
         f"{shown} real 8x8 handwritten digits of scikit-learn's load_digits, with operators drawn by a stroke "
         "generator; training and test images are disjoint, but the same people wrote the digits of both."
     )
-    return FormulaData(
+    return Split(
         random_examples(train, train_size or TRAIN_FORMULAS, length, draw_train),
         random_examples(test, test_size or TEST_FORMULAS, length, draw_test),
         note,

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ....data.examples import Split
+from ....data.images import read_grey
 from ....errors import DataError
 from .alphabet import DIGITS
-from .images import read_grey
-from .source import TEST_FORMULAS, TRAIN_FORMULAS, FormulaData, Images, Pool, held_out, random_examples
+from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Pool, held_out, random_examples
 
 NAMES: tuple[str, ...] = (*(str(digit) for digit in DIGITS), "plus", "minus", "times", "divide")
 """Folder names, in the order of ``SYMBOLS``."""
@@ -21,11 +22,11 @@ TEST_EVERY = 5
 
 def load(
     data_dir: Path, length: int, train_size: int | None, test_size: int | None, image_size: int | None, seed: int
-) -> FormulaData:
+) -> Split:
     """Formulas of uniform symbols; a fifth of each symbol's images, the same under every seed, is for testing."""
     train, test = pools(data_dir, image_size)
     draw_train, draw_test = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    return FormulaData(
+    return Split(
         random_examples(train, train_size or TRAIN_FORMULAS, length, draw_train),
         random_examples(test, test_size or TEST_FORMULAS, length, draw_test),
         f"Images of folder {data_dir.name}, {len(train.images)} for training and {len(test.images)} others for "

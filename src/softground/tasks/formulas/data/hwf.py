@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ....data.examples import Split
+from ....data.images import resize
 from ....errors import DataError
 from . import archive, original, writers
-from .images import resize
 from .listing import Published
-from .source import FormulaData, examples
+from .source import examples
 
 
 def load(
@@ -19,7 +20,7 @@ def load(
     split: str,
     image_size: int | None,
     seed: int,
-) -> FormulaData:
+) -> Split:
     """The published formulas of one length. Only the writer split, which redraws images, uses the seed."""
     packed = data_dir / archive.FILE
     if packed.is_file():
@@ -39,7 +40,7 @@ def load(
     else:
         remark = f"published split, {_overlap(published):.0%} of whose test slots show an image also used in training"
     images = published.images if image_size is None else resize(published.images, image_size)
-    return FormulaData(
+    return Split(
         examples(images, published.train.index, published.train.codes),
         examples(images, published.test.index, published.test.codes),
         f"{origin}; {remark}.",

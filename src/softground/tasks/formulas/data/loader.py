@@ -6,11 +6,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
+from ....data.examples import Split
 from ....data.folders import existing_folder
 from ....errors import DataError
 from . import digits, folder, hwf
 from .alphabet import LONGEST
-from .source import FormulaData
 
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]
@@ -29,7 +29,7 @@ def load(
     split: SplitName = "standard",
     image_size: int | None = None,
     seed: int = 0,
-) -> FormulaData:
+) -> Split:
     """Handwritten formulas to train and test on.
 
     Parameters

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ....data.images import read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
-from .images import read_grey
 from .listing import Listing, Published, checked_codes, wanted
 from .source import Images, Indices
 

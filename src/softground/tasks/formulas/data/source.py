@@ -9,30 +9,16 @@ import numpy.typing as npt
 import torch
 
 from ....data.examples import Examples
+from ....data.images import Images
 from ....data.room import check_room
 from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
-Images = npt.NDArray[np.uint8]
 Indices = npt.NDArray[np.int64]
 
 TRAIN_FORMULAS = 3000
 TEST_FORMULAS = 1000
 BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the formula's value
-
-
-@dataclass(frozen=True)
-class FormulaData:
-    """Formulas to train and to test on.
-
-    ``x`` holds uint8 images ``[examples, sites, 1, height, width]``, ink 255 on 0; ``y`` exact
-    fractions; ``symbols`` the true site-local codes. ``note`` says in one sentence where the images
-    come from and what a reader of results should know about them.
-    """
-
-    train: Examples
-    test: Examples
-    note: str
 
 
 @dataclass(frozen=True)
@@ -104,7 +90,6 @@ def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
 __all__ = [
     "TEST_FORMULAS",
     "TRAIN_FORMULAS",
-    "FormulaData",
     "Images",
     "Indices",
     "Pool",

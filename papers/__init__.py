@@ -1,0 +1,1 @@
+"""Papers, measured again with softground; no part of the installed package."""

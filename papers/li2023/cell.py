@@ -1,0 +1,79 @@
+"""A cell: one run of one method with one seed, which a table, a figure or a claim needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from softground.experiments.experiment import named_recipe
+from softground.experiments.place import Device
+
+Kind = Literal["train", "jump", "z3", "law"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to run.
+
+    Parameters
+    ----------
+    name
+        Stable: ``hwf/standard/exp/0`` is Table 1's exponential schedule with seed 0. Also where its record lies.
+    kind
+        ``train``: a training run; ``jump``, ``z3``: claims in the text; ``law``: a check of Proposition 1.
+    task
+        The task, by its name on the command line.
+    options
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one that
+        says that it was made with another preset (the oldest do not say).
+    rank
+        What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
+    seconds
+        About how long it takes alone on an H200; replaced by what was measured as soon as something was.
+    curves
+        Whether a figure needs the figures of every epoch.
+    """
+
+    name: str
+    kind: Kind
+    task: str
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rank: int = 2
+    seconds: float = 60.0
+    curves: bool = False
+
+    @property
+    def family(self) -> str:
+        """The name without the seed: cells of one family take about as long, and are averaged."""
+        return self.name.rsplit("/", 1)[0]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The recipe without the seed, flat; nothing where nothing is trained."""
+        if self.kind != "train":
+            return {}
+        recipe = named_recipe(self.task, **self.options)[0].to_json()
+        return {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
+
+    def as_json(self) -> dict[str, Any]:
+        """For a worker process."""
+        return asdict(self) | {"options": dict(self.options)}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a cell runs and its data lie; no part of what it is."""
+
+    device: Device = "auto"
+    data_dir: str | None = None
+
+    @classmethod
+    def at(cls, device: Device, data_dir: Path | None) -> Where:
+        """From the command line's options."""
+        return cls(device, None if data_dir is None else str(data_dir.resolve()))
+
+
+__all__ = ["Cell", "Kind", "Where"]

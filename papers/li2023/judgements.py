@@ -1,0 +1,94 @@
+"""The paper's statements that are about methods, not about numbers: what the figures here say to them."""
+
+from __future__ import annotations
+
+from . import layout, published
+from .audit import GRAPHS
+from .sudoku import SIZES
+from .summary import Figure, Results
+from .tables import decimal
+from .verdict import lead
+
+COLLAPSED = 10.0  # per cent of right answers, below which a method is said to have collapsed
+FIXED = {"ssl": "SSL", "na": "NA"}  # at a temperature that does not fall
+
+
+def annealing(results: Results) -> list[str]:
+    """Cooling γ against holding it, where walks, warm-up and Stage II are the same."""
+    places: list[tuple[str, str, str, tuple[str, ...]]]
+    places = [("Formulas, calculation accuracy", "hwf/standard", "calculation_accuracy", ("I", "II"))]
+    places += [(f"Sudoku, {size} boards", f"sudoku/{size}", "board_accuracy", ("I",)) for size in SIZES]
+    lines = []
+    for what, table, metric, stages in places:
+        for stage in stages:
+            cooled = {name: results.test(f"{table}/{method}", stage, metric) for name, method in layout.SCHEDULES}
+            held = {name: results.test(f"{table}/{method}", stage, metric) for method, name in FIXED.items()}
+            best, other = _best(cooled), _best(held)
+            if best is not None and other is not None:
+                after = "both stages" if stage == "II" else "Stage I"
+                verdict = lead(best, other, "cooling leads", "holding leads", "neither leads")
+                if stage == "II" and verdict != "cooling leads":
+                    verdict += ", so that with equal treatment annealing buys nothing here after Stage II"
+                lines.append(f"- {what}, after {after}: {verdict}. Cooled: {_all(cooled)}. Held: {_all(held)}.")
+    return lines
+
+
+def collapse(results: Results) -> list[str]:
+    """Whether SSL and NA collapse, with our ten walks and with the authors' settings."""
+    places = [
+        (f"Formulas, {name} after {after}, calculation accuracy", "hwf/standard", method, stage, "calculation_accuracy")
+        for method, name in FIXED.items()
+        for stage, after in (("I", "one stage"), ("II", "Stage II"))
+    ]
+    places += [(f"Sudoku, SSL, {size} boards", f"sudoku/{size}", "ssl", "I", "board_accuracy") for size in SIZES]
+    papers = [published.HWF[method, stage][1] for method in FIXED for stage in ("I", "II")]
+    lines, counts = [], [0, 0]
+    for (what, table, method, stage, metric), paper in zip(
+        places, [*papers, *published.SUDOKU["ssl", "I"]], strict=True
+    ):
+        walks, code = (results.test(f"{table}/{key}", stage, metric) for key in (method, f"{method}-code"))
+        if walks is not None and code is not None:
+            fallen = [walks.mean < COLLAPSED, code.mean < COLLAPSED]
+            counts = [count + fell for count, fell in zip(counts, fallen, strict=True)]
+            said = ["collapsed" if fell else "not collapsed" for fell in fallen]
+            lines.append(
+                f"- {what}: {decimal(paper)} in the paper; with ten walks {walks}, {said[0]}; as in the authors' code "
+                f"{code}, {said[1]}."
+            )
+    if lines:
+        total = len(lines)
+        lines += [
+            "",
+            f"With ten walks {counts[0]} of {total} collapse, as in the authors' code {counts[1]} of {total}.",
+        ]
+    return lines
+
+
+def logarithmic(results: Results) -> list[str]:
+    """Whether logarithmic cooling falls behind after Stage II."""
+    log, exp = (results.test(f"hwf/standard/{method}", "II", "calculation_accuracy") for method in ("log", "exp"))
+    if log is None or exp is None:
+        return []
+    paper = [decimal(published.HWF[method, "II"][1]) for method in ("log", "exp")]
+    verdict = lead(log, exp, "Log leads", "Log falls behind", "neither leads")
+    return [f"- Log against Exp: {paper[0]} against {paper[1]} in the paper; {log} against {exp} here: {verdict}."]
+
+
+# No figure of another task's data can decide what the paper says of its own.
+PATHS = (
+    "**No verdict on the paper's statements about this figure** ('better than competitors', 'close to the direct "
+    "supervision case'): the graphs are drawn in another way than the authors', and the RL and MAPO rows are untrained "
+    "networks (see below). An earlier verdict on this page ('cannot be told') came of the graphs and is withdrawn. "
+    f"{GRAPHS}"
+)
+
+
+def _best(figures: dict[str, Figure | None]) -> Figure | None:
+    return max((f for f in figures.values() if f is not None), key=lambda f: f.mean, default=None)
+
+
+def _all(figures: dict[str, Figure | None]) -> str:
+    return ", ".join(f"{name} {figure}" for name, figure in figures.items() if figure is not None)
+
+
+__all__ = ["PATHS", "annealing", "collapse", "logarithmic"]

@@ -1,0 +1,103 @@
+"""Write the page, the tables as JSON, and the plots, all from the records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from softground.files import failure, replace_file
+
+from . import layout, published
+from .page import page
+from .plan import What, plan
+from .plots import draw
+from .store import Store
+from .sudoku import SIZES
+from .summary import Figure, Results
+
+PAGE = "reproduction.md"
+TABLES = "tables.json"
+IMAGES = "images"
+# What a record of the wrong shape may lead to, anywhere on a page.
+DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+REMEDY = "Delete the file; its cell is then run again"
+
+
+def render(store: Store, what: What, path: Path | None = None, *, quick: bool = False) -> list[Path]:
+    """Everything that can be written without running anything; returns the files."""
+    results = read(store, what, quick)
+    path = path or store.folder / PAGE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store.folder.mkdir(parents=True, exist_ok=True)
+    replace_file(path, page(results, what, IMAGES).encode())
+    numbers = store.folder / TABLES
+    text = json.dumps(as_json(results), indent=1, sort_keys=True, ensure_ascii=False)
+    replace_file(numbers, (text + "\n").encode())
+    try:
+        return [path, numbers, *draw(results, path.parent / IMAGES)]
+    except DAMAGED as error:
+        raise failure(store.folder, f"the curves of a record in it cannot be drawn ({error!r})", REMEDY) from error
+
+
+def read(store: Store, what: What, quick: bool = False) -> Results:
+    """The records of every seed there is; of three, where there is none, so that the page says what is missing.
+
+    Raises :class:`CheckpointError` where a record is none that a page can show.
+    """
+    results = Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+    if not _showable(results, what):
+        culprits = (cell for cell in results.cells if not _showable(Results.read([cell], store), what))
+        path = next(map(store.path, culprits), store.folder)
+        raise failure(path, "it is not the record of a cell", REMEDY)
+    return results
+
+
+def _showable(results: Results, what: What) -> bool:
+    try:
+        page(results, what).encode()
+        as_json(results)
+    except DAMAGED:
+        return False
+    return True
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Every table, the paper's numbers beside ours."""
+    metrics = {
+        "hwf/standard": ("symbol_accuracy", "calculation_accuracy"),
+        "hwf/writer": ("symbol_accuracy", "calculation_accuracy"),
+        "sdsp": ("path_accuracy", "graph_accuracy", "spearman"),
+    } | {f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES}
+    rows = {"hwf": (*layout.HWF, *layout.COMBINATIONS), "sudoku": layout.SUDOKU, "sdsp": layout.SDSP}
+    found: dict[str, Any] = {}
+    for table, names in metrics.items():
+        for row in rows[table.split("/")[0]]:
+            family = f"{table}/{row.method}"
+            figures = {name: results.test(family, row.stage, name) for name in names}
+            measured = {name: figure.as_json() for name, figure in figures.items() if figure is not None}
+            if measured:
+                grounded = results.grounded(family, row.stage)
+                found[f"{family}/{row.stage}"] = {
+                    "ours": measured,
+                    "paper": _published(table, row),
+                    "grounded": _json(grounded),
+                }
+    return found
+
+
+def _published(table: str, row: layout.Row) -> Any:
+    if table == "hwf/standard":
+        return published.HWF.get(row.key)
+    if table.startswith("sudoku/"):
+        place = SIZES.index(int(table.split("/")[1]))
+        numbers, boards = published.SUDOKU.get(row.key), published.GROUNDED.get(row.key)
+        return None if numbers is None else [numbers[place], boards[place] if boards else None]
+    return None
+
+
+def _json(figure: Figure | None) -> dict[str, Any] | None:
+    return None if figure is None else figure.as_json()
+
+
+__all__ = ["PAGE", "TABLES", "read", "render"]

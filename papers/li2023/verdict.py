@@ -1,0 +1,187 @@
+r"""What could not be matched, and what came out otherwise: read off the figures.
+
+The paper gives one run's number. Whether it could be one more run of ours is judged by the 95 % prediction interval of
+n seeds, :math:`\bar x \pm t_{n-1} s \sqrt{1 + 1/n}`; whether one of our figures leads another, by the 95 % interval of
+the difference of their means, :math:`\pm t_{n+m-2} \sqrt{s^2/n + r^2/m}`.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scipy.stats import t as student
+
+from . import layout, published
+from .audit import MCMC, PORT
+from .sudoku import SIZES
+from .summary import Figure, Results, share
+from .tables import decimal, formula_figures
+
+BASELINES = ("rl", "mapo", "ngs", "ssl", "ssl-code", "na", "na-code", "mcmc")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number of the paper beside ours."""
+
+    what: str
+    method: str
+    stage: str
+    paper: float
+    ours: Figure
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the paper's number is in the prediction interval of ours; one seed has none."""
+        return None if self.ours.seeds < 2 else abs(self.ours.mean - self.paper) <= prediction(self.ours)
+
+    @property
+    def text(self) -> str:
+        """As a line of a list."""
+        judged = (
+            "" if self.inside is None else f"; {'inside' if self.inside else 'outside'} ± {prediction(self.ours):.1f}"
+        )
+        return f"{self.what}: {self.ours} here, {decimal(self.paper)} in the paper{judged}."
+
+
+def prediction(figure: Figure) -> float:
+    """Half the width of the 95 % prediction interval for one more run; two seeds at least."""
+    n = figure.seeds
+    return float(student.ppf(0.975, n - 1)) * figure.sd * math.sqrt(1 + 1 / n)
+
+
+def lead(one: Figure, other: Figure, ahead: str, behind: str, neither: str) -> str:
+    """Which of two figures leads; a difference inside its 95 % interval is no lead, nor is one of single seeds."""
+    n, m = one.seeds, other.seeds
+    if n + m < 3:
+        return neither
+    room = float(student.ppf(0.975, n + m - 2)) * math.sqrt(one.sd**2 / n + other.sd**2 / m)
+    difference = one.mean - other.mean
+    return neither if abs(difference) <= room else ahead if difference > 0 else behind
+
+
+def comparisons(results: Results) -> Iterator[Comparison]:
+    """Every number of Tables 1, 2 and 3 that was measured."""
+    for row in (*layout.HWF, *layout.COMBINATIONS):
+        paper = published.HWF.get(row.key)
+        figures = formula_figures(results, f"hwf/standard/{row.method}", row.stage)
+        for metric, number, figure in zip(("symbol", "calculation"), paper or (), figures, strict=False):
+            if figure is not None:
+                yield Comparison(f"HWF, {_name(row)}, {metric} accuracy", row.method, row.stage, number, figure)
+    for row in layout.SUDOKU:
+        for size, number in zip(SIZES, published.SUDOKU.get(row.key, ()), strict=False):
+            figure = results.test(f"sudoku/{size}/{row.method}", row.stage, "board_accuracy")
+            if figure is not None:
+                yield Comparison(f"Sudoku, {_name(row)}, {size} boards", row.method, row.stage, number, figure)
+
+
+def _name(row: layout.Row) -> str:
+    if row.group == layout.CODE:
+        return f"{row.label} (as in the authors' code)"
+    return f"{row.label} ({'Stage I + II' if row.stage == 'II' else 'Stage I'})" if row in layout.OURS else row.label
+
+
+def unmatched(results: Results) -> list[str]:
+    """Numbers of the paper's own method that ours do not reach."""
+    return [f"- {c.text}" for c in _own(results) if c.ours.mean < c.paper]
+
+
+def shortfall(results: Results) -> list[str]:
+    """All of these numbers together, Sudoku's: how many are lower, and by how much on average."""
+    found = [c for c in _own(results) if c.what.startswith("Sudoku")]
+    parts = []
+    for stage, name in (("I", "after Stage I"), ("II", "after both stages")):
+        differences = [c.ours.mean - c.paper for c in found if c.stage == stage]
+        if differences:
+            lower = sum(d < 0 for d in differences)
+            mean = statistics.fmean(differences)
+            parts.append(f"{name} {lower} of {len(differences)} are lower, by {-mean:.1f} points on average over all")
+    return ["", f"Sudoku's numbers together: {'; '.join(parts)}.", "", PORT] if parts else []
+
+
+def beyond_labels(results: Results) -> list[str]:
+    """Numbers of the paper above what the same network reaches here with labels and without Stage II."""
+    lines = []
+    for c in _own(results):
+        labels = _labels(results, c)
+        if labels is not None and labels.mean < c.paper:
+            lines.append(f"- {c.what}: {decimal(c.paper)} in the paper, {labels} here with labels.")
+    return lines
+
+
+def above_labels(results: Results) -> list[str]:
+    """Rows of ours above SUP on Sudoku with the same network: what SUP reaches is no limit."""
+    lines = []
+    for size in SIZES:
+        labels = results.test(f"sudoku/{size}/sup", "SUP", "board_accuracy")
+        rows = [row for row in layout.SUDOKU if row.method not in ("best", "sup")]
+        figures = {row: results.test(f"sudoku/{size}/{row.method}", row.stage, "board_accuracy") for row in rows}
+        above = [f"{_name(r)} {f}" for r, f in figures.items() if f is not None and labels and f.mean > labels.mean]
+        if above:
+            lines.append(f"- {size} boards, SUP {labels}: {', '.join(above)}.")
+    return lines
+
+
+def seed_by_seed(results: Results, apart: float = 10.0) -> list[str]:
+    """Sudoku's rows whose seeds lie far apart, and MCMC with few boards: a mean says little of these."""
+    lines = []
+    for row in layout.SUDOKU:
+        for size in SIZES:
+            family = f"sudoku/{size}/{row.method}"
+            figure = results.test(family, row.stage, "board_accuracy")
+            if figure is not None and (figure.sd >= apart or family == "sudoku/50/mcmc"):
+                each = ", ".join(f"{v:.1f}" for v in results.each(family, share(row.stage, "board_accuracy")))
+                lines.append(f"- {_name(row)}, {size} boards: {each}.")
+    return [*lines, "", MCMC] if lines else []
+
+
+def _labels(results: Results, comparison: Comparison) -> Figure | None:
+    """What SUP reaches where the comparison was made."""
+    if comparison.what.startswith("HWF"):
+        symbol, calculation = formula_figures(results, "hwf/standard/sup", "SUP")
+        return symbol if "symbol" in comparison.what else calculation
+    size = next(size for size in SIZES if comparison.what.endswith(f" {size} boards"))
+    return results.test(f"sudoku/{size}/sup", "SUP", "board_accuracy")
+
+
+def stronger_baselines(results: Results, margin: float = 1.0) -> list[str]:
+    """Baselines that do better here than in the paper, by a point or more."""
+    above = [c for c in comparisons(results) if c.method in BASELINES and c.ours.mean >= c.paper + margin]
+    return [f"- {c.text}" for c in above]
+
+
+def semantic_wins(results: Results) -> list[str]:
+    """Where the exact semantic loss, which the paper calls intractable, beats the best of the paper's method here."""
+    places = [("HWF, calculation accuracy", "hwf/standard", "calculation_accuracy")]
+    places += [(f"Sudoku, {size} boards", f"sudoku/{size}", "board_accuracy") for size in SIZES]
+    lines = []
+    for what, table, metric in places:
+        loss = results.test(f"{table}/semantic", "I", metric)
+        ours = [results.test(f"{table}/{row.method}", row.stage, metric) for row in layout.OURS]
+        best = max((f for f in ours if f is not None), key=lambda f: f.mean, default=None)
+        if loss is not None and best is not None:
+            verdict = lead(loss, best, "it wins", "it does not win", "neither wins")
+            lines.append(f"- {what}: {verdict}, {loss} against {best} for the best schedule after both stages.")
+    return lines
+
+
+def _own(results: Results) -> Iterator[Comparison]:
+    """The numbers of the paper's own method."""
+    return (c for c in comparisons(results) if c.method not in BASELINES)
+
+
+__all__ = [
+    "above_labels",
+    "beyond_labels",
+    "comparisons",
+    "lead",
+    "prediction",
+    "seed_by_seed",
+    "semantic_wins",
+    "shortfall",
+    "stronger_baselines",
+    "unmatched",
+]

@@ -1,0 +1,110 @@
+"""Run one cell in this process."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from softground.experiments import Experiment
+from softground.learner import Learner
+from softground.runs import environment
+from softground.runs.folder import plain
+
+from .cell import Cell, Where
+from .claims import jump, z3_times
+from .proposition import laws
+
+CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
+DECIMALS = 5
+
+
+def run(cell: Cell, where: Where) -> dict[str, Any]:
+    """The cell's record: what it was, what came out, how long it took, on what."""
+    began = time.perf_counter()
+    match cell.kind:
+        case "train":
+            result, device = train(cell, where)
+        case "jump":
+            result, device = jump(experiment_of(cell, where))
+        case "z3":
+            result, device = z3_times(cell.task, int(cell.options["queries"]), cell.seed), "cpu"
+        case "law":
+            result, device = laws(int(cell.options["digits"]), cell.seed), "cpu"
+    return {
+        "name": cell.name,
+        "kind": cell.kind,
+        "options": dict(cell.options),
+        "settings": cell.settings,
+        "seed": cell.seed,
+        "result": rounded(plain(result)),
+        "seconds": round(time.perf_counter() - began, 1),
+        "device": device,
+        "environment": environment(),
+    }
+
+
+def experiment_of(cell: Cell, where: Where) -> Experiment:
+    """The experiment that ``softground train`` would have run."""
+    given = dict(cell.options) | {"seed": cell.seed, "device": where.device}
+    if given.get("data", "digits") != "digits":
+        given["data_dir"] = None if where.data_dir is None else Path(where.data_dir)
+    return Experiment.named(cell.task, **given)
+
+
+def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
+    """A training run: figures after every stage and, where a figure needs them, of every epoch."""
+    experiment = experiment_of(cell, where)
+    learner = experiment.learner()
+    stages = _Stages(learner, experiment)
+    learner.fit(experiment.train, experiment.test, observer=stages)
+    result = {
+        "stages": stages.found,
+        "annealing": _first_cooled(learner.history_),
+        "training_seconds": learner.seconds_,
+        "parameters": sum(p.numel() for p in experiment.network.parameters()),
+        "note": experiment.note,
+    }
+    if cell.curves:
+        result["curves"] = {name: [r.get(name) for r in learner.history_] for name in ("stage", *CURVES)}
+    return result, learner.fabric.device.type
+
+
+class _Stages:
+    """An observer that takes down what the network is worth at the end of each stage."""
+
+    def __init__(self, learner: Learner, experiment: Experiment) -> None:
+        self.learner, self.experiment = learner, experiment
+        self.found: dict[str, Any] = {}
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+        if event == "stage":
+            train = self.experiment.train
+            epochs = next(s.epochs for s in self.learner.stages if s.name == facts["stage"])
+            self.found[facts["stage"]] = {
+                "test": facts["result"],
+                "train": self.learner.evaluate(train),
+                "grounded": self.learner.grounded(train),
+                "examples": len(train),  # type: ignore[arg-type]
+                "epochs": epochs,
+            }
+
+
+def _first_cooled(history: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the chains moved in the first epoch with a finite γ."""
+    for record in history:
+        if record.get("gamma") is not None and "moved" in record:
+            return {name: record[name] for name in ("epoch", "gamma", "moved", "acceptance")}
+    return {}
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to five decimals, so that records stay small."""
+    if isinstance(value, float):
+        return round(value, DECIMALS)
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value
+
+
+__all__ = ["run"]

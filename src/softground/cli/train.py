@@ -1,0 +1,34 @@
+"""``softground train TASK``: start a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ..experiments.deterministic import deterministic
+from .options import RunOptions, by_task, task_first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(RunOptions):
+    """How a run is shown."""
+
+    out: Path | None = None
+    """The run folder (default: a new one under runs/)."""
+    quiet: bool = False
+    """No progress display."""
+    json: bool = False
+    """Print the summary as one JSON object, and nothing else."""
+
+    def run(self) -> None:
+        """Train, and leave a run folder."""
+        with deterministic(self.deterministic):
+            summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
+        if self.json and summary:
+            print(json.dumps(summary))
+
+
+Command = by_task(Train)
+check_words = partial(task_first, "train")

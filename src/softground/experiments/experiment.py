@@ -1,0 +1,225 @@
+"""An experiment: everything a run is made of, and the one way to run it.
+
+``Experiment.run(folder)`` serves the command line, benchmarks, the paper's tables and Python users alike: figures of
+the untrained network, training, summary, report and model, all in one folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from torch.utils.data import Dataset
+
+from ..errors import CheckpointError, DataError, LearnerError
+from ..learner import Learner, Stage
+from ..learner.loop import Augment
+from ..registry import Registry
+from ..runs import RunFolder
+from ..seeds import seeded, stream
+from ..task import Task
+from .place import Place
+from .problem import Problem
+from .recipe import Recipe, checked, settings
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A task, a network and data, ready to train.
+
+    Parameters
+    ----------
+    task, network, train, test
+        What is learnt, by what, from which examples, and which examples judge it.
+    stages, batch_size, seed, augment, evaluate_every
+        See :class:`~softground.learner.Learner`.
+    note
+        One sentence on where the data come from.
+    recipe, place
+        What the experiment was made from, where it was made by name.
+
+    >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
+    >>> experiment.recipe.kernel, len(experiment.train)
+    ('exact', 200)
+    """
+
+    task: Task
+    network: nn.Module
+    train: Dataset[Any]
+    test: Dataset[Any] | None = None
+    stages: list[Stage] | None = None
+    batch_size: int = 64
+    seed: int = 0
+    augment: Augment | None = None
+    evaluate_every: int = 1
+    note: str = ""
+    recipe: Recipe | None = None
+    place: Place = field(default_factory=Place)
+    data_dir: Path | None = None
+
+    @classmethod
+    def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
+        """The experiment that ``softground train TASK`` runs with these options."""
+        recipe, place = named_recipe(task, preset, **options)
+        return cls.cooked(recipe, place, options.get("data_dir"))
+
+    @classmethod
+    def cooked(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
+        """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
+        place = place or Place()
+        kind = _tasks()[recipe.task]
+        own = {f.name for f in dataclasses.fields(kind)}
+        where = {"data_dir": data_dir} if "data_dir" in own and data_dir is not None else {}
+        problem = kind(**recipe.problem, **where)
+        task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
+        data = problem.load(recipe.seed)
+        with seeded(stream(recipe.seed, "weights")):
+            network = problem.network(recipe, data.train.x, task.space)
+        return cls(
+            task,
+            network,
+            data.train,
+            data.test,
+            problem.stages(recipe, task),
+            recipe.batch_size,
+            recipe.seed,
+            problem.distortion if recipe.augment else None,
+            recipe.evaluate_every,
+            data.note,
+            recipe,
+            place,
+            data_dir,
+        )
+
+    @classmethod
+    def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
+        """The experiment that a run folder keeps; ``data_dir`` and ``place`` take the place of what it was run with."""
+        config, where = folder.read_config(), folder.path / "config.json"
+        if config.get("recipe") is None:
+            raise CheckpointError(
+                f"{folder.path} holds a run of task {config.get('task')!r} that was not made by name. Resume it from "
+                "the program that made it, with Learner.fit(…, resume=True)."
+            )
+        recipe = Recipe.of_json(config["recipe"], where)
+        if recipe.task not in (tasks := _tasks()):
+            raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
+        kind = tasks[recipe.task]
+        problem = checked(kind, dict(recipe.problem), where)
+        kept = config.get("place") or {}
+        again = checked(Place, {k: v for k, v in kept.items() if k != "data_dir"}, where)
+        data_dir = data_dir or (Path(str(kept["data_dir"])) if kept.get("data_dir") else None)
+        try:
+            made = Place(**again | place)
+            return cls.cooked(dataclasses.replace(recipe, problem=problem), made, data_dir)
+        except (MemoryError, OverflowError, RecursionError) as error:
+            raise CheckpointError(
+                f"{where}: the run it describes cannot be set up here ({type(error).__name__}: {error}). Restore the "
+                "file, or use a larger machine."
+            ) from error
+
+    @property
+    def held_out(self) -> Dataset[Any]:
+        """The test data, which must be there."""
+        if self.test is None:
+            raise DataError("This experiment has no test data; give some to evaluate on.")
+        return self.test
+
+    def learner(self) -> Learner:
+        """The learner that trains it."""
+        return Learner(
+            self.task,
+            self.network,
+            self.stages,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            augment=self.augment,
+            device=self.place.device,
+            evaluate_every=self.evaluate_every,
+            note=self.note,
+            recipe=None if self.recipe is None else self.recipe.to_json(),
+            place=self.place.to_json() | {"data_dir": None if self.data_dir is None else str(self.data_dir.resolve())},
+        )
+
+    def run(
+        self,
+        folder: Path | str | RunFolder | None = None,
+        *,
+        resume: bool = False,
+        previous: bool = False,
+        quiet: bool = False,
+        silent: bool = False,
+    ) -> dict[str, Any]:
+        """Train in a run folder (a new one under ``runs/`` by default), and return what ``summary.json`` holds.
+
+        ``quiet`` shows no progress, ``silent`` prints nothing at all. Ctrl-C says how to go on.
+        """
+        from rich.console import Console
+
+        from ..report import Display, result_table, tensorboard, title, together
+
+        if self.place.tensorboard and not resume:
+            tensorboard.require()
+        learner = self.learner()
+        main = learner.fabric.is_global_zero
+        given = folder.path if isinstance(folder, RunFolder) else folder
+        made = "" if resume or not main else str(RunFolder.create(given, self.task.name).path)
+        run = RunFolder(Path(str(given) if resume else learner.fabric.broadcast(made)))
+        console = Console(quiet=not main or silent, highlight=False)
+        console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
+        if not quiet:
+            parameters = sum(p.numel() for p in self.network.parameters())
+            facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
+            facts += f" on {learner.fabric.device}, inverse {self.task.inverse!r}"
+            console.print(f"{self.note}\n{facts}".strip(), markup=False)
+            console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
+        display = Display(console) if main and not (quiet or silent) else None
+        logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
+        board = tensorboard.TensorBoard(run) if main and logs else None
+        try:
+            with display or nullcontext():
+                learner.fit(
+                    self.train,
+                    self.test,
+                    out=run,
+                    resume=resume,
+                    previous=previous,
+                    observer=together(board, display) if main else None,
+                )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(run.path))}") from None
+        if not main:
+            return {}
+        summary = learner.summary_
+        moments = {"before": summary["before"]} if summary["before"] else {}
+        moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
+        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
+        console.print(f"Report: {run.path / 'report.html'}", markup=False, soft_wrap=True)
+        console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
+        return {"run_folder": str(run.path), **run.read_summary()}
+
+
+def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
+    """The recipe of a task's preset with these options in their place, and where it is to run."""
+    kind = _tasks()[task]
+    own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
+    known = own | where | (settings().keys() - set(kind.absent))
+    if unknown := [name for name in options if name not in known]:
+        raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
+    problem = kind(**{name: options[name] for name in own & options.keys()})
+    given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
+    return problem.recipe(preset, **given), Place(**{name: options[name] for name in where & options.keys()})
+
+
+def _tasks() -> Registry[type[Problem]]:
+    """All ready-made problems; theirs are the rooms above, which register themselves when they are imported."""
+    from ..tasks import TASKS
+
+    return TASKS
+
+
+__all__ = ["Experiment", "named_recipe"]

@@ -1,0 +1,156 @@
+"""A problem: data, rule, walk and presets under one name; all that ``softground train NAME`` needs of a task.
+
+A problem's own fields are its options on the command line. Everything else that a run needs (network, schedule, kernel,
+stages) is made here from the recipe, the same way for all problems; a problem overrides what is particular to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ..data.augment import RandomAffine
+from ..data.examples import Split
+from ..kernels import KERNELS, Exact, Kernel
+from ..learner.stage import Stage, one_cycle
+from ..networks import IMAGE_NETWORKS, PerSite, Standardise
+from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
+from ..projections import ChangeOne, Drop, RandomDrop
+from ..projections.walk import Walk
+from ..registry import Registry
+from ..schedules import SCHEDULES, Schedule
+from ..task import Task
+from .recipe import Recipe, check_whole, resolved
+
+# What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
+# gradient), no annealing, no second stage, and a quicker optimiser.
+EXACT: dict[str, Any] = {
+    "kernel": "exact",
+    "marginals": True,
+    "steps": 1,
+    "schedule": "constant",
+    "floor": 0.0,
+    "warmup": 0,
+    "optimizer": "adamw",
+    "one_cycle": True,
+    "zero_epochs": 0,
+}
+NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(ABC):
+    """Data, a rule, a walk and presets. Subclasses are frozen dataclasses; their fields are the task's options."""
+
+    name: ClassVar[str]
+    kernels: ClassVar[Mapping[str, Callable[..., Kernel]]] = KERNELS
+    networks: ClassVar[Mapping[str, Callable[..., nn.Module]]] = IMAGE_NETWORKS
+    inverses: ClassVar[tuple[str, ...]] = ("auto",)
+    absent: ClassVar[tuple[str, ...]] = ()  # settings of a recipe that mean nothing here
+    distortion: ClassVar[RandomAffine] = RandomAffine()
+
+    def __post_init__(self) -> None:
+        check_whole(self)
+
+    @abstractmethod
+    def load(self, seed: int) -> Split:
+        """Examples to train and to test on, all decided by the run's ``seed``."""
+
+    @abstractmethod
+    def task(self, inverse: str = "auto", **solver: Any) -> Task:
+        """Space, rule and inverse; ``solver`` are settings of the Z3 inverse."""
+
+    @abstractmethod
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of the preset ``paper`` or ``best`` for this problem, where they are not the recipe's defaults.
+
+        ``given`` are the settings that override it, on which others may depend.
+        """
+
+    def walk(self, task: Task) -> Walk:
+        """How chains walk: by default the paper's kernel drops the second half, the others a random pair."""
+        space = task.space
+        drop = Drop(space, range((space.sites + 1) // 2, space.sites))
+        return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
+
+    def schedule(self, recipe: Recipe) -> Schedule:
+        """γ for each epoch of Stage I."""
+        return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
+
+    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+        """The paper's Stage I."""
+        if recipe.kernel == "exact":  # needs no walk
+            kernel: Kernel = Exact(task.inverse, recipe.marginals)
+        else:
+            kernel = self.kernels[recipe.kernel](self.walk(task), recipe.marginals)
+        return SoftenedGrounding(kernel, self.schedule(recipe), recipe.steps)
+
+    def zero(self, recipe: Recipe, task: Task) -> Objective:
+        """Stage II."""
+        return OBJECTIVES[recipe.zero_objective]()
+
+    def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
+        """The network for inputs like ``x``: one classifier that reads the image of each site."""
+        image = tuple(x.shape[2:])
+        classifier = self.networks[recipe.network](image, space.outputs)
+        if recipe.standardise:
+            classifier = nn.Sequential(Standardise.to_fit(x), classifier)
+        return PerSite(classifier, image)  # type: ignore[arg-type]
+
+    def recipe(self, preset: str = "best", **given: Any) -> Recipe:
+        """The recipe of a preset, with the settings that are ``given`` in their place.
+
+        >>> from softground.tasks import TASKS
+        >>> TASKS["hwf"]().recipe("paper", epochs=3).kernel
+        'metropolis'
+        """
+        values = resolved(self.preset(preset, given), given)
+        own = {f.name for f in fields(self)} - set(NOT_IN_RECIPE)
+        # A field left at None takes the preset's value.
+        filled = {name: values.pop(name) for name in own & values.keys()}
+        problem = {name: filled.get(name) if (v := getattr(self, name)) is None else v for name in sorted(own)}
+        return Recipe(task=self.name, problem=problem, preset=preset, **values)
+
+    def stages(self, recipe: Recipe, task: Task) -> list[Stage]:
+        """Stage I, a baseline or supervision; then, where the recipe has epochs for it, Stage II."""
+        rate = one_cycle() if recipe.one_cycle else None
+        optimizer = Optimizer(recipe.optimizer, recipe.learning_rate)
+        name = "SUP" if recipe.objective == "sup" else "I"
+        stages = [Stage(name, self._objective(recipe, task), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
+        if recipe.zero_epochs:
+            adam = Optimizer("adam", recipe.zero_learning_rate)
+            stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam))
+        return stages
+
+    def _objective(self, recipe: Recipe, task: Task) -> Objective:
+        if recipe.objective in ("grounding", "ssl", "na"):
+            return self.grounding(recipe, task)
+        objective = OBJECTIVES[recipe.objective]
+        takes_steps = "steps" in inspect.signature(objective).parameters
+        return objective(recipe.steps) if takes_steps else objective()
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Makes an optimiser of torch by its name."""
+
+    name: str
+    rate: float
+
+    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        if self.name == "sgd":
+            return torch.optim.SGD(parameters, lr=self.rate)
+        if self.name == "adam":
+            return torch.optim.Adam(parameters, lr=self.rate, fused=True)
+        return torch.optim.AdamW(parameters, lr=self.rate, weight_decay=0.01, fused=True)
+
+
+TASKS: Registry[type[Problem]] = Registry("task")
+
+__all__ = ["EXACT", "TASKS", "Optimizer", "Problem"]

@@ -1,0 +1,174 @@
+"""A recipe: every setting of a run, resolved, in one frozen object that goes to JSON and back.
+
+Presets and command-line options only make recipes (:meth:`~softground.experiments.problem.Problem.recipe`). A run
+folder keeps the recipe: a run can be read, repeated and resumed without knowing what a preset meant at the time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import CheckpointError, LearnerError
+from ..objectives import OBJECTIVES, BackSearch
+from ..schedules import SCHEDULES
+
+LARGEST_WHOLE = 2**63  # what a tensor can hold
+METHODS = tuple(dict.fromkeys([*OBJECTIVES, "ssl", "na"]))  # the last two are ``grounding`` at a constant γ
+
+
+def setting(default: Any, help: str, choices: Mapping[str, Any] | tuple[str, ...] | None = None) -> Any:
+    """A field of the recipe: its default, what it means and, where it is a name, the names there are."""
+    return field(default=default, metadata={"help": help, "choices": None if choices is None else tuple(choices)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides a run. The defaults are the paper's (Appendix B.3) where it has one for all tasks.
+
+    The paper's 1,000 epochs count every walk over the data as one: with T = 10 they are 100 epochs that update the
+    network, after 10 of uniform sampling. The authors' code cools by 0.95 per epoch.
+
+    >>> Recipe(task="hwf", problem={"length": 7}, kernel="exact").to_json()["kernel"]
+    'exact'
+    """
+
+    task: str
+    problem: Mapping[str, Any]
+    preset: str = "paper"
+    objective: str = setting(
+        "grounding",
+        "grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic "
+        "(the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with.",
+        METHODS,
+    )
+    kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
+    inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
+    projection: str = setting(
+        "task", "task: the one that suits the task; auto: the one that an inspection recommends.", ("task", "auto")
+    )
+    marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
+    schedule: str = setting("exp", "How γ falls.", SCHEDULES)
+    gamma: float = setting(1.0, "γ₀, the first temperature.")
+    floor: float = setting(0.02, "Where γ stops falling.")
+    warmup: int = setting(10, "Epochs at γ = ∞ to begin with.")
+    steps: int = setting(10, "T, kernel steps per gradient step; with --objective ngs, steps of back-search.")
+    epochs: int = setting(110, "Epochs of Stage I.")
+    zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
+    zero_objective: str = setting(
+        "zero",
+        "Stage II learns from feasible predictions (zero), or from back-search's corrections (ngs).",
+        ("zero", "ngs"),
+    )
+    batch_size: int = setting(64, "Examples per gradient step.")
+    optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
+    learning_rate: float = setting(0.1, "Stage I's learning rate.")
+    one_cycle: bool = setting(False, "Raise the learning rate at first, then let it fall along a cosine.")
+    zero_learning_rate: float = setting(1e-3, "Stage II's learning rate, for Adam.")
+    network: str = setting("lenet", "The network.")
+    standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
+    augment: bool = setting(False, "Random distortions of the training images.")
+    keep: str = setting(
+        "last",
+        "The network that Stage I leaves: its last one, or the one that explains most training answers.",
+        ("last", "best"),
+    )
+    evaluate_every: int = setting(1, "Epochs between evaluations on the test set.")
+    seed: int = setting(0, "Decides every draw.")
+
+    def __post_init__(self) -> None:
+        check_whole(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as plain JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def of_json(cls, given: Any, where: Path) -> Recipe:
+        """The recipe kept in the file ``where``, checked word by word: anybody may have changed it."""
+        if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
+            raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
+        return cls(**checked(cls, given, where))
+
+
+def settings() -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a recipe that presets and options may set, by name."""
+    return {f.name: f for f in fields(Recipe) if f.metadata}
+
+
+def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A preset's values with those that were ``given`` in their place, and what follows from the objective.
+
+    Stage II is part of the paper's method; other objectives get it only where it is asked for (Table 3). SSL and NA are
+    Stage I at a temperature that does not fall. The published baselines descend by Adam at 5e-4 (Appendix B.3).
+    """
+    values = {**preset, **given}
+    objective = values.get("objective", "grounding")
+    constant = {"ssl": given.get("gamma", 1.0), "na": 0.001}.get(objective)
+    if constant is not None:
+        if given.get("schedule", "constant") != "constant":
+            raise LearnerError(
+                f"--schedule {given['schedule']} was given with --objective {objective}, which holds γ at "
+                f"{constant:g}. Leave the schedule out, or use --objective grounding."
+            )
+        values |= {"schedule": "constant", "gamma": constant}
+    elif given.get("schedule", "constant") != "constant" and not values.get("floor", 1.0):
+        values["floor"] = Recipe.floor  # the preset does not cool, so its floor is none
+    if objective in ("reinforce", "mapo", "ngs", "ssl"):
+        adam = {"optimizer": "adam", "learning_rate": 5e-4, "one_cycle": False}
+        values |= {name: given.get(name, value) for name, value in adam.items()}
+    if objective == "ngs":
+        values["steps"] = given.get("steps", BackSearch.steps)
+    if objective != "grounding":
+        values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
+    return values
+
+
+def checked(kind: type[Any], given: Mapping[str, Any], where: Path) -> dict[str, Any]:
+    """JSON values as the types that a dataclass's fields have, without any that it does not know."""
+    hints = typing.get_type_hints(kind)
+    known = {f.name for f in fields(kind)}
+    if unknown := sorted(set(given) - known):
+        raise CheckpointError(
+            f"{where} has settings that this version does not know: {', '.join(map(repr, unknown))}. Use the version "
+            "of softground that started the run; the file names it."
+        )
+    return {name: _checked(name, value, hints[name], where) for name, value in given.items()}
+
+
+def _checked(name: str, value: Any, hint: Any, where: Path) -> Any:
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    for choice in typing.get_args(hint) if union else (hint,):
+        kind = typing.get_origin(choice) or choice
+        if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
+            break
+        # Of the same type: JSON's true is not 1.
+        if kind is Literal and any(type(value) is type(word) and value == word for word in typing.get_args(choice)):
+            return value
+        if kind is Path and isinstance(value, str) and "\0" not in value:
+            return Path(value)
+        if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if kind is Mapping and isinstance(value, dict):
+            return value
+        if isinstance(kind, type) and type(value) is kind:
+            return value
+    shown = repr(value) if len(repr(value)) <= 100 else f"{repr(value)[:100]}…"
+    raise CheckpointError(f"{where}: {name!r} is {shown}, which is not a {hint}. Restore the file.")
+
+
+def check_whole(options: Any) -> None:
+    """Refuse numbers that no tensor could hold, before anything is made of them."""
+    for each in fields(options):
+        value = getattr(options, each.name)
+        if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
+            given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
+            raise LearnerError(f"{each.name.replace('_', '-')} {given} was given; whole numbers stay below 2⁶³.")
+
+
+__all__ = ["Recipe", "check_whole", "checked", "resolved", "settings"]

@@ -1,0 +1,159 @@
+r"""Walks side by side, in the order of a stated rule: on families of projections, and by the kernels given.
+
+A family drops one of its sets at every step, and joins whatever one of them joins. Those of one, two and three sites
+are compared and, where the space is large, blocks of many sites. These follow the paper's guideline, "to drop variables
+that are highly correlated to others": a block grows by the site that shares most information with it, as measured on
+the solutions seen. They matter where small sets have no freedom left, such as the cells of a Sudoku.
+
+The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
+
+1. a projection comes last whose fibres are not known to be whole, for exact kernels cannot use it;
+2. those come first that are satisfactory: of the chains led from one solution to another, nine in ten arrive, and where
+   components were counted nine pairs of solutions in ten are connected;
+3. among these, the fewer sites are dropped the better, then the fewer steps the chains took; kernels that were given
+   come after the projections;
+4. among the others, the more of their chains arrive, then the more they agree with their targets in the end (a kernel
+   that was given is preferred where that is close), then the more pairs are connected, then the more moves find a
+   completion.
+
+Nothing in the rule is a measured time: the same seed gives the same choice on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ..kernels import Collapsed, Exact, Kernel
+from ..projections import ChangeOne, RandomDrop, Stay
+from ..spaces.categorical import Categorical
+from ..task import Task
+from .connectivity import LARGEST, Components, Fibres, Led, components, fibres, lead
+from .solutions import Sample
+from .time_limit import TimeLimit
+
+RULE = (
+    "whole fibres; then whether connectivity is satisfactory (nine in ten led chains arrive, nine in ten pairs of "
+    "solutions are connected); then fewer dropped sites, then fewer steps"
+)
+SATISFACTORY = 0.9
+CLOSE = 0.1  # agreement with the target, below which a kernel made for the task is preferred to a general one
+ANSWERS = 4  # whose components are counted
+FAMILY = 5_000  # most sets in a family
+SMALL = 12  # sites up to which no blocks are needed
+BLOCKS = 12  # blocks of a size
+SEEN = 1_024  # solutions that information is measured on
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """The figures of one walk; without a ``projection``, of a kernel that was given. None: not measured."""
+
+    name: str
+    kernel: Kernel
+    projection: RandomDrop | None = None
+    fibres: Fibres | None = None
+    components: tuple[Components, ...] = ()
+    led: Led | None = None
+
+    @property
+    def connected(self) -> float | None:
+        """Share of pairs of solutions, over the answers looked at, that are connected; None where not counted."""
+        return sum(c.reach for c in self.components) / len(self.components) if self.components else None
+
+    @property
+    def satisfactory(self) -> bool:
+        """Whether the walk gets from solution to solution."""
+        connected = 1.0 if self.connected is None else self.connected
+        return self.led is not None and min(self.led.arrived, connected) >= SATISFACTORY
+
+    @property
+    def usable(self) -> bool:
+        """Whether chains can walk with it."""
+        if self.projection is None:
+            return self.led is not None
+        return self.fibres is not None and self.fibres.complete == 1
+
+    def rank(self) -> tuple[float, ...]:
+        """What the rule sorts by, the best first."""
+        led = self.led or Led(0, 0.0, None, 0.0, 0)
+        if self.satisfactory:
+            return (
+                not self.usable,
+                False,
+                len(self.projection.sets[0]) if self.projection else math.inf,
+                led.steps or 0,
+            )
+        close = 0.0 if self.projection else CLOSE
+        movement = self.fibres.movement if self.fibres else 0.0
+        return (not self.usable, True, -led.arrived, -led.agreement - close, -(self.connected or 0.0), -movement)
+
+
+def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: TimeLimit, seed: int) -> list[Ranked]:
+    """All walks that time allows to measure, the best first; none for reals, whose kernels need no projection."""
+    if not task.space.categorical:
+        return []
+    walks = [Ranked(name, kernel) for name, kernel in kernels.items() if not isinstance(kernel, Exact)]
+    for name, projection, change in families(task, sample, seed):
+        if not limit.left():
+            break
+        kernel = Collapsed(task.inverse, projection, ChangeOne(task.space) if change else Stay(), marginals=True)
+        pieces = joined(task, sample, projection.sets, change)
+        walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed), pieces))
+    for turn, walk in enumerate(walks):
+        share = limit.part(1 / (len(walks) - turn))
+        if (walk.usable or not walk.projection) and share.left():
+            walks[turn] = replace(walk, led=lead(task.space, walk.kernel, sample, share, seed))
+        limit.reached = limit.reached or share.reached
+    return sorted(walks, key=Ranked.rank)
+
+
+def joined(task: Task, sample: Sample, sets: Sequence[Sequence[int]], change: bool) -> tuple[Components, ...]:
+    """Components of the first answers that are listed; with no set but (), those that projections are to join."""
+    listed = [f for f in sample.found if f.whole and 1 < len(f.z) <= LARGEST][:ANSWERS]
+    found = [components(task.space, f, sets, change) for f in listed]
+    return tuple(c for c in found if c is not None) if None not in found else ()
+
+
+def families(task: Task, sample: Sample, seed: int) -> list[tuple[str, RandomDrop, bool]]:
+    """The projections that are compared, and whether a step also changes one of the sites kept."""
+    space, sites = task.space, task.space.sites
+    if sites < 2 or space.width < 2:
+        return []
+    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= FAMILY]
+    result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
+    if sites > SMALL and task.inverse.cost == "tensor":
+        first = sample.found[0]
+        start = task.inverse.start(first.answers(SEEN), seed)
+        shared = information(space, first.z if first.whole else start.z[start.found])
+        large = [d for d in sorted({4, 8, 16, sites // 3}) if 3 < d < sites]
+        result += [(f"blocks of {d}", RandomDrop(space, correlated(shared, d)), False) for d in large]
+    return result
+
+
+def correlated(shared: Tensor, size: int) -> list[tuple[int, ...]]:
+    """Blocks of ``size`` sites that share much information (``shared``), each begun at another site."""
+    blocks = set()
+    for first in set(torch.linspace(0, len(shared) - 1, BLOCKS).long().tolist()):
+        block = [first]
+        while len(block) < size:
+            gain = shared[block].sum(0)
+            gain[block] = -1.0
+            block.append(int(gain.argmax()))
+        blocks.add(tuple(sorted(block)))
+    return sorted(blocks)
+
+
+def information(space: Categorical, z: Tensor) -> Tensor:
+    r"""Mutual information :math:`\sum p(s, t) \log \frac{p(s, t)}{p(s) p(t)}` of each pair of sites on the states z."""
+    n, width = space.sites, space.width
+    hot = torch.nn.functional.one_hot(z, width).double().flatten(1)
+    joint = (hot.T @ hot / len(z)).view(n, width, n, width).transpose(1, 2)
+    alone = hot.mean(0).view(n, width)
+    apart = alone[:, None, :, None] * alone[None, :, None, :]
+    ratio = torch.where(joint > 0, joint / apart.clamp(min=1e-300), 1.0)
+    return (joint * ratio.log()).sum((2, 3))

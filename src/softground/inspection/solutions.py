@@ -1,0 +1,196 @@
+r"""What an inspection looks at: some distinct answers, and for each of them S_y, or some of its members, and \|S_y\|.
+
+Only answers are read. Where the inverse knows the law of S_y, the mass of the uniform weight w(z) = 1 is \|S_y\| and
+its marginals say how often each symbol stands at each site. Where S_y can be listed all of it is; elsewhere solutions
+are drawn, in the way that chains would be started, and \|S_y\| is estimated: with u uniform on Ω, and F(u) its fibre,
+\|S_y\| = \|Ω\| · E\|F(u)\|, so the mean over random u is unbiased. Where solutions are so rare that hardly any u has a
+completion it says nothing, and only the number of solutions seen is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constraints.program import NO_ANSWER, Program
+from ..errors import InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
+from ..inverses import Listing
+from ..inverses.base import Inverse
+from ..projections.base import Dropped
+from ..spaces.categorical import Categorical, CategoricalBelief
+from ..target import Target
+from ..task import Task
+from .time_limit import TimeLimit
+
+LISTED = 20_000  # most solutions of an answer that are listed
+DRAWN, DRAWN_SOLVER = 256, 32  # how many are drawn elsewhere, and with a solver that takes milliseconds for each
+RANDOM = 256  # random u for an estimate
+BLOCK = 1_000  # most combinations of the sites that are completed for it
+FEW = 10  # u with a completion, below which no estimate is given
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Solutions of one answer: ``z[N, sites]``, all of S_y where ``whole``."""
+
+    answer: Any
+    y: Tensor  # [1, …]
+    z: Tensor
+    whole: bool
+    count: float | None = None  # |S_y| where known
+    shares: Tensor | None = None  # [sites, K] how often each symbol stands at each site, where known
+
+    def answers(self, rows: int) -> Tensor:
+        """The answer as often as asked for."""
+        return self.y.expand(rows, *self.y.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The answers looked at, of ``of`` that were given."""
+
+    found: tuple[Found, ...]
+    of: int
+
+    def rows(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """``count`` solutions with their answers, each answer as often as the others: z, y."""
+        generator = torch.Generator().manual_seed(seed)
+        found = [self.found[row % len(self.found)] for row in range(count)]
+        z = [f.z[int(torch.randint(len(f.z), (1,), generator=generator))] for f in found]
+        return torch.stack(z), torch.cat([f.y for f in found])
+
+    def pairs(self, count: int) -> tuple[Tensor, Tensor, Tensor] | None:
+        """At most ``count`` pairs of different solutions of one answer: from, to, y. None where there are none."""
+        several = [f for f in self.found if len(f.z) > 1]
+        turns = [(several[row % len(several)], row // len(several)) for row in range(count if several else 0)]
+        # From both ends of the list: neighbours in it may be neighbours in S_y.
+        pairs = [(f.z[turn], f.z[-1 - turn], f.y[0]) for f, turn in turns if 2 * turn + 1 < len(f.z)]
+        if not pairs:
+            return None
+        first, second, y = (torch.stack(column) for column in zip(*pairs, strict=True))
+        return first, second, y
+
+
+def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit: TimeLimit) -> Sample:
+    """``count`` distinct answers, drawn from those given, with their solutions; one at least, whatever the limit."""
+    given = _from_rule(task, count, seed) if answers is None else answers
+    if not len(given) or count < 1:
+        raise LearnerError(
+            f"{len(given)} answers and a sample of {count} were given; an inspection needs at least one answer."
+        )
+    order = torch.randperm(len(given), generator=torch.Generator().manual_seed(seed)).tolist()
+    y = task.constraint.encode([given[i] for i in order[: 50 * count]])
+    chosen = list(range(len(y)))
+    if y.dim() == 1:  # ids: equal answers have equal ids, of which the first is kept
+        chosen = sorted({number: row for row, number in reversed(list(enumerate(y.tolist())))}.values())
+    found: list[Found] = []
+    for row in chosen[:count]:
+        if found and not limit.left():
+            break
+        found.append(_solutions(task, y[row : row + 1], seed))
+        if not len(found[-1].z):
+            raise InfeasibleAnswer(
+                f"No symbols were found that explain the answer {found[-1].answer!r}. Correct or remove such "
+                "examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
+                (order[row],),
+            )
+    return Sample(tuple(found), len(given))
+
+
+def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
+    """Answers of random states, for a rule that computes them."""
+    rule = task.constraint
+    if not isinstance(rule, Program):
+        raise LearnerError(
+            f"No answers were given, and a {type(rule).__name__} does not compute them; give the training answers, "
+            "answers=train.y."
+        )
+    if isinstance(task.inverse, Listing):  # random states would hardly be among those listed
+        z = task.inverse.states(torch.device("cpu"))[:1]
+    else:
+        z = _random(task.space, 50 * count, seed)
+    ids = rule.answer_ids(z)
+    return [rule.answer(i) for i in ids[ids != NO_ANSWER]]
+
+
+def _random(space: Categorical, rows: int, seed: int) -> Tensor:
+    """States drawn uniformly."""
+    uniform = torch.rand(rows, space.sites, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return (uniform * torch.tensor(space.sizes)).long()
+
+
+def _solutions(task: Task, y: Tensor, seed: int) -> Found:
+    """Solutions of one encoded answer ``y[1, …]``."""
+    inverse, count, shares, z = task.inverse, None, None, None
+    if inverse.exact:
+        allowed = task.space.layout(y.device).allowed
+        ones = CategoricalBelief(task.space, torch.where(allowed, 0.0, -torch.inf).double()[None])
+        law = inverse.law(Target(ones, y, 1.0))
+        count = float(law.log_mass().exp())
+        shares = law.marginals()[0] if count else None
+    if inverse.cost == "tensor" and (count is None or count <= LISTED):
+        z = _listed(inverse, y)
+    if z is not None:
+        return Found(task.constraint.answer(y[0]), y, z, True, float(len(z)), shares)
+    rows = DRAWN if inverse.cost == "tensor" else DRAWN_SOLVER
+    start = inverse.start(y.expand(rows, *y.shape[1:]), seed)
+    return Found(task.constraint.answer(y[0]), y, torch.unique(start.z[start.found], dim=0), False, count, shares)
+
+
+def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
+    """All of S_y, where the inverse can list it."""
+    try:
+        index = inverse.solutions(y).index
+        return inverse.space.states(index)  # type: ignore[no-any-return]
+    except InverseError:
+        if not inverse.exact:
+            return None
+    everything = torch.arange(inverse.space.sites)[None]
+    fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
+    return fibre.values[0][fibre.mask[0]] if bool(fibre.complete.all()) else None
+
+
+@dataclass(frozen=True)
+class Size:
+    """\\|S_y\\| of one answer: counted where ``exact``, else an estimate with a standard error, or None."""
+
+    answer: str
+    count: float | None
+    error: float
+    exact: bool
+    seen: int  # solutions seen
+
+    def __str__(self) -> str:
+        if self.count is None:
+            return f"unknown (too rare to estimate): {self.seen:,} seen"
+        return number(self.count) if self.exact else f"{number(self.count)} ± {number(self.error)} (estimated)"
+
+
+def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
+    """\\|S_y\\| of an answer, counted or, if wanted, estimated."""
+    space, count, error = task.space, found.count, 0.0
+    if count is None and space.categorical and estimate:
+        # As many of the last sites are completed as have BLOCK combinations.
+        last = max((d for d in range(1, space.sites) if math.prod(space.sizes[-d:]) <= BLOCK), default=1)
+        sites = torch.arange(space.sites - last, space.sites).expand(RANDOM, -1)
+        try:
+            fibre = task.inverse.fibre(_random(space, RANDOM, seed), found.answers(RANDOM), Dropped(sites, shared=True))
+        except SoftgroundError:  # an inverse that cannot complete so many sites
+            fibre = None
+        if fibre is not None and int((fibre.count > 0).sum()) >= FEW and bool(fibre.complete.all()):
+            kept = math.prod(space.sizes[:-last])
+            count = kept * float(fibre.count.double().mean())
+            error = kept * float(fibre.count.double().std()) / math.sqrt(RANDOM)
+    text = str(found.answer)
+    short = text if len(text) <= 24 else text[:23] + "…"
+    return Size(short, count, error, found.count is not None, len(found.z))
+
+
+def number(value: float) -> str:
+    """A count as people write it."""
+    return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"

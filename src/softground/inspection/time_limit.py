@@ -1,0 +1,30 @@
+"""How long an inspection may take. It is asked between pieces of work, and what is not done is reported as not done."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+
+class TimeLimit:
+    """``seconds`` from now on, shared out among the parts of an inspection; ``clock`` gives the time.
+
+    >>> steps = iter(range(100))
+    >>> limit = TimeLimit(3, clock=lambda: next(steps))
+    >>> [limit.left() for _ in range(4)]
+    [True, True, False, False]
+    """
+
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.end = clock, clock() + seconds
+        self.reached = False  # whether something was left out for want of time
+
+    def left(self) -> bool:
+        """Whether there is time for another piece of work; once there is not, :attr:`reached` says so."""
+        self.reached = self.reached or self.clock() >= self.end
+        return not self.reached
+
+    def part(self, share: float) -> TimeLimit:
+        """A limit for one part: ``share`` of what is left, so that no part takes the time of those after it."""
+        return TimeLimit(max(0.0, self.end - self.clock()) * share if math.isfinite(self.end) else math.inf, self.clock)

@@ -1,0 +1,162 @@
+"""What a run is: its settings, its data and its rule, as its ``config.json`` keeps them, and how another one differs.
+
+Data are known by digests. Of a data set that is read item by item, its answers and symbols are, and of its inputs the
+first and the last alone; not even these where two readings differ, because the data set draws at random. A rule is
+known by what it says of some states, whatever it is written in: pseudo-random ones against the first answers, and known
+symbols, as they are and with one site changed, against their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..errors import CheckpointError, SoftgroundError
+from ..runs.digests import decisive, tensor_digest
+from ..runs.environment import environment
+from ..runs.folder import FORMAT, RunFolder, plain
+from ..spaces.categorical import Categorical
+from ..task import Task
+from .batches import Batches
+from .describe import describe, settings
+from .streams import untouched
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
+SHOWN = 80  # characters of a value in a message
+
+
+def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
+    """What ``config.json`` keeps of a run."""
+    found = environment()
+    return {
+        "format": FORMAT,
+        "version": found["softground"],
+        "task": learner.task.name,
+        "recipe": plain(learner.recipe),
+        "place": plain(learner.place),
+        "settings": settings(learner),
+        "data": data_digests(train),
+        "rule": rule_digest(learner.task, train),
+        "environment": found,
+    }
+
+
+def data_digests(data: Batches) -> dict[str, Any]:
+    """The training data's number of examples, and digests of their inputs, answers and symbols."""
+    return {
+        "examples": len(data),
+        "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
+        "inputs": _items(data) if data.inputs is None else tensor_digest(data.inputs),
+        "answers": _digest(_exact(answer) for answer in data.answers),
+        "symbols": None if data.symbols is None else tensor_digest(data.symbols),
+    }
+
+
+def rule_digest(task: Task, data: Batches) -> str | None:
+    """What the rule says of some states; None where it cannot be asked about any state."""
+    space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
+    try:
+        y = rule.encode(data.answers[:KNOWN]).to(device)
+        said = [
+            rule.feasible(_states(space, chance, STATES).to(device), y[torch.arange(STATES) % min(ANSWERS, len(y))])
+        ]
+        if data.symbols is not None:
+            known = data.symbols[:KNOWN]
+            site = torch.randint(space.sites, (len(known), 1), generator=chance)
+            drawn = _states(space, chance, len(known)).gather(1, site)
+            other = known.scatter(1, site.to(device), drawn.to(device, known.dtype))
+            said += [rule.feasible(known, y), rule.feasible(other, y)]
+    except SoftgroundError:  # a rule may be defined on the states that its inverse proposes, and on no others
+        return None
+    return tensor_digest(torch.cat(said))
+
+
+def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
+    """Raise :class:`CheckpointError` where a run is not the one in the folder, naming all that differs."""
+    then, now = decisive(folder.read_config()), decisive(config)
+    found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
+    found += _differences(then.get("settings"), now["settings"], "")
+    found += _other_data(then.get("data"), now["data"])
+    if not found and then.get("rule") != now["rule"]:  # asked about these data, so other data would answer otherwise
+        found = ["the rule is another: it judges some states differently"]
+    if not found:
+        return
+    versions = then.get("version"), now["version"]
+    if versions[0] != versions[1]:
+        found.append(f"(the run was started by softground {_shown(versions[0])}, this is {versions[1]})")
+    raise CheckpointError(
+        f"The run in {folder.path} is not this one: {'; '.join(found)}. Resume with the settings and data the run was "
+        "started with, or start a new run."
+    )
+
+
+def _states(space: Any, chance: torch.Generator, count: int) -> Tensor:
+    """Pseudo-random states of a space."""
+    if not isinstance(space, Categorical):
+        return torch.randn(count, space.sites, generator=chance)
+    draws = torch.rand(count, space.sites, generator=chance, dtype=torch.float64)
+    return (draws * torch.tensor(space.sizes)).long()
+
+
+def _items(data: Batches) -> str | None:
+    """A digest of the first and the last input of a data set that is read item by item, if it is always the same."""
+
+    def read() -> str:
+        with untouched(data.device):
+            return _digest(repr(describe(data.pair(i)[0])) for i in (0, len(data) - 1))
+
+    found = read()
+    return found if found == read() else None
+
+
+def _exact(answer: Any) -> str:
+    """An answer as text, the same for 7 and ``np.int64(7)``."""
+    if isinstance(answer, tuple | list):
+        return f"({', '.join(map(_exact, answer))})"
+    return str(answer.tolist()) if hasattr(answer, "tolist") else str(describe(answer))
+
+
+def _digest(texts: Iterator[str]) -> str:
+    found = hashlib.sha256()
+    for text in texts:
+        found.update(text.encode() + b"\n")
+    return found.hexdigest()
+
+
+def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
+    then = then if isinstance(then, dict) else {}
+    if then.get("examples") != now["examples"]:
+        return [f"the training examples were {_shown(then.get('examples'))}, are {now['examples']}"]
+    names = {"inputs": "training inputs", "answers": "training answers", "symbols": "true symbols"}
+    return [f"the {text} are others" for name, text in names.items() if then.get(name) != now[name]]
+
+
+def _differences(then: Any, now: Any, path: str) -> Iterator[str]:
+    """Each difference of two JSON values, as a clause."""
+    if isinstance(then, dict) and isinstance(now, dict) and then.get("class") == now.get("class"):
+        for name in [*then, *(name for name in now if name not in then)]:
+            yield from _differences(then.get(name), now.get(name), f"{path}.{name}".lstrip("."))
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for number, (old, new) in enumerate(zip(then, now, strict=True)):
+            yield from _differences(old, new, f"{path}.{number}")
+    elif then != now:
+        yield f"{path} was {_shown(then)}, is {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    """A value, or the class of a described object, in a few printable characters."""
+    if value is None:
+        return "not set"
+    text = str(value["class"] if isinstance(value, dict) and "class" in value else value)
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+__all__ = ["config_of", "data_digests", "refuse_another", "rule_digest"]

@@ -1,0 +1,117 @@
+"""A run's life in its folder: locked, measured before training, summed up and reported after it. Process 0 writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import Dataset
+
+from ..errors import NonFiniteOutput
+from ..runs.environment import environment
+from ..runs.folder import RunFolder
+from .batches import Batches
+from .evaluation import evaluate, predictions
+from .identity import config_of, refuse_another
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
+MODEL = "model"
+
+
+@contextmanager
+def run_folder(
+    out: Path | str | RunFolder | None, learner: Learner, train: Batches, resume: bool
+) -> Iterator[RunFolder | None]:
+    """The run folder ``out``, which nobody else may train in meanwhile.
+
+    Process 0 makes a new one, or refuses one that holds another run.
+    """
+    fabric, task = learner.fabric, learner.task
+    with ExitStack() as stack:
+        path = ""
+        if out is not None and fabric.is_global_zero:
+            given = out.path if isinstance(out, RunFolder) else out
+            folder = RunFolder.open(given) if resume else RunFolder.create(given, task.name)
+            stack.enter_context(folder.lock())
+            config = config_of(learner, train)
+            if resume:
+                refuse_another(folder, config)
+            else:
+                RunFolder.create(folder.path, task.name)  # still empty, now that nobody else can fill it
+                folder.write_config(config)
+            path = str(folder.path)
+        path = fabric.broadcast(path)
+        yield RunFolder(Path(path)) if path else None
+        fabric.barrier()
+
+
+def before(learner: Learner, test: Batches, folder: RunFolder) -> dict[str, Any]:
+    """The untrained network's figures, kept in the config: measured once, also for a run that stopped before that."""
+    kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
+    if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
+        return kept
+    figures = _figures(learner, test)
+    if learner.fabric.is_global_zero:
+        folder.write_config(folder.read_config() | {"before": figures})
+    return figures
+
+
+def finish(
+    learner: Learner,
+    data: tuple[Dataset[Any], Dataset[Any] | None],
+    batches: tuple[Batches, Batches | None],
+    first: dict[str, Any],
+    folder: RunFolder,
+) -> dict[str, Any]:
+    """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
+
+    ``data`` are the training and test sets, ``batches`` the same as the loop reads them, ``first`` what :func:`before`
+    gave. Each data set is read once, for summary and report together.
+    """
+    from ..report import gather, write_report
+
+    task, (train, test) = learner.task, batches
+    trained = predictions(task, learner.network, train)
+    y = task.constraint.encode(train.answers).to(learner.fabric.device)
+    history, results = learner.history_, learner.results_
+    summary = {
+        "task": task.name,
+        **(list(results.values())[-1] if results else {}),
+        "grounded": int(task.feasible(trained, y).sum()),
+        "train": task.figures(trained, y, train.symbols),
+        "before": first,
+        **{f"after_stage_{name}": figures for name, figures in results.items()},
+        "epochs": len(history),
+        "wall_seconds": learner.seconds_,
+        "seconds": {part: sum(record["seconds"][part] for record in history) for part in PARTS},
+        **{f"solver_{name}": count for name, count in task.inverse.faults.items() if count},
+        "seed": learner.seed,
+        "parameters": sum(p.numel() for p in learner.network.parameters()),
+        "note": learner.note,
+        "versions": environment(),
+    }
+    folder.write_summary(summary)
+    findings = None
+    if data[1] is not None and test is not None:
+        read = trained, predictions(task, learner.network, test)
+        findings = gather(learner, data[0], data[1], folder, predictions=read)
+    write_report(folder, findings)
+    if hasattr(learner, "save"):
+        learner.save(folder.path / MODEL)
+    return summary
+
+
+def _figures(learner: Learner, data: Batches) -> dict[str, Any]:
+    y = learner.task.constraint.encode(data.answers).to(learner.fabric.device)
+    try:
+        return evaluate(learner.task, learner.network.to(learner.fabric.device), data, y)
+    except NonFiniteOutput as error:
+        raise NonFiniteOutput(f"Before training, on the test data: {error}") from error
+
+
+__all__ = ["before", "finish", "run_folder"]

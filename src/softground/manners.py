@@ -1,0 +1,79 @@
+"""What scikit-learn, pickle and copy ask of an estimator.
+
+Fitted, it has a ``model_``. Copies have it too; of the learner they have what is read, not what trains.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import sys
+from traceback import walk_stack
+from typing import Any, Self
+
+from .errors import LearnerError
+
+
+class Manners:
+    """An estimator's parameters are those of its constructor, kept under their names."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the estimator was made with."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change what the estimator was made with; takes effect at the next fit."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise LearnerError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __sklearn_clone__(self) -> Self:
+        """Clones share the rule, whose tables are worth keeping, and the untrained network, which fit copies."""
+        return type(self)(**self.get_params())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # cloudpickle, which joblib's processes use, copies lambdas too.
+        if self.__sklearn_is_fitted__() and not any("cloudpickle" in f.f_code.co_filename for f, _ in walk_stack(None)):
+            try:
+                pickle.dumps(vars(self))
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise LearnerError(
+                    f"This {type(self).__name__} cannot be pickled ({error}). Define its functions with def in a "
+                    "module that can be imported; or write it into a folder with save(path), which needs no functions."
+                ) from error
+        return vars(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = memo[id(self)] = type(self)()
+        vars(twin).update(copy.deepcopy(vars(self), memo))
+        return twin
+
+    def __sklearn_tags__(self) -> Any:
+        """Only scikit-learn calls this, so it is there to be imported."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        inputs = InputTags(two_d_array=True, three_d_array=True)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
+
+    def _require_fit(self) -> None:
+        """Refuse to predict before a fit, with scikit-learn's own error where that is in use."""
+        if not self.__sklearn_is_fitted__():
+            theirs = sys.modules.get("sklearn.exceptions")
+            bases = (LearnerError,) if theirs is None else (LearnerError, theirs.NotFittedError)
+            kind = type("NotFitted", bases, {})
+            raise kind(f"This {type(self).__name__} has not been trained; call fit(X, y) first.")
+
+
+__all__ = ["Manners"]

@@ -1,0 +1,131 @@
+"""Networks as descriptions: which layers, made with which arguments.
+
+A description is plain data, so that a saved network can be rebuilt in another process without pickles::
+
+    {"layer": "Linear", "arguments": {"in_features": 64, "out_features": 10, "bias": True}}
+    {"layer": "Sequential", "parts": [["0", {"layer": …}], ["1", {"layer": …}]]}
+
+A layer's arguments are read off its attributes of the same names, as torch's own layers keep them. Only layers with a
+name in :data:`LAYERS` are described and built. Give a class of your own one with ``@LAYERS.register("mine.Reader")``,
+if it keeps its constructor's arguments as attributes and makes all else from them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import SoftgroundError
+from ..registry import Registry
+
+LAYERS: Registry[type[nn.Module]] = Registry("layer")
+"""What a description may name. A task's own layers are called ``task.Name`` and are in its file ``networks.py``."""
+
+TORCH = """
+    Linear Embedding Flatten Unflatten Identity Upsample ZeroPad2d
+    Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+    BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm
+    AvgPool1d AvgPool2d MaxPool1d MaxPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d
+    ReLU ReLU6 LeakyReLU PReLU ELU SELU GELU SiLU Mish Hardswish Sigmoid Tanh Softplus
+    Softmax LogSoftmax Dropout Dropout1d Dropout2d
+"""
+LAYERS.update({name: getattr(nn, name) for name in TORCH.split()})
+
+MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError, SoftgroundError)
+"""What torch and Python say of a description that is not what it should be."""
+
+
+def describe(network: nn.Module) -> dict[str, Any] | None:
+    """The network's description; None where some part of it is not in :data:`LAYERS`, or does not come back the same.
+
+    >>> describe(nn.Sequential(nn.Flatten(), nn.ReLU()))["parts"][1]
+    ['1', {'layer': 'ReLU', 'arguments': {'inplace': False}}]
+    """
+    try:
+        found = _description(network)
+        build(found, network.state_dict())
+    except MISFITS:
+        return None
+    return found
+
+
+def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Module:
+    """The network described, which takes over the tensors of ``state``.
+
+    Nothing is drawn, and no memory is taken before names and shapes agree: a description may come from anybody.
+    """
+    with torch.device("meta"):
+        network = _built(description)
+    network.load_state_dict(dict(state), assign=True)
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
+        if tensor.is_meta:
+            raise ValueError(f"the network's {name} is not among the tensors")
+    return network
+
+
+def _description(module: nn.Module) -> dict[str, Any]:
+    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+        raise ValueError(f"a {type(module).__name__} with a hook does more than its class says")
+    if type(module) is nn.Sequential:
+        return {"layer": "Sequential", "parts": [[name, _description(part)] for name, part in module._modules.items()]}
+    name = next((name for name, kind in LAYERS.items() if kind is type(module)), None)
+    if name is None:
+        raise ValueError(f"{type(module).__name__} is not among the layers that can be described")
+    return {"layer": name, "arguments": _arguments(module)}
+
+
+def _arguments(module: nn.Module) -> dict[str, Any]:
+    found = {}
+    for name, parameter in inspect.signature(type(module)).parameters.items():
+        if name in ("device", "dtype", "args", "kwargs") or name.startswith("_"):
+            continue
+        value = getattr(module, name)
+        if isinstance(parameter.default, bool) and not isinstance(value, bool):
+            value = value is not None  # torch's bias=True becomes the bias itself
+        found[name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case nn.Module():
+            return _description(value)
+        case Tensor():
+            return value.item() if value.dim() == 0 else {"shape": list(value.shape)}
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list():
+            return tuple(_plain(part) for part in value)
+    raise ValueError(f"a {type(value).__name__} cannot be described")
+
+
+def _built(description: Mapping[str, Any]) -> nn.Module:
+    name = description["layer"]
+    if name == "Sequential":
+        return nn.Sequential(OrderedDict((part, _built(layer)) for part, layer in description["parts"]))
+    task = name.partition(".")[0]
+    if name not in LAYERS and task.isidentifier():
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(f"..tasks.{task}.networks", __package__)
+    return LAYERS[name](**{key: _argument(value) for key, value in description["arguments"].items()})
+
+
+def _argument(value: Any) -> Any:
+    match value:
+        case {"layer": _}:
+            return _built(value)
+        case {"shape": shape}:
+            return torch.empty(tuple(shape))
+        case tuple() | list():
+            return tuple(_argument(part) for part in value)
+    return value
+
+
+__all__ = ["LAYERS", "build", "describe"]

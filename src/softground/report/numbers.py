@@ -1,0 +1,85 @@
+"""Numbers as a reader wants them, the same on the terminal and on a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
+# Not called accuracies.
+SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used"})
+SIGNS = {"*": "×", "/": "÷", "-": "−"}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a record is a finite number; files may hold anything."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+
+
+def is_share(name: str) -> bool:
+    """Whether a metric is a share of something, shown in percent: an accuracy, or one of the library's own shares.
+
+    >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")]
+    [True, True, True, False, False]
+    """
+    return name.endswith("_accuracy") or name.removeprefix("test_") in SHARES
+
+
+def figure(name: str, value: Any, decimals: int = 2) -> str:
+    """A metric's value; ``decimals`` are those of a percentage. JSON has no infinity, so that γ = ∞ is kept as None.
+
+    >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", None), figure("gamma", None)
+    ('99.81%', '0.988', '–', '∞')
+    """
+    if not is_number(value):
+        return value if isinstance(value, str) else "∞" if name == "gamma" and value is None else "–"
+    if is_share(name):
+        return f"{value:.{decimals}%}"
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def number(value: float) -> str:
+    """Three decimals, or a power of ten where those would say nothing.
+
+    >>> number(0.5), number(0.02), number(123456.0), number(0.0), number(1e-4)
+    ('0.5', '0.02', '123,456', '0', '0.0001')
+    """
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def percent(value: float) -> str:
+    """A share at an axis.
+
+    >>> percent(0.2), percent(0.998), percent(1.0)
+    ('20%', '99.8%', '100%')
+    """
+    return f"{value:.1%}".replace(".0%", "%")
+
+
+def seconds(value: float) -> str:
+    """A duration.
+
+    >>> seconds(0.24), seconds(27.9), seconds(200), seconds(3 * 3600 + 300)
+    ('0.24 s', '27.9 s', '3 min 20 s', '3 h 05 min')
+    """
+    if value < 60:
+        return f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def spoken(name: str) -> str:
+    """A metric's name in words.
+
+    >>> spoken("test_relabelled_symbol_accuracy"), spoken("grounded_symbols")
+    ('relabelled symbol', 'grounded symbols')
+    """
+    return name.removeprefix("test_").removesuffix("_accuracy").replace("_", " ")
+
+
+def symbol(text: str) -> str:
+    """A symbol as it is written by hand."""
+    return SIGNS.get(text, text)

@@ -1,0 +1,98 @@
+"""A saved model's two files: a document in JSON, and tensors whose digest stands in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from .errors import CheckpointError
+from .files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
+from .reals.gaussian import Gaussian
+from .runs.codec import decode, encode
+from .spaces.categorical import Categorical
+
+FORMAT = 1
+DOCUMENT, TENSORS = "model.json", "model.safetensors"
+SPACES: dict[str, type[Categorical] | type[Gaussian]] = {"categorical": Categorical, "gaussian": Gaussian}
+
+
+def write(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write both into ``folder``; what was there is replaced."""
+    from . import __version__
+
+    data = safetensors.torch.save({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()})
+    about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": _digest(data)}
+    text = json.dumps(encode(about | dict(document)), allow_nan=False, indent=1)
+    try:
+        parse_object(text)
+        folder.mkdir(parents=True, exist_ok=True)
+    except Unreadable as error:
+        raise failure(
+            folder, f"the model is too large: {error}", "Leave its rule out: Model(network, space)"
+        ) from error
+    except OSError as error:
+        raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
+    replace_file(folder / TENSORS, data)
+    replace_file(folder / DOCUMENT, text.encode())
+
+
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The document and the tensors, once the digest agrees; raises CheckpointError."""
+    try:
+        document = decode(parse_object(read_bounded(folder / DOCUMENT, DOCUMENT_LIMIT)))
+        if not isinstance(document, dict) or document.get("softground") != "model":
+            raise Unreadable("it is not a softground model")
+        if document.get("format") != FORMAT:
+            written = f"format {document.get('format')!r}, written by softground {document.get('version')!r}"
+            raise Unreadable(f"it has {written}; this version reads format {FORMAT}")
+    except (Unreadable, ValueError, RecursionError) as error:
+        remedy = "Give a folder that Model.save, Learner.save or SoftGrounder.save wrote"
+        raise failure(folder / DOCUMENT, str(error), remedy) from error
+    try:
+        data = read_bounded(folder / TENSORS, memory_size())
+        if _digest(data) != document.get("sha256"):
+            raise Unreadable(f"its SHA-256 is not the one in {DOCUMENT}: it is damaged, or another model's")
+        if int.from_bytes(data[:8], "little") > DOCUMENT_LIMIT:
+            raise Unreadable(f"its header is larger than the {DOCUMENT_LIMIT} bytes allowed")
+        return document, safetensors.torch.load(data)
+    except (Unreadable, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model anew") from error
+
+
+def space_facts(space: Any) -> dict[str, Any] | None:
+    """The space by its kind and arguments; None for one of the user's own."""
+    for name, kind in SPACES.items():
+        if type(space) is kind:
+            return {"kind": name} | {
+                argument: _listed(getattr(space, argument)) for argument in signature(kind).parameters
+            }
+    return None
+
+
+def _listed(value: Any) -> Any:
+    """Alphabets as lists, and numpy's numbers as Python's."""
+    if isinstance(value, tuple):
+        return [[s.item() if isinstance(s, np.generic) else s for s in alphabet] for alphabet in value]
+    return value
+
+
+def make_space(found: Mapping[str, Any] | None) -> Any:
+    if found is None:
+        raise CheckpointError("Its space is of a class that is not the library's: give it with the task, task=…")
+    return SPACES[found["kind"]](**{name: value for name, value in found.items() if name != "kind"})
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+__all__ = ["DOCUMENT", "make_space", "read", "space_facts", "write"]

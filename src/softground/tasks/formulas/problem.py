@@ -1,0 +1,106 @@
+"""``hwf``: handwritten formulas as a problem of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...data.examples import Split
+from ...errors import LearnerError
+from ...experiments.problem import EXACT, TASKS, Problem
+from ...inverses import Inverse, Table, default_inverse
+from ...metrics import accuracies
+from ...projections import ChangeOne, Drop, RandomDrop
+from ...projections.walk import Walk
+from ...seeds import stream
+from ...task import Task
+from .data import Source, SplitName, load
+from .long import enumeration
+from .rule import formula_program
+
+METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
+TABULATED = 9  # the longest formulas that the default inverse tabulates
+PRESETS: dict[str, dict[str, Any]] = {
+    # The authors' code keeps the network with the most right training answers.
+    "paper": {"marginals": True, "keep": "best"},
+    "best": EXACT | {"network": "convnet", "epochs": 45, "batch_size": 128, "learning_rate": 5e-3, "augment": True},
+}
+
+
+@TASKS.register("hwf")
+@dataclass(frozen=True, kw_only=True)
+class Formulas(Problem):
+    """Handwritten formulas: recognise digits and operators from the values of formulas alone."""
+
+    name: ClassVar[str] = "hwf"
+    inverses: ClassVar[tuple[str, ...]] = ("auto", "table", "enumeration", "z3")
+
+    data: Source = "digits"
+    """digits: scikit-learn's handwritten digits, drawn operators (built in); hwf: the HWF set; folder: your images."""
+    data_dir: Path | None = None
+    """Where the hwf or folder data lie."""
+    length: int = 7
+    """Symbols per formula, an odd number."""
+    train_size: int | None = None
+    """Training formulas (default: all there are; 3,000 for digits and folder)."""
+    test_size: int | None = None
+    """Test formulas (default: all there are; 1,000 for digits and folder)."""
+    split: SplitName = "standard"
+    """hwf only: the standard split, or one whose test images come from writers not seen in training."""
+    image_size: int | None = None
+    """Resize images to this many pixels a side."""
+
+    def load(self, seed: int) -> Split:
+        return load(
+            self.data,
+            data_dir=self.data_dir,
+            length=self.length,
+            train_size=self.train_size,
+            test_size=self.test_size,
+            split=self.split,
+            image_size=self.image_size,
+            seed=stream(seed, "data"),
+        )
+
+    def task(self, inverse: str = "auto", **solver: Any) -> Task:
+        return formula_task(self.length, inverse, **solver)
+
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        values = dict(PRESETS[name])
+        if values.get("kernel") == "exact" and "kernel" not in given and self.length > TABULATED:
+            values |= {"kernel": "guided", "steps": 4}
+        if name == "paper":  # a shorter run keeps the share of warm-up, so that it is not all warm-up
+            values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
+        return values
+
+    def walk(self, task: Task) -> Walk:
+        """The paper's kernel drops the third and fifth symbols, the others a random pair at every step."""
+        space = task.space
+        if space.sites < 3:
+            raise LearnerError(f"A formula of length {space.sites} leaves nothing to project; use the exact kernel.")
+        drop = Drop(space, [2, 4] if space.sites > 4 else [0])
+        return Walk(task.inverse, space, drop, RandomDrop(space, 2), ChangeOne(space))
+
+
+def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
+    """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
+    program = formula_program(length)
+    return Task(program.space, program, _inverse(inverse, program, **solver), METRICS, "hwf")
+
+
+def _inverse(name: str, program: Any, **solver: Any) -> Inverse:
+    match name:
+        case "table":
+            return Table(program)
+        case "enumeration":
+            return enumeration(program)
+        case "z3":
+            from ...constraints.smt import SMT
+            from ...inverses.z3 import Z3
+            from .smt import formula_rule
+
+            return Z3(SMT(formula_rule, program.space, answers=program), **solver)
+    return default_inverse(program, program.space) if program.space.sites <= TABULATED else enumeration(program)

@@ -1,0 +1,96 @@
+"""``sudoku``: visual Sudoku as a problem of the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from ...data.augment import RandomAffine
+from ...data.digits import Source
+from ...data.examples import Split
+from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.recipe import Recipe
+from ...projections.walk import Walk
+from ...schedules import Exponential, Schedule
+from ...seeds import stream
+from ...task import Task
+from .boards import LISTED
+from .data import load
+from .metrics import sudoku_metrics
+from .rule import sudoku_program
+from .walks import BOARD_KERNELS, board_walk, make_inverse
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # From the authors' code: images of mean 0 and standard deviation 1, without which SGD 0.1 is too slow; γ from 0.1
+    # to 0.02 for the mean over the 16 sites, which for the paper's sum is 1.6 to 0.32; 100 epochs of Stage II, where
+    # the paper says 30; the network with the most valid training boards is kept.
+    "paper": {"gamma": 1.6, "floor": 0.32, "standardise": True, "zero_epochs": 100, "keep": "best"},
+    # The 288 boards can be listed, so Q* needs no chain, and its marginals at γ = 1 no annealing: within a few hundred
+    # updates all boards agree on one labelling of the digits. From there on it is ordinary training, and distorted
+    # images are what it needs.
+    "best": EXACT | {"batch_size": 16, "learning_rate": 3e-3, "augment": True},
+    # Boards of 9×9 cannot be listed: Gibbs steps on two digits at a time, then a jump to what the network reads, which
+    # succeeds as γ falls. With 81 images per board, distorted ones are not needed.
+    "large": EXACT
+    | {"kernel": "mixed", "marginals": False, "schedule": "linear", "floor": 0.1}
+    | {"batch_size": 16, "learning_rate": 2e-3},
+}
+# Some 100 passes update the network in the paper. With 50 boards that would be 100 gradient steps, after which nothing
+# has been learnt yet; so a run takes at least so many gradient steps, and at least so many epochs.
+UPDATES = {"paper": (1000, 110), "best": (3000, 125), "large": (1500, 25)}
+
+
+@TASKS.register("sudoku")
+@dataclass(frozen=True, kw_only=True)
+class Sudoku(Problem):
+    """Visual Sudoku: recognise digits from nothing but the knowledge that boards are valid."""
+
+    name: ClassVar[str] = "sudoku"
+    kernels = BOARD_KERNELS
+    inverses: ClassVar[tuple[str, ...]] = ("auto", "listing", "search", "z3")
+    distortion: ClassVar[RandomAffine] = RandomAffine(
+        degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03
+    )
+
+    data: Source = "digits"
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST in IDX format from --data-dir."""
+    data_dir: Path | None = None
+    """Where MNIST's IDX files lie."""
+    size: Literal[4, 9] = 4
+    """Side of the boards."""
+    train_size: int = 100
+    """Training boards."""
+    test_size: int = 1000
+    """Test boards."""
+
+    def load(self, seed: int) -> Split:
+        return load(self.data, self.data_dir, self.size, self.train_size, self.test_size, stream(seed, "data"))
+
+    def task(self, inverse: str = "auto", **solver: Any) -> Task:
+        return sudoku_task(self.size, inverse, **solver)
+
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        kind = "large" if name == "best" and self.size > LISTED else name
+        values = {"evaluate_every": 20} | PRESETS[kind]
+        updates, least = UPDATES[kind]
+        batches = math.ceil(self.train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))
+        return values | {"epochs": max(least, math.ceil(updates / max(1, batches)))}
+
+    def walk(self, task: Task) -> Walk:
+        return board_walk(self.size, task)
+
+    def schedule(self, recipe: Recipe) -> Schedule:
+        """Exponential cooling reaches its floor in the last epoch here."""
+        if recipe.schedule == "exp":
+            return Exponential.reaching(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
+        return super().schedule(recipe)
+
+
+def sudoku_task(size: int = 4, inverse: str = "auto", **solver: Any) -> Task:
+    """Boards of a size as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
+    program = sudoku_program(size)
+    found = make_inverse(inverse, size, program.space, **solver)
+    return Task(program.space, program, found, sudoku_metrics, "sudoku", nameless_symbols=True)

@@ -1,0 +1,139 @@
+"""A recipe holds every setting, goes to JSON and back, and is all that a run is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+
+import softground as sg
+from softground.data.examples import Split
+from softground.errors import CheckpointError, InverseError, LearnerError
+from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
+from softground.experiments.recipe import settings
+from softground.tasks import TASKS
+
+WHERE = Path("config.json")
+TASK_NAMES = ["hwf", "sudoku", "sdsp", "addition"]
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_goes_to_json_and_back(task: str, preset: str) -> None:
+    recipe = TASKS[task]().recipe(preset, epochs=3, seed=7)
+    text = json.dumps(recipe.to_json())
+    again = Recipe.of_json(json.loads(text), WHERE)
+    assert json.dumps(again.to_json()) == text
+    assert (again.epochs, again.seed, again.preset) == (3, 7, preset)
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
+def test_nothing_is_left_open(task: str) -> None:
+    """Every setting has a value of its type; a problem's own fields are open only where that is a choice."""
+    recipe = TASKS[task]().recipe()
+    assert all(getattr(recipe, name) is not None for name in settings())
+    left = {name for name, value in recipe.problem.items() if value is None}
+    assert left <= {"train_size", "test_size", "image_size"}
+
+
+def test_a_changed_file_is_refused_word_by_word() -> None:
+    good = TASKS["addition"]().recipe().to_json()
+    for change, message in [
+        ({"epochs": "many"}, "'epochs' is 'many'"),
+        ({"epochs": True}, "'epochs' is True"),
+        ({"epochs": 2**64}, "'epochs' is"),
+        ({"gamma": None}, "'gamma' is None"),
+        ({"problem": []}, "holds no recipe"),
+        ({"colour": "red"}, "does not know: 'colour'"),
+    ]:
+        with pytest.raises(CheckpointError, match=message):
+            Recipe.of_json(good | change, WHERE)  # type: ignore[operator]
+
+
+def test_a_whole_number_may_stand_for_a_real_one() -> None:
+    assert Recipe.of_json(TASKS["addition"]().recipe().to_json() | {"gamma": 2}, WHERE).gamma == 2.0
+
+
+def test_numbers_that_no_tensor_holds_are_refused() -> None:
+    with pytest.raises(LearnerError, match="below 2"):
+        TASKS["hwf"]().recipe(epochs=2**63)
+    with pytest.raises(LearnerError, match="below 2"):
+        TASKS["hwf"](length=2**63)
+
+
+def test_the_objective_decides_what_follows_from_it() -> None:
+    paper = TASKS["hwf"]().recipe("paper")
+    assert (paper.optimizer, paper.learning_rate, paper.zero_epochs, paper.schedule) == ("sgd", 0.1, 30, "exp")
+    ssl = TASKS["hwf"]().recipe("paper", objective="ssl", gamma=7.0)
+    assert (ssl.schedule, ssl.gamma, ssl.optimizer, ssl.learning_rate, ssl.zero_epochs) == (
+        "constant",
+        7.0,
+        "adam",
+        5e-4,
+        0,
+    )
+    na = TASKS["hwf"]().recipe("paper", objective="na", zero_epochs=4)
+    assert (na.schedule, na.gamma, na.optimizer, na.zero_epochs) == ("constant", 0.001, "sgd", 4)
+    assert TASKS["hwf"]().recipe("paper", objective="ngs").steps == 6
+    assert TASKS["hwf"]().recipe("paper", objective="ngs", steps=2).steps == 2
+    assert TASKS["hwf"]().recipe("best", objective="mapo").one_cycle is False
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(LearnerError, match="colour='red' was given; hwf has no such option"):
+        Experiment.named("hwf", colour="red")
+    with pytest.raises(LearnerError, match="sdsp has no such option"):
+        Experiment.named("sdsp", augment=True)
+
+
+def test_solver_settings_without_the_solver_are_refused() -> None:
+    with pytest.raises(InverseError, match=r"--solver-workers 2.*the inverse is auto. Add --inverse z3"):
+        Experiment.named("hwf", solver_workers=2, length=3)
+    assert Place(solver_workers=2, solver_limit=5.0).solver("z3") == {"workers": 2, "limit": 5.0}
+
+
+def test_the_same_recipe_makes_the_same_experiment() -> None:
+    recipe = TASKS["hwf"](length=3, train_size=20, test_size=5).recipe(seed=3)
+    one, other = Experiment.cooked(recipe), Experiment.cooked(Recipe.of_json(recipe.to_json(), WHERE))
+    assert torch.equal(one.train.x, other.train.x)  # type: ignore[attr-defined]
+    weights = zip(one.network.state_dict().values(), other.network.state_dict().values(), strict=True)
+    assert all(torch.equal(a, b) for a, b in weights)
+    assert one.stages == other.stages or repr(one.stages) == repr(other.stages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubles(Problem):
+    """A fifth task: what it needs beside its data and its rule."""
+
+    name: ClassVar[str] = "doubles"
+    count: int = 60
+
+    def load(self, seed: int) -> Split:
+        z = torch.randint(10, (self.count, 2), generator=torch.Generator().manual_seed(seed))
+        data = sg.Examples(sg.handwritten(z, "train"), [2 * a + b for a, b in z.tolist()], z)
+        return Split(data, data, "Digits.")
+
+    def task(self, inverse: str = "auto", **solver: Any) -> sg.Task:
+        space = sg.Categorical([range(10)] * 2)
+        return sg.Task(space, sg.Program(lambda a, b: 2 * a + b, space), name=self.name)
+
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        return EXACT | {"network": "convnet", "epochs": 1, "learning_rate": 5e-3}
+
+
+def test_a_fifth_task_is_its_data_its_rule_and_its_presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "doubles", Doubles)
+    experiment = Experiment.named("doubles", count=30, device="cpu")
+    summary = experiment.run(tmp_path / "run", silent=True)
+    assert summary["epochs"] == 1
+    assert experiment.recipe is not None
+    assert experiment.recipe.problem == {"count": 30}
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert kept["recipe"] == experiment.recipe.to_json()
+    assert {f.name for f in dataclasses.fields(Recipe)} == set(kept["recipe"])

@@ -1,0 +1,138 @@
+"""Tiny cells of every kind, from the command to the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import softground
+from cli_cases import hurry
+from papers.li2023.__main__ import main
+from papers.li2023.cell import Where
+from papers.li2023.plan import plan, select
+from papers.li2023.work import run
+from softground.cli import every_command
+
+hurried = pytest.fixture(autouse=True, scope="module")(hurry)
+CELLS = {cell.name: cell for cell in plan("all", 1, real=False, quick=True)}
+HERE = Where("cpu")
+
+
+@pytest.mark.parametrize("method", ["exp", "ssl", "ngs", "mapo", "rl", "exp-ngs", "sup", "semantic", "exact"])
+def test_formulas(method: str) -> None:
+    found = run(CELLS[f"hwf/standard/{method}/0"], HERE)
+    stages = found["result"]["stages"]
+    twice = {"exp", "ssl", "exp-ngs", "exact"}
+    assert list(stages) == (["SUP"] if method == "sup" else ["I", "II"] if method in twice else ["I"])
+    for stage in stages.values():
+        assert set(stage["test"]) == {"symbol_accuracy", "calculation_accuracy"}
+        assert 0 <= stage["grounded"] <= stage["examples"] == 48
+    assert ("curves" in found["result"]) == (method in ("ssl", "ngs", "mapo"))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_curves_have_every_epoch() -> None:
+    curves = run(CELLS["hwf/standard/log/0"], HERE)["result"]["curves"]
+    assert curves["stage"] == ["I", "I", "II"]
+    for name in ("train_symbol_accuracy", "feasible", "test_symbol_accuracy", "test_calculation_accuracy"):
+        assert all(isinstance(value, float) for value in curves[name])
+
+
+@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best"])
+def test_sudoku(method: str) -> None:
+    stages = run(CELLS[f"sudoku/50/{method}/0"], HERE)["result"]["stages"]
+    assert "board_accuracy" in stages["I"]["test"]
+    assert ("II" in stages) == (method in ("exp", "mcmc"))
+
+
+@pytest.mark.parametrize("method", ["exp", "na", "mapo", "rl", "sup", "gibbs"])
+def test_shortest_paths(method: str) -> None:
+    stages = run(CELLS[f"sdsp/{method}/0"], HERE)["result"]["stages"]
+    assert all("path_accuracy" in stage["test"] for stage in stages.values())
+
+
+def test_how_many_solutions_jump() -> None:
+    result = run(CELLS["hwf/jump/0"], HERE)["result"]
+    moved = result["moved"]
+    # A chain that has not accepted has not moved; after ten walks more have.
+    assert 0 < moved["after_1"] <= result["acceptance"] <= 1
+    assert moved["after_1"] < moved["after_10"] <= 1
+
+
+@pytest.mark.parametrize("task", ["hwf", "sudoku", "sdsp"])
+def test_z3_is_timed(task: str) -> None:
+    pytest.importorskip("z3")
+    result = run(CELLS[f"{task}/z3/0"], HERE)["result"]
+    assert result["queries"] == 2
+    assert all(times["milliseconds"] > 0 for times in result["inversions"].values())
+
+
+def test_the_command_runs_what_is_missing_and_writes_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--quick", "--seeds", "1", "--device", "cpu", "--out", str(tmp_path / "out")]
+    assert main(["sdsp", *out, "--only", "sdsp/sup", "--jobs", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "0 of 1 cells are done; 1 to go." in text
+    assert "[1/1] sdsp/sup/0: SUP " in text
+    path = tmp_path / "out" / "sdsp" / "sup" / "0.json"
+    kept = json.loads(path.read_text())
+    assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/sup"])[0].options)
+    assert kept["environment"]["torch"]
+    when = path.stat().st_mtime_ns
+    assert main(["sdsp", *out, "--only", "sdsp/sup"]) == 0
+    assert "1 of 1 cells are done; 0 to go." in capsys.readouterr().out
+    assert path.stat().st_mtime_ns == when
+    assert "| SUP | " in (tmp_path / "out" / "reproduction.md").read_text()
+    assert main(["sdsp", *out, "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert "done  sdsp/sup/0" in listed
+    assert "      sdsp/exp/0" in listed
+    assert "1 of 12 are done" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["hwf", "--seeds", "0"], "--seeds 0"),
+        (["hwf", "--list", "--seeds", "1000000000"], "at most 1,000"),
+        (["hwf", "--jobs", "0"], "--jobs 0"),
+        (["hwf", "--seconds", "-1"], "--seconds -1"),
+        (["hwf", "--only", "nothing/like/this"], "fits no cell"),
+        (["hwf", "--data-dir", "no/such/folder"], "is not a folder"),
+        (["hwf", "--quick", "--data-dir", "."], "--quick"),
+    ],
+)
+def test_bad_input_is_refused(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_no_folder_for_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["hwf", "--out", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("papers.li2023.__main__.run_all", stop)
+    assert main(["sdsp", "--quick", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "Interrupted. Finished cells are kept; the same command goes on with the rest.\n"
+
+
+def test_it_is_no_part_of_the_command_line_that_is_installed() -> None:
+    """Nor of the wheel: nothing there imports it."""
+    assert "reproduce" not in every_command()
+    source = Path(softground.__file__).parent
+    assert not [path for path in source.rglob("*.py") if re.search(r"^\s*(from|import) papers", path.read_text(), re.M)]

@@ -1,0 +1,206 @@
+"""The page says what the records say, and the committed one is up to date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from paper_cases import formula, made_up, record, stages
+from papers.li2023 import checks, judgements, tables, verdict
+from papers.li2023.__main__ import main
+from papers.li2023.page import page
+from papers.li2023.plan import plan
+from papers.li2023.render import as_json, read, render
+from papers.li2023.store import Store
+from papers.li2023.summary import Figure, Results
+from softground.errors import CheckpointError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return made_up(tmp_path_factory.mktemp("records"))
+
+
+@pytest.fixture(scope="module")
+def results(store: Store) -> Results:
+    return read(store, "all")
+
+
+def row(lines: list[str], *beginning: str) -> list[str]:
+    """The cells of the first row whose first ones are these."""
+    split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return next(cells for cells in split if cells[: len(beginning)] == list(beginning))
+
+
+def test_the_committed_page_is_the_rendering_of_the_committed_records() -> None:
+    committed = (ROOT / "docs" / "reproduction.md").read_text()
+    written = page(read(Store(ROOT / "benchmarks" / "results" / "reproduction"), "all"))
+    assert committed == written, (
+        "docs/reproduction.md is stale: python -m papers.li2023 all --render --out benchmarks/results/reproduction "
+        "--page docs/reproduction.md"
+    )
+
+
+def test_without_records_nothing_is_claimed(tmp_path: Path) -> None:
+    text = page(read(Store(tmp_path / "none"), "all"))
+    assert "270 cells are to be run" in text
+    assert text.count("Not measured yet.") >= 7
+    assert "| " not in text
+    assert "![" not in text
+
+
+def test_figures_are_means_over_seeds() -> None:
+    assert str(Figure.of([1.0, 3.0])) == "2.00 ± 1.41"
+    assert str(Figure.of([1.0])) == "1.00"
+    assert Figure.of([]) is None
+
+
+def test_the_tables_hold_the_papers_numbers_beside_ours(results: Results) -> None:
+    one = tables.formulas(results)
+    assert row(one, "Ours (Stage I + II)") == ["Ours (Stage I + II)", "Log", "91.0", "–", "52.2", "–", "–", "–", "–"]
+    assert row(one, "", "Exp") == ["", "Exp", "82.6", "96.50 ± 0.71", "25.7", "75.00 ± 0.00", "–", "–", "2"]
+    assert row(one, "Not in the paper")[2:6] == ["–", "99.00 ± 0.00", "–", "97.00 ± 0.00"]
+    two = tables.boards(results)
+    assert row(two, "", "Exp")[2:5] == ["33.6", "20.00 ± 0.00 (47)", "76.5"]
+    assert [line for line in two if "66.3 (39) | 65.00 ± 7.07 (47)" in line]
+    assert row(tables.paths(results), "With labels") == ["With labels", "SUP", "60.00 ± 0.00", "50.00 ± 0.00", "2"]
+
+
+def test_claims_are_rows(results: Results) -> None:
+    lines = checks.claims(results, ("hwf", "sudoku", "sdsp"))
+    assert [line for line in lines if "one walk" in line and "| 46 % | 25.00 ± 0.00 % |" in line]
+    assert [line for line in lines if "sdsp: one completion" in line and "| 2.8–6.4 ms | 8.50 ± 0.00 ms |" in line]
+    assert [line for line in lines if "300 boards" in line and line.endswith("| > 90 % | – |")]
+    assert len(checks.claims(results, ("sdsp",))) == 3
+
+
+def test_the_proposition_averages_over_problems(results: Results) -> None:
+    text = "\n".join(checks.proposition(results))
+    assert "|S_y| = 20, 20" in text
+    assert "| the paper's, solver's choice at random | 2 | 0.100 | 0.020 | 0.002 | – | – | – |" in text
+    assert "at γ = 1 and γ = 0.02: the paper's, solver's choice at random 0.100 and 0.100;" in text
+    assert "bound" not in text
+
+
+def test_what_could_not_be_matched_is_found(results: Results) -> None:
+    missed = "\n".join(verdict.unmatched(results))
+    assert "HWF, Exp (Stage I + II), symbol accuracy: 98.00 ± 0.00 here, 98.6 in the paper; outside ± 0.0." in missed
+    assert "Sudoku, Exp (Stage I + II), 50 boards: 65.00 ± 7.07 here, 66.3 in the paper; inside ± 110.0." in missed
+    assert "calculation" not in missed  # 95 is more than 90.7, 75 more than 25.7
+    beyond = verdict.beyond_labels(results)
+    assert "- Sudoku, Exp (Stage I + II), 50 boards: 66.3 in the paper, 64.00 ± 0.00 here with labels." in beyond
+    assert len(beyond) == 1  # nothing is known of labels elsewhere, and 33.6 after Stage I is less
+    better = "\n".join(verdict.stronger_baselines(results))
+    assert "HWF, SSL, symbol accuracy: 90.00 ± 0.00 here, 70.5 in the paper; outside ± 0.0." in better
+    assert "SSL + Stage II" not in better
+    (wins,) = verdict.semantic_wins(results)
+    assert "HWF, calculation accuracy: it wins, 97.00 ± 0.00 against 95.00 ± 0.00 for the best schedule" in wins
+    (shortfall,) = [line for line in verdict.shortfall(results) if "together" in line]
+    assert "after Stage I 1 of 1 are lower, by 13.6 points" in shortfall
+
+
+def test_the_prediction_interval_is_students() -> None:
+    """t₂ = 4.303 by the tables, and √(1 + 1/3)."""
+    assert verdict.prediction(Figure(50.0, 1.0, 3)) == pytest.approx(4.3027 * (4 / 3) ** 0.5, abs=1e-3)
+
+
+def test_a_lead_that_seeds_cannot_show_is_none() -> None:
+    words = ("ahead", "behind", "neither")
+    near, far, wide = Figure(50.0, 1.0, 3), Figure(53.0, 1.0, 3), Figure(53.0, 2.0, 3)  # t₄ = 2.776: 2.27 and 3.58
+    assert verdict.lead(far, near, *words) == "ahead"
+    assert verdict.lead(near, far, *words) == "behind"
+    assert verdict.lead(wide, near, *words) == "neither"
+    assert verdict.lead(Figure(90.0, 0.0, 1), Figure(10.0, 0.0, 1), *words) == "neither"
+
+
+def test_methods_are_judged(tmp_path: Path) -> None:
+    shares = {"log": 0.92, "exp": 0.93, "ssl": 0.92, "na": 0.91, "ssl-code": 0.02, "na-code": 0.7}
+    store = Store(tmp_path)
+    for cell in plan("hwf", 2):
+        method = cell.family.removeprefix("hwf/standard/")
+        if method in shares:
+            figures = formula(0.9, shares[method] + cell.seed / 50)
+            store.write(cell, record(cell, stages(I=formula(0.5, shares[method]), II=figures)))
+    results = read(store, "hwf")
+    one, two = judgements.annealing(results)
+    assert "after Stage I: cooling leads. Cooled: Log 92.00 ± 0.00, Exp 93.00 ± 0.00. Held: SSL 92.00" in one
+    assert "neither leads, so that with equal treatment annealing buys nothing here after Stage II" in two
+    assert judgements.collapse(results)[-1] == "With ten walks 0 of 4 collapse, as in the authors' code 2 of 4."
+    assert "52.2 against 90.7 in the paper" in judgements.logarithmic(results)[0]
+
+
+def test_rows_whose_seeds_lie_apart_are_shown_seed_by_seed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for cell in plan("sudoku", 3):
+        if cell.family in ("sudoku/100/log", "sudoku/500/log"):
+            spread = 0.3 if "100" in cell.family else 0.01
+            store.write(cell, record(cell, stages(I={"board_accuracy": 0.2 + spread * cell.seed})))
+    lines = verdict.seed_by_seed(read(store, "sudoku"))
+    assert lines[0] == "- Log (Stage I), 100 boards: 20.0, 50.0, 80.0."
+    assert not [line for line in lines if "500 boards" in line]
+
+
+def test_there_is_no_verdict_on_graphs_that_are_not_the_papers(results: Results) -> None:
+    text = page(results, "sdsp")
+    assert "No verdict on the paper's statements" in text
+    assert "holds here" not in text
+
+
+def test_everything_is_written_from_the_records_alone(store: Store, tmp_path: Path) -> None:
+    target = tmp_path / "docs" / "page.md"
+    assert main(["all", "--render", "--out", str(store.folder), "--page", str(target)]) == 0
+    text = target.read_text()
+    assert "22 of 180 cells are on record: 0.2 hours of runs, 2 at a time, on GPU. Data: hwf, mnist." in text
+    for picture in ("curves", "paths", "distances"):
+        assert f"(images/reproduction-{picture}.png)" in text
+    numbers = json.loads((store.folder / "tables.json").read_text())
+    assert numbers == json.loads(json.dumps(as_json(read(store, "all"))))
+    found = numbers["hwf/standard/exp/II"]
+    assert found["paper"] == [98.6, 90.7]
+    assert found["ours"]["calculation_accuracy"] == {"mean": 95.0, "sd": 0.0, "seeds": 2}
+
+
+def test_plots_are_drawn_where_matplotlib_is_there(store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = render(store, "all", tmp_path / "page.md")
+    pictures = [path for path in files if path.suffix == ".png"]
+    assert len(pictures) == 3
+    assert all(path.stat().st_size > 5000 for path in pictures)
+
+
+def test_a_page_of_one_task_has_that_task_alone(results: Results) -> None:
+    text = page(results, "sdsp")
+    assert "The SDSP figure" in text
+    assert "Table 1" not in text
+    assert "Table 2" not in text
+
+
+def test_made_up_digits_are_not_compared_with_the_paper(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cell = next(c for c in plan("hwf", 1, real=False) if c.name == "hwf/standard/exp/0")
+    store.write(cell, record(cell, stages(I=formula(0.1, 0.0))))
+    text = page(read(store, "hwf"), "hwf")
+    assert "stand in for the paper's data" in text
+    assert "here, 82.6 in the paper" not in text
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("jobs", "many"), ("wall_seconds", None), ("name", 3), ("environment", []), ("result", {"stages": 1})],
+)
+def test_a_record_of_the_wrong_shape_is_named(part: str, value: object, tmp_path: Path) -> None:
+    store = made_up(tmp_path)
+    path = tmp_path / "hwf" / "standard" / "exp" / "1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {part: value}))
+    with pytest.raises(CheckpointError, match=r"exp/1\.json: it is not the record of a cell\. Delete the file"):
+        read(store, "all")
+
+
+def test_a_long_number_is_no_seed(tmp_path: Path) -> None:
+    store = made_up(tmp_path)
+    (tmp_path / "hwf" / "99999999999.json").write_text("{}")
+    assert store.seeds() == 2
