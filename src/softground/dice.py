@@ -1,6 +1,6 @@
 r"""Every random choice a kernel makes goes through a :class:`Dice`.
 
-Kernels never touch a generator. They ask for one of three choices, a row an example, and say with what
+Kernels never touch a generator. They ask for one of three choices, one row per example, and say with what
 probabilities; kernels on reals ask for a uniform number and invert a distribution. :class:`Sampler` draws from
 a seeded generator. The tests use another implementation that walks through **all** outcomes and adds up their
 probabilities: so the transition matrix that is checked against Q* comes from the very code that runs in
@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class Dice(Protocol):
-    """Source of chance, one choice an example."""
+    """Source of chance, one choice per example."""
 
     def categorical(self, log_weights: Tensor) -> Tensor:
         """Draw a column per row of ``[rows, options]`` unnormalised log-weights: ``[rows]``."""
@@ -73,7 +73,7 @@ class Sampler:
         return self.generator.get_state()
 
     def renew(self, state: Tensor) -> None:
-        """:meth:`restore` with a new generator, for when the old one was left in the midst of a failed recording."""
+        """:meth:`restore` with a new generator, for when a failed recording has spoilt the old one."""
         self.generator = torch.Generator(device=self.generator.device)
         self.restore(state)
 

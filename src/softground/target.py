@@ -39,5 +39,5 @@ class Target(Generic[B]):
         return len(self.weights)
 
     def log_weight(self, z: Tensor) -> Tensor:
-        """log of P(z|x)^{1/γ}, one symbol vector an example."""
+        """log of P(z|x)^{1/γ}, one symbol vector per example."""
         return self.weights.log_prob(z)

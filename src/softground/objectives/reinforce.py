@@ -79,7 +79,7 @@ def check_decay(decay: float) -> None:
 def no_rewards(y: Tensor) -> Tensor:
     """A moving average that has seen nothing: ``[examples, 2]`` rows of (weighted sum of rewards, sum of weights).
 
-    What an objective remembers has a row an example, and a checkpoint takes each row from the process that owns the
+    What an objective remembers has one row per example, and a checkpoint takes each row from the process that owns the
     example. A process writes its one average into all rows and reads it from the row of an example of its own. So
     every process finds its own average again in the checkpoint, and so does the only one of a run that goes on alone.
     """

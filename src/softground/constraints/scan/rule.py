@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,19 +37,6 @@ from .tree import Tree
 ANSWERS = 1024  # looked at together when all answers are asked whether they have solutions
 
 
-class Recursion(Protocol):
-    """How sums over S_y are computed; symbols, cues and scores are in reading order."""
-
-    def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
-        """log Σ w(z) over S_y, ``[batch]``."""
-
-    def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
-        """Draws from Q*, ``[batch, n]``."""
-
-    def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
-        """Where reading z ends, ``[batch]``."""
-
-
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A scan on one device, for the answers seen so far."""
@@ -58,7 +45,7 @@ class Tables:
     cues: Tensor  # [answers, n] number of the cue that each answer shows at each position
     accepts: Tensor  # [answers, states + 1] whether the answer accepts the final state
     order: Tensor  # [n] the site that is read at each position
-    recursion: Recursion
+    recursion: OneByOne | Tree  # how sums over S_y are computed; symbols, cues and scores are in reading order
 
 
 class Scan(Constraint):
