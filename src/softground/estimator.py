@@ -194,6 +194,3 @@ class SoftGrounder(Manners):
     def _fitted(self) -> Model:
         self._require_fit()
         return self.model_
-
-
-__all__ = ["SoftGrounder"]

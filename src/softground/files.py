@@ -190,20 +190,3 @@ def read_lines(path: Path) -> list[bytes]:
     except Unreadable as error:
         raise failure(path, str(error), "Make it readable, or move it away") from error
     return data.split(b"\n")[:-1]
-
-
-__all__ = [
-    "DOCUMENT_LIMIT",
-    "Missing",
-    "Unreadable",
-    "append_line",
-    "describe",
-    "failure",
-    "memory_size",
-    "parse_object",
-    "read_bounded",
-    "read_lines",
-    "replace_file",
-    "sync_folder",
-    "temporary",
-]

@@ -74,6 +74,3 @@ class Manners:
             bases = (LearnerError,) if theirs is None else (LearnerError, theirs.NotFittedError)
             kind = type("NotFitted", bases, {})
             raise kind(f"This {type(self).__name__} has not been trained; call fit(X, y) first.")
-
-
-__all__ = ["Manners"]

@@ -38,6 +38,3 @@ def best_relabelling(predicted: Tensor, symbols: Tensor) -> Tensor:
     counts = torch.bincount((predicted * size + symbols).flatten().cpu(), minlength=size**2).view(size, size)
     _, relabelled = linear_sum_assignment(counts.numpy(), maximize=True)
     return torch.as_tensor(relabelled, device=predicted.device)
-
-
-__all__ = ["accuracies", "best_relabelling"]

@@ -227,6 +227,3 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
 
 def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
     return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
-
-
-__all__ = ["Model", "load"]

@@ -133,6 +133,3 @@ def _require() -> None:
             f"Export to ONNX needs {', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed. "
             "Install the extra: pip install 'softground[onnx]'."
         )
-
-
-__all__ = ["export_onnx"]

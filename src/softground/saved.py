@@ -101,6 +101,3 @@ def make_space(found: Mapping[str, Any] | None) -> Any:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-__all__ = ["DOCUMENT", "make_space", "read", "space_facts", "writable", "write"]

@@ -89,6 +89,3 @@ def _put_back(states: list[Tensor]) -> None:
     torch.set_rng_state(states[0])
     if len(states) > 1:
         torch.cuda.set_rng_state_all(states[1:])
-
-
-__all__ = ["borrowed", "reseed", "seeded", "stream", "untouched"]

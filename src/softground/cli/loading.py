@@ -57,6 +57,3 @@ def read_examples(path: Path) -> tuple[Any, list[Any], Any]:
             f"{path} holds no {' and no '.join(sorted(missing))}; expected arrays x, y and perhaps symbols."
         )
     return parts["x"], parts["y"].tolist(), parts.get("symbols")
-
-
-__all__ = ["load_run", "model_of", "read_examples"]

@@ -80,6 +80,3 @@ def task_first(command: str, words: list[str]) -> list[str]:
             f"As in softground {command} hwf --epochs 5."
         )
     return words or ["--help"]
-
-
-__all__ = ["Run", "RunOptions", "by_task", "one_of", "options_of", "task_first"]

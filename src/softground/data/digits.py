@@ -20,6 +20,3 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
         raise DataError("MNIST lies in a folder of yours: give the one that holds its IDX files (--data-dir).")
     note = "MNIST digits; test examples show images of its test set."
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
-
-
-__all__ = ["Source", "load_digits"]

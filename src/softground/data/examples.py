@@ -76,6 +76,3 @@ def as_tensor(x: Any) -> Tensor:
             f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all "
             "rows of one shape; turn text into numbers first."
         ) from error
-
-
-__all__ = ["Examples", "Split", "as_tensor"]

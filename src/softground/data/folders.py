@@ -27,6 +27,3 @@ def existing_folder(given: str | PathLike[str], holds: str) -> Path:
     if not found:
         raise DataError(f"data_dir {root} does not exist and is not a folder that holds {holds}: check the path.")
     return root
-
-
-__all__ = ["existing_folder"]

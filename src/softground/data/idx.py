@@ -104,6 +104,3 @@ def _find(root: Path, stem: str, kind: str) -> Path:
         if (root / name).is_file():
             return root / name
     raise DataError(f"{root} holds no {names[0]} (nor {', '.join(names[1:])}): fetch MNIST in IDX format into it.")
-
-
-__all__ = ["Digits", "load_idx_digits", "read_idx"]

@@ -73,6 +73,3 @@ def resize(images: Images, size: int) -> Images:
     grey = torch.from_numpy(images)[:, None].float()
     scaled = torch.nn.functional.interpolate(grey, size=(size, size), mode="bilinear", antialias=True)
     return scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
-
-
-__all__ = ["Images", "read_grey", "resize"]

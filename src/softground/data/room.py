@@ -19,6 +19,3 @@ def check_room(what: str, count: int, each: int) -> None:
             f"{Decimal(count):.3g} {what} of {each:,} bytes were asked for, and this machine has {memory:.3g} bytes of "
             "memory: ask for fewer."
         )
-
-
-__all__ = ["check_room"]

@@ -54,6 +54,3 @@ def _fit(picture: Images, height: int, width: int) -> Images:
     ground = Image.new("L", (wide, tall), round(float(np.median(picture[[0, -1]]))))
     ground.paste(Image.fromarray(picture), ((wide - columns) // 2, (tall - rows) // 2))
     return np.array(ground.resize((width, height), Image.Resampling.BILINEAR), dtype=np.uint8)
-
-
-__all__ = ["read_symbols"]

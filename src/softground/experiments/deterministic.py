@@ -50,6 +50,3 @@ def deterministic(wanted: bool) -> Iterator[None]:
         if alone:
             text = f"No deterministic algorithm for: {', '.join(alone)}; another run may give other bits."
             Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
-
-
-__all__ = ["deterministic", "switch_on"]

@@ -220,6 +220,3 @@ def _tasks() -> Registry[type[Problem]]:
     from ..tasks import TASKS
 
     return TASKS
-
-
-__all__ = ["Experiment", "named_recipe"]

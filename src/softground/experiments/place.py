@@ -53,6 +53,3 @@ class Place:
     def to_json(self) -> dict[str, Any]:
         """These settings as plain JSON."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(Place)}
-
-
-__all__ = ["Device", "Place"]

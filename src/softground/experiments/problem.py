@@ -152,5 +152,3 @@ class Optimizer:
 
 
 TASKS: Registry[type[Problem]] = Registry("task")
-
-__all__ = ["EXACT", "TASKS", "Optimizer", "Problem"]

@@ -169,6 +169,3 @@ def check_whole(options: Any) -> None:
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
             given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
             raise LearnerError(f"{each.name.replace('_', '-')} {given} was given; whole numbers stay below 2⁶³.")
-
-
-__all__ = ["Recipe", "check_whole", "checked", "resolved", "settings"]

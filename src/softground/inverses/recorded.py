@@ -198,6 +198,3 @@ def _codes(alphabet: Sequence[Hashable], symbol: Tensor) -> Tensor:
         return symbol
     values, codes = torch.tensor(alphabet).sort()
     return codes[torch.searchsorted(values, symbol)]
-
-
-__all__ = ["REBUILD", "record"]

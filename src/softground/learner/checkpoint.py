@@ -233,6 +233,3 @@ def chains_of(folder: RunFolder) -> Tensor | None:
 def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
     prefix = f"{name}/"
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-__all__ = ["Checkpoints", "Progress", "chains_of", "network_of"]

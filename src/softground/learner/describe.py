@@ -177,6 +177,3 @@ def _short(text: str) -> str:
     if len(text) <= LONG:
         return text
     return f"{text[:40]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
-
-
-__all__ = ["describe", "settings"]

@@ -33,6 +33,3 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
     fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
     fabric.launch()
     return fabric
-
-
-__all__ = ["chosen_device", "make_fabric"]

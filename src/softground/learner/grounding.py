@@ -63,6 +63,3 @@ def _auto(
         )
     best = recommend(task, answers)
     return best.kernel, schedule or Constant(best.gamma0), max(steps, best.steps)
-
-
-__all__ = ["grounding_stages"]

@@ -153,6 +153,3 @@ def _shown(value: Any) -> str:
     text = str(value["class"] if isinstance(value, dict) and "class" in value else value)
     text = "".join(c if c.isprintable() else " " for c in text)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-__all__ = ["config_of", "data_digests", "refuse_another", "rule_digest"]

@@ -211,6 +211,3 @@ class Learner:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.fabric = make_fabric(state.pop("device"))
         vars(self).update(state)
-
-
-__all__ = ["Learner"]

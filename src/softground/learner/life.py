@@ -114,6 +114,3 @@ def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)
-
-
-__all__ = ["before", "finish", "run_folder"]

@@ -86,6 +86,3 @@ def check_optimizer(loaded: Mapping[str, Any], optimizer: Any) -> None:
 
 def _kind(value: Any) -> type:
     return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
-
-
-__all__ = ["check_chains", "check_memory", "check_meta", "check_optimizer"]

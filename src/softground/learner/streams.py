@@ -60,6 +60,3 @@ class Streams:
         torch.set_rng_state(states["torch"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(states["cuda"], self.device)
-
-
-__all__ = ["Streams"]

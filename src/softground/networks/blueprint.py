@@ -126,6 +126,3 @@ def _argument(value: Any) -> Any:
         case tuple() | list():
             return tuple(_argument(part) for part in value)
     return value
-
-
-__all__ = ["LAYERS", "build", "describe"]

@@ -53,6 +53,3 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
         f"Inputs of shape {tuple(x.shape)} were given for {sites} sites; expected (n, {sites}, channels, height, width)"
         f" for images, (n, {sites}, features) or (n, features). Reshape them, or give a network of your own."
     )
-
-
-__all__ = ["default_network"]

@@ -45,6 +45,3 @@ class Dropout(RandomLayer):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-__all__ = ["Dropout", "RandomLayer", "draw_from"]

@@ -40,6 +40,3 @@ class Standardise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return (x - self.mean) / self.deviation
-
-
-__all__ = ["Standardise"]

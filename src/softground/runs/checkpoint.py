@@ -181,6 +181,3 @@ def _tidy(folder: Path, keep: set[_File | None]) -> None:
             name = path.name.removeprefix(".").removesuffix(".tmp")
             if NAME.fullmatch(name) and path.name not in names and path.name in (name, temporary(Path(name)).name):
                 path.unlink(missing_ok=True)
-
-
-__all__ = ["exists", "load", "save"]

@@ -99,6 +99,3 @@ def decode(value: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
     except (KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(f"malformed entry tagged {value[TAG]!r} ({error!r})") from error
     raise ValueError(f"unknown tag {value[TAG]!r}")
-
-
-__all__ = ["decode", "encode"]

@@ -72,6 +72,3 @@ class HistoryDigest:
 
 def _text(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-__all__ = ["HistoryDigest", "config_digest", "decisive", "tensor_digest"]

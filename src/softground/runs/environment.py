@@ -35,6 +35,3 @@ def environment() -> dict[str, Any]:
     found["cpus"] = os.cpu_count()
     found["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return found
-
-
-__all__ = ["environment"]

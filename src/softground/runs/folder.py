@@ -232,6 +232,3 @@ def _fresh(task: str) -> Path:
             return path
         except FileExistsError:
             number += 1
-
-
-__all__ = ["CONFIG", "CONFIG_DIGEST", "FORMAT", "SUMMARY", "RunFolder", "plain"]

@@ -45,6 +45,3 @@ def check(start: float, floor: float, warmup: int) -> None:
         raise ScheduleError(f"floor = {floor}, but it must lie between 0 and start = {start}. Try {0.02 * start:g}.")
     if warmup < 0:
         raise ScheduleError(f"warmup = {warmup}, but a number of passes cannot be negative. Use 0 for none.")
-
-
-__all__ = ["SCHEDULES", "Schedule", "check", "cooled"]

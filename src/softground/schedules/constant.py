@@ -30,6 +30,3 @@ class Constant:
 @SCHEDULES.register("constant")
 def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
     return Constant(start, warmup=warmup)
-
-
-__all__ = ["Constant"]

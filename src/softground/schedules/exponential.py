@@ -47,6 +47,3 @@ class Exponential:
 @SCHEDULES.register("exp")
 def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
     return Exponential(start, floor=floor, warmup=warmup)
-
-
-__all__ = ["Exponential"]

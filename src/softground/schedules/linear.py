@@ -36,6 +36,3 @@ class Linear:
 def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
     """The floor is reached in the last epoch."""
     return Linear(start, max(0.0, (start - floor) / max(1, epochs - 1 - warmup)), floor, warmup)
-
-
-__all__ = ["Linear"]

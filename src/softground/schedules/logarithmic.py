@@ -34,6 +34,3 @@ class Logarithmic:
 @SCHEDULES.register("log")
 def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
     return Logarithmic(start, floor, warmup)
-
-
-__all__ = ["Logarithmic"]

@@ -146,6 +146,3 @@ def _lowest(top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
 def enumeration(program: Program) -> Inverse:
     """Enumeration, with first states for long formulas."""
     return LongFormulas(program) if program.space.sites > SUFFIX else Enumeration(program.space, program)
-
-
-__all__ = ["LongFormulas", "enumeration"]

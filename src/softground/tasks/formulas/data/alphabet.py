@@ -82,6 +82,3 @@ def decode(codes: Sequence[int]) -> tuple[int | str, ...]:
     (3, '*', 4)
     """
     return tuple(OPERATORS[code] if site % 2 else DIGITS[code] for site, code in enumerate(codes))
-
-
-__all__ = ["DIGITS", "LONGEST", "OPERATORS", "SYMBOLS", "decode", "encode", "parse", "value"]

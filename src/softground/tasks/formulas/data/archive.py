@@ -124,6 +124,3 @@ def _listing(arrays: Arrays, side: str, labels: Indices, length: int, size: int 
 
 def _damaged(path: Path, what: str) -> DataError:
     return DataError(f"{path} is not a usable HWF archive ({what}): fetch it again, or give the original layout.")
-
-
-__all__ = ["FILE", "read"]

@@ -74,6 +74,3 @@ def _operators(ink: np.random.Generator, trial: np.random.Generator) -> tuple[li
 def _pool(digits: Images, labels: Indices, operators: list[Images], image_size: int) -> Pool:
     codes = [np.full(len(images), len(DIGITS) + place, np.int64) for place, images in enumerate(operators)]
     return Pool(resize(np.concatenate([digits, *operators]), image_size), np.concatenate([labels, *codes]))
-
-
-__all__ = ["IMAGE_SIZE", "load", "pools"]

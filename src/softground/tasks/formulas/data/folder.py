@@ -124,6 +124,3 @@ def _divide(data_dir: Path, paths: list[list[Path]], images: list[list[Images]])
         for side in (sides[False], sides[True])
     )
     return train, test_pool
-
-
-__all__ = ["NAMES", "SUFFIXES", "load", "pools"]

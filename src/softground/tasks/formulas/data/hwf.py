@@ -53,6 +53,3 @@ def _overlap(published: Published) -> float:
     seen = {pixels[at] for at in published.train.index.ravel()}
     slots = published.test.index.ravel()
     return sum(pixels[at] in seen for at in slots) / len(slots)
-
-
-__all__ = ["load"]

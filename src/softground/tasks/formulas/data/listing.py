@@ -78,6 +78,3 @@ def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path:
             f"give at most {len(places)}, or None for all."
         )
     return places[:size]
-
-
-__all__ = ["TOLERANCE", "Listing", "Published", "checked_codes", "wanted"]

@@ -85,6 +85,3 @@ def _folder(source: str, data_dir: str | PathLike[str] | None) -> Path:
     if data_dir is None:
         raise DataError(f"The source {source!r} needs data_dir, the folder its data lie in.")
     return existing_folder(data_dir, HOLDS[source]).resolve()
-
-
-__all__ = ["Source", "SplitName", "load"]

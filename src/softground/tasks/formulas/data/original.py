@@ -92,6 +92,3 @@ def _images(folder: Path, names: Sequence[str]) -> Images:
             )
         images.append(image)
     return 255 - np.stack(images)
-
-
-__all__ = ["FILES", "read"]

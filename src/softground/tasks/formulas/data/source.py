@@ -85,17 +85,3 @@ def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
     if not mask.any():
         mask[-1] = True
     return mask
-
-
-__all__ = [
-    "TEST_FORMULAS",
-    "TRAIN_FORMULAS",
-    "Images",
-    "Indices",
-    "Pool",
-    "examples",
-    "held_out",
-    "labels_of",
-    "random_codes",
-    "random_examples",
-]

@@ -109,6 +109,3 @@ def _digitise(ink: npt.NDArray[np.float64]) -> Images:
 def grey(levels: npt.NDArray[np.float64]) -> Images:
     """The digits' 17 levels, 0 to 16, as uint8."""
     return np.round(levels * (255 / LEVELS)).astype(np.uint8)
-
-
-__all__ = ["CANVAS", "CELLS", "LEVELS", "SLASH_SHARE", "draw", "grey"]

@@ -86,6 +86,3 @@ def held_out_writers(writers: npt.NDArray[np.str_], labels: Indices) -> list[str
 def _draw(published: Published, labels: Indices, allowed: Indices, codes: Indices, rng: np.random.Generator) -> Indices:
     pool = Pool(published.images[allowed], labels[allowed])
     return allowed[pool.draw(labels_of(codes), rng)]
-
-
-__all__ = ["HELD_OUT", "UNKNOWN", "Sides", "divide", "held_out_writers", "redraw"]
