@@ -7,11 +7,11 @@ from importlib import import_module
 import numpy as np
 
 from ....data.examples import Split
-from ....data.images import resize
+from ....data.images import Images, resize
 from ....errors import DataError
 from . import strokes
 from .alphabet import DIGITS, OPERATORS
-from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Indices, Pool, held_out, random_examples
+from .source import TEST_FORMULAS, TRAIN_FORMULAS, Indices, Pool, held_out, random_examples
 
 IMAGE_SIZE = 16
 TEST_EVERY = 4

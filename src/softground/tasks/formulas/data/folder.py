@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ....data.examples import Split
-from ....data.images import read_grey
+from ....data.images import Images, read_grey
 from ....errors import DataError
 from .alphabet import DIGITS
-from .source import TEST_FORMULAS, TRAIN_FORMULAS, Images, Pool, held_out, random_examples
+from .source import TEST_FORMULAS, TRAIN_FORMULAS, Pool, held_out, random_examples
 
 NAMES: tuple[str, ...] = (*(str(digit) for digit in DIGITS), "plus", "minus", "times", "divide")
 """Folder names, in the order of ``SYMBOLS``."""

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ....data.images import Images
 from ....errors import DataError
 from .alphabet import encode, parse, value
-from .source import Images, Indices
+from .source import Indices
 
 TOLERANCE = 1e-3
 """Relative difference allowed between a formula's exact value and the value its list claims."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ....data.images import read_grey
+from ....data.images import Images, read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
 from .listing import Listing, Published, checked_codes, wanted
-from .source import Images, Indices
+from .source import Indices
 
 FILES = ("expr_train.json", "expr_test.json")
 LIST_LIMIT = 2**26  # bytes; the published lists have 2 · 10⁶

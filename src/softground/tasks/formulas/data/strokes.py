@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .alphabet import OPERATORS
-from .source import Images
 
 CANVAS = 32
 CELLS = 8
