@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ....data.images import Images
 from .alphabet import OPERATORS
 
 CANVAS = 32
