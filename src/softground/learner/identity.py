@@ -19,7 +19,6 @@ from ..errors import CheckpointError, SoftgroundError
 from ..runs.digests import decisive, tensor_digest
 from ..runs.environment import environment
 from ..runs.folder import FORMAT, RunFolder, plain
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .batches import Batches
 from .describe import describe, settings
@@ -99,7 +98,7 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
 
 def _states(space: Any, chance: torch.Generator, count: int) -> Tensor:
     """Pseudo-random states of a space."""
-    if not isinstance(space, Categorical):
+    if not space.categorical:
         return torch.randn(count, space.sites, generator=chance)
     draws = torch.rand(count, space.sites, generator=chance, dtype=torch.float64)
     return (draws * torch.tensor(space.sizes)).long()
