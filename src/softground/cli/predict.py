@@ -52,7 +52,7 @@ class Predict:
             )
         image = network.image
         x = read_symbols(self.images, space.sites, (image[0], image[1], image[2]), self.strip)
-        experiment.task.constraint.encode(list(getattr(experiment.test, "y", ())))  # the answers there are, and their form
+        experiment.task.constraint.encode(list(getattr(experiment.test, "y", ())))  # answers, in their form
         codes = learner.predict_codes(x, constrained=self.constrained)
         proba = torch.as_tensor(learner.predict_proba(x))
         sure = proba.gather(2, codes.cpu()[..., None]).squeeze(2).tolist()
