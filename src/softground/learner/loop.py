@@ -77,10 +77,9 @@ class Loop:
                 if self.checkpoints is None:
                     raise CheckpointError("There is no run folder to resume from; give the folder of an earlier run.")
                 self.progress = self.checkpoints.load(previous)
-            progress = self.progress
-            done = (progress.stage, progress.epoch)
+            done = (self.progress.stage, self.progress.epoch)
             self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "done": done})
-            for number in range(progress.stage, len(self.stages)):
+            for number in range(self.progress.stage, len(self.stages)):
                 self._stage(number, self.stages[number])
 
     def prepare(self, train: Batches, test: Batches | None = None) -> None:
@@ -162,8 +161,7 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver = self.task.inverse.solver_seconds
-        stopwatch = Stopwatch(self.fabric.device)
+        solver, stopwatch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches, watch = self._shuffled(), FiniteOutputs()
 
