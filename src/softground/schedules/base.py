@@ -22,8 +22,8 @@ class Schedule(ABC):
         """The temperature in pass ``t`` = 0, 1, 2, …; ``math.inf`` means uniform sampling."""
 
 
-# Factories ``(start, floor, warmup, epochs) -> Schedule`` by name, for runs of so many epochs, the warm-up among them.
 SCHEDULES: Registry[Callable[[float, float, int, int], Schedule]] = Registry("schedule")
+"""Factories ``(start, floor, warmup, epochs) -> Schedule`` by name; the warm-up is among the epochs."""
 
 
 def cooled(t: int, curve: Callable[[int], float], floor: float, warmup: int) -> float:
