@@ -48,7 +48,7 @@ class SwapInside(Move):
 
 
 class SwapSymbols(Move):
-    """DirectWalk: switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
+    """Switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
 
     The pair of symbols is uniform. Symmetric: the same pair leads back. All sites share one alphabet, and are kept.
     """
