@@ -1,30 +1,48 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
 from .constraints import SMT, Constraint, Program, Scan
-from .data import Examples, RandomAffine, handwritten
+from .data import Examples, RandomAffine, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
-from .experiments import Experiment, Recipe
+from .experiments import Experiment, Problem, Recipe
 from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
-from .kernels import Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
 from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
-from .objectives import Batch, Objective, Outcome, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
-from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop
+from .objectives import (
+    MAPO,
+    OBJECTIVES,
+    BackSearch,
+    Batch,
+    Objective,
+    Outcome,
+    Reinforce,
+    SemanticLoss,
+    SoftenedGrounding,
+    Supervised,
+    ZeroDegree,
+)
+from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
 from .reals import Differences, Gaussian, SiteGibbs
-from .schedules import Constant, Exponential, Linear, Logarithmic, Schedule
+from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
+from .seeds import seeded
 from .spaces import Belief, Categorical, Space
 from .target import Target
 from .task import Task
 from .tasks import TASKS
 
 __all__ = [
+    "KERNELS",
+    "MAPO",
+    "OBJECTIVES",
+    "SCHEDULES",
     "SMT",
     "TASKS",
     "Z3",
+    "BackSearch",
     "Batch",
     "Belief",
     "Categorical",
@@ -61,11 +79,13 @@ __all__ = [
     "Objective",
     "Outcome",
     "PerSite",
+    "Problem",
     "Program",
     "Projection",
     "RandomAffine",
     "RandomDrop",
     "Recipe",
+    "Reinforce",
     "Sampler",
     "Scan",
     "Scanned",
@@ -76,6 +96,7 @@ __all__ = [
     "SoftenedGrounding",
     "SoftgroundError",
     "Space",
+    "Split",
     "Stage",
     "Standardise",
     "Start",
@@ -84,6 +105,7 @@ __all__ = [
     "Target",
     "Task",
     "Uniform",
+    "Walk",
     "ZeroDegree",
     "convnet",
     "default_network",
@@ -95,4 +117,5 @@ __all__ = [
     "mlp",
     "one_cycle",
     "recommend",
+    "seeded",
 ]

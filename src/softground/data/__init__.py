@@ -2,7 +2,7 @@
 
 from .augment import RandomAffine
 from .embedded import handwritten
-from .examples import Examples
+from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
 
-__all__ = ["Digits", "Examples", "RandomAffine", "handwritten", "load_idx_digits", "read_idx"]
+__all__ = ["Digits", "Examples", "RandomAffine", "Split", "handwritten", "load_idx_digits", "read_idx"]

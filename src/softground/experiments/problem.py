@@ -152,3 +152,4 @@ class Optimizer:
 
 
 TASKS: Registry[type[Problem]] = Registry("task")
+"""Ready-made problems by name."""

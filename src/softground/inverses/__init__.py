@@ -1,6 +1,6 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import Fibre, Inverse, Start
+from .base import Fibre, Inverse, Start, complete
 from .default import default_inverse
 from .enumeration import Enumeration
 from .law import Law, Solutions
@@ -20,5 +20,6 @@ __all__ = [
     "Solutions",
     "Start",
     "Table",
+    "complete",
     "default_inverse",
 ]

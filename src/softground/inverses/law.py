@@ -22,7 +22,8 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import InfeasibleAnswer
-from ..spaces.categorical import Block, CategoricalBelief
+from ..spaces.categorical import CategoricalBelief
+from .blocks import blocks_of, log_weights, site_marginals
 
 
 class Law(ABC):
@@ -87,7 +88,7 @@ class Ragged(Law):
 
     def __init__(self, solutions: Solutions, weights: CategoricalBelief, first: int = 0) -> None:
         self.solutions, self.weights, self.first = solutions, weights, first
-        self.blocks, owner = weights.blocks(), solutions.owner
+        self.blocks, owner = blocks_of(weights), solutions.owner
         self.places = [block.position(owner, solutions.index) for block in self.blocks]
         self.log_weight = log_weights(self.blocks, self.places)
         peak = torch.full((len(weights),), -torch.inf, dtype=self.log_weight.dtype, device=owner.device)
@@ -161,7 +162,7 @@ class Padded(Rows):
     """Q* on rows of state indices ``[batch, longest]``, of which ``mask`` counts."""
 
     def __init__(self, index: Tensor, mask: Tensor, weights: CategoricalBelief) -> None:
-        self.index, self.weights, self.blocks = index, weights, weights.blocks()
+        self.index, self.weights, self.blocks = index, weights, blocks_of(weights)
         owner = torch.arange(len(weights), device=index.device)[:, None]
         self.places = [block.position(owner, index) for block in self.blocks]
         self.log_weight = log_weights(self.blocks, self.places).masked_fill(~mask, -torch.inf)
@@ -189,22 +190,3 @@ class Shared(Rows):
 
     def marginals(self) -> Tensor:
         return (self.log_weight.softmax(-1) @ self.codes).view(self.shape)
-
-
-def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
-    """log w(z) of every solution, one look-up per block."""
-    total = blocks[0].scores.flatten()[places[0]]
-    for block, place in zip(blocks[1:], places[1:], strict=True):
-        total = total + block.scores.flatten()[place]
-    return total
-
-
-def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
-    """Marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
-    marginals = torch.zeros_like(belief.scores)
-    for block, place in zip(blocks, places, strict=True):
-        joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
-        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
-        for site, one in zip(block.sites, parts, strict=True):
-            marginals[:, site, : one.shape[1]] = one
-    return marginals

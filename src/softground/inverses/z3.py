@@ -203,7 +203,9 @@ class Z3(Inverse):
                     f"Not all states of the answer {self.smt.key(i)!r} could be listed: {why}. Use a sampling kernel, "
                     f"or raise {'solutions_cap' if over else 'rlimit and timeout'}."
                 )
-        index = {i: self.space.index(torch.tensor(s).view(-1, self.space.sites)) for i, s in states.items()}
+        index = {
+            i: self.space.index(torch.tensor(s, dtype=torch.long).view(-1, self.space.sites)) for i, s in states.items()
+        }
         return Solutions.of([index[i] for i in y.tolist()], y.device)
 
     def _pack(self, replies: list[Reply], dropped: Tensor) -> Fibre:

@@ -66,8 +66,8 @@ class Kernel(ABC):
         return False
 
 
-# Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can.
 KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
+"""Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can."""
 
 
 def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:

@@ -27,8 +27,7 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
     ==================================== ================================================================
 
     The first three see one site at a time and learn from every site at once; prefer them where the input can be cut.
-    Weights are drawn from torch's global generator: call ``torch.manual_seed`` first, or use
-    :func:`softground.seeds.seeded`, which puts the generator back.
+    Weights are drawn from torch's global generator, which :func:`softground.seeded` lends and puts back.
 
     >>> import torch
     >>> space = Categorical([range(10)] * 3)

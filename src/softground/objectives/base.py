@@ -98,5 +98,5 @@ class Objective(ABC):
         """Take kernel steps as ``recorded`` gives them back (:mod:`softground.gpu`); called after :meth:`begin`."""
 
 
-# Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults.
 OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective")
+"""Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults."""

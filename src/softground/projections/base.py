@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -49,15 +49,17 @@ class Dropped:
         return Dropped(rows, self.shared, self.key)
 
 
-class Projection(Protocol):
+class Projection(ABC):
     """Chooses the dropped sites, independently of the chain's state."""
 
+    @abstractmethod
     def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         """The dropped sites of each example."""
 
 
-class Move(Protocol):
+class Move(ABC):
     """A symmetric proposal on Ω: going from u to u′ is as likely as going back."""
 
+    @abstractmethod
     def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:
         """A copy of ``z[batch, sites]`` changed at kept sites only (``kept[batch, sites]`` bool)."""

@@ -16,10 +16,10 @@ import torch
 from ..dice import Dice
 from ..errors import ProjectionError
 from ..spaces.base import Space
-from .base import Dropped
+from .base import Dropped, Projection
 
 
-class Drop:
+class Drop(Projection):
     """Drop the same sites at every step.
 
     >>> from softground.spaces import Categorical
@@ -40,7 +40,7 @@ class Drop:
         return Dropped(self._tensor.expand(batch, -1), shared=True, key=self.sites)
 
 
-class RandomDrop:
+class RandomDrop(Projection):
     """Draw the dropped sites from a family, uniformly, at every step and for every example.
 
     Parameters

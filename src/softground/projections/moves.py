@@ -10,9 +10,10 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import ProjectionError
 from ..spaces.categorical import Categorical
+from .base import Move
 
 
-class ChangeOne:
+class ChangeOne(Move):
     """Change one kept component: the site uniform among the kept, the symbol uniform among the others of its alphabet.
 
     Symmetric: both ways have probability 1 / (kept sites) · 1 / (alphabet size − 1). Sites with a single

@@ -11,9 +11,10 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import ProjectionError
 from ..spaces.categorical import Categorical
+from .base import Move
 
 
-class SwapInside:
+class SwapInside(Move):
     """Switch the symbols of two sites of one kept block: the paper's walk for Sudoku, whose blocks are sub-boards.
 
     The pair is uniform among all pairs of sites that share a block and are both kept. Symmetric: the same pair leads
@@ -46,8 +47,8 @@ class SwapInside:
         return torch.where(stuck, z, swapped)
 
 
-class SwapSymbols:
-    """DirectWalk: switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
+class SwapSymbols(Move):
+    """Switch two symbols at every site. The move of the paper's crude MCMC, which has no projection.
 
     The pair of symbols is uniform. Symmetric: the same pair leads back. All sites share one alphabet, and are kept.
     """
@@ -64,7 +65,7 @@ class SwapSymbols:
         return torch.where(kept, torch.where(z == a, b, torch.where(z == b, a, z)), z)
 
 
-class Stay:
+class Stay(Move):
     """Propose no change: what is left of a kernel is a Gibbs step on the dropped sites. Symmetric, trivially."""
 
     def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import ProjectionError
+from ..projections.base import Move
 from .gaussian import snap
 
 
-class AddNoise:
+class AddNoise(Move):
     """Add noise, uniform on [−width, width], to one kept component chosen uniformly. Symmetric.
 
     >>> AddNoise(5.0)

@@ -7,23 +7,23 @@ cooling starts it may ask for warm-up passes at γ = ∞, where every feasible s
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from ..errors import ScheduleError
 from ..registry import Registry
 
 
-class Schedule(Protocol):
-    """Anything with a temperature for each gradient pass."""
+class Schedule(ABC):
+    """A temperature for each gradient pass."""
 
+    @abstractmethod
     def gamma(self, t: int) -> float:
         """The temperature in pass ``t`` = 0, 1, 2, …; ``math.inf`` means uniform sampling."""
-        ...
 
 
-# Factories ``(start, floor, warmup, epochs) -> Schedule`` by name, for runs of so many epochs, the warm-up among them.
 SCHEDULES: Registry[Callable[[float, float, int, int], Schedule]] = Registry("schedule")
+"""Factories ``(start, floor, warmup, epochs) -> Schedule`` by name; the warm-up is among the epochs."""
 
 
 def cooled(t: int, curve: Callable[[int], float], floor: float, warmup: int) -> float:

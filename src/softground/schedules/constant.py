@@ -8,7 +8,7 @@ from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Schedule):
     """γ_t = γ₀. The floor has no effect, since nothing falls; hence its default of 0.
 
     >>> [Constant(0.001, warmup=1).gamma(t) for t in (0, 1, 100)]
@@ -23,7 +23,6 @@ class Constant:
         check(self.start, self.floor, self.warmup)
 
     def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start, self.floor, self.warmup)
 
 

@@ -9,7 +9,7 @@ from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(Schedule):
     """γ_t = γ₀ αᵗ.
 
     >>> [round(Exponential(alpha=0.5).gamma(t), 3) for t in (0, 1, 2, 100)]
@@ -40,7 +40,6 @@ class Exponential:
         return cls(start, min(0.95, floor / start) ** (1 / max(1, epochs - 1 - warmup)), floor, warmup)
 
     def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start * self.alpha**k, self.floor, self.warmup)
 
 

@@ -10,7 +10,7 @@ from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Schedule):
     """γ_t = γ₀ − αt.
 
     >>> [round(Linear(alpha=0.25).gamma(t), 3) for t in (0, 1, 2, 100)]
@@ -28,7 +28,6 @@ class Linear:
             raise ScheduleError(f"alpha = {self.alpha}, but the fall a pass cannot be negative or infinite. Try 0.01.")
 
     def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
         return cooled(t, lambda k: self.start - self.alpha * k, self.floor, self.warmup)
 
 

@@ -9,7 +9,7 @@ from .base import SCHEDULES, Schedule, check, cooled
 
 
 @dataclass(frozen=True)
-class Logarithmic:
+class Logarithmic(Schedule):
     """γ_t = min(γ₀, γ₀ / log(1 + t)), with t counted from 1 in the first pass after the warm-up.
 
     The paper's formula divides by zero at t = 0, and gives 1.44 γ₀ at t = 1. So the count starts at 1, and
@@ -27,7 +27,6 @@ class Logarithmic:
         check(self.start, self.floor, self.warmup)
 
     def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
         return cooled(t, lambda k: min(self.start, self.start / math.log(2 + k)), self.floor, self.warmup)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -66,6 +67,10 @@ class Space(ABC):
     @abstractmethod
     def uniform(self, batch: int, device: torch.device) -> Belief:
         """Weight 1 for every state, so that sums over S_y count it; in double precision."""
+
+    @abstractmethod
+    def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:
+        """The user's symbols as states, ``[len(states), sites]``."""
 
     @abstractmethod
     def decode(self, z: Tensor) -> list[tuple[Any, ...]]:

@@ -24,10 +24,6 @@ from ..dice import Dice
 from ..errors import NonFiniteOutput, SpaceError
 from .base import Space
 
-# Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
-# stay in a CPU's first-level cache; the exact figure changes nothing but speed.
-BLOCK_LIMIT = 2048
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -234,40 +230,3 @@ class CategoricalBelief:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
         finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)
         return (marginals * finite).sum((1, 2))
-
-    def blocks(self) -> list[Block]:
-        """Joint scores of runs of neighbouring sites, so that a state's log P takes one look-up per run.
-
-        For length-7 formulas two look-ups (of 324 and 1,296 entries) replace seven.
-        """
-        sizes, blocks = self.space.sizes, []
-        stride, stop = 1, len(sizes)
-        while stop > 0:
-            start, joint = stop - 1, self.scores[:, stop - 1, : sizes[stop - 1]]
-            while start > 0 and sizes[start - 1] * joint.shape[1] <= BLOCK_LIMIT:
-                start -= 1
-                joint = (self.scores[:, start, : sizes[start], None] + joint[:, None, :]).flatten(1)
-            blocks.append(Block(joint, stride, range(start, stop)))
-            stride, stop = stride * joint.shape[1], start
-        return blocks
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Joint scores ``[batch, m]`` of the neighbouring ``sites``; its code in a state is ``index // stride % m``."""
-
-    scores: Tensor
-    stride: int
-    sites: range
-
-    def position(self, owner: Tensor, index: Tensor) -> Tensor:
-        """Where example ``owner``'s state ``index`` is found in the flattened scores."""
-        m = self.scores.shape[1]
-        return owner * m + index // self.stride % m
-
-    def site_marginals(self, joint: Tensor, sizes: tuple[int, ...]) -> list[Tensor]:
-        """Sum a joint weight ``[batch, m]`` down to one ``[batch, size]`` per site."""
-        shape = [sizes[i] for i in self.sites]
-        grid = joint.view(len(joint), *shape)
-        axes = range(1, len(shape) + 1)
-        return [grid.sum([a for a in axes if a != axis]) if len(shape) > 1 else grid for axis in axes]
