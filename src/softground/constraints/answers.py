@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from ..errors import ConstraintError
 
@@ -46,15 +49,33 @@ def exact(answer: Any) -> Hashable:
         ) from None
 
 
-def exact_each(answers: Sequence[Any]) -> list[Hashable]:
-    """The exact form of each answer; what is wrong with one is said with its position."""
-    keys = []
-    for position, answer in enumerate(answers):
-        try:
-            keys.append(exact(answer))
-        except ConstraintError as error:
-            raise ConstraintError(f"Example {position}: {error}") from error
-    return keys
+class Interned:
+    """Exact answers by number, in the order in which they were first seen; equal answers have equal numbers."""
+
+    def __init__(self) -> None:
+        self.ids: dict[Hashable, int] = {}
+        self.keys: list[Any] = []
+        self.given: dict[int, Any] = {}  # those that the user gave, as they were written
+
+    def number(self, key: Hashable) -> int:
+        """The number of an exact answer."""
+        if key not in self.ids:
+            with INTERNING:
+                if key not in self.ids:
+                    self.keys.append(key)
+                    self.ids[key] = len(self.keys) - 1
+        return self.ids[key]
+
+    def encode(self, answers: Sequence[Any], key: Callable[[Any], Hashable] = exact) -> Tensor:
+        """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position."""
+        ids = []
+        for position, answer in enumerate(answers):
+            try:
+                ids.append(self.number(key(answer)))
+            except ConstraintError as error:
+                raise ConstraintError(f"Example {position}: {error}") from error
+            self.given.setdefault(ids[-1], answer)
+        return torch.tensor(ids, dtype=torch.long)
 
 
 def integers(answer: Hashable, width: int) -> tuple[int, ...]:

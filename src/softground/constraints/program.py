@@ -26,7 +26,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, exact, integers, shaped
+from .answers import INTERNING, Interned, exact, integers, shaped
 from .base import Constraint
 
 NO_ANSWER = -1
@@ -51,35 +51,29 @@ class Program(Constraint):
         self.function = function
         self.space = space
         self.vectorised = vectorised
-        # An answer's id is its key's position. The key is what equality is decided by: the exact answer of a plain
-        # program, the row of whole numbers of a vectorised one. Answers that the user gave are kept as they were
-        # written, and one of them as the form in which to show the others.
-        self._ids: dict[Hashable, int] = {}
-        self._keys: list[Any] = []
-        self._given: dict[int, Any] = {}
-        self._form: Any = None
+        # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
+        # of a vectorised one. One of the answers given is the form in which to show those that were not.
+        self.answers = Interned()
+        self.form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
         self._rows: dict[torch.device, Tensor] = {}
-        self._width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
+        self.width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        ids = []
-        for position, answer in enumerate(answers):
-            try:
-                key = exact(answer)
-                ids.append(self._intern(integers(key, self._width) if self.vectorised else key))
-            except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
-            self._given[ids[-1]] = answer
-            if self._form is None or isinstance(answer, Fraction):  # ints may stand among rationals
-                self._form = answer if isinstance(answer, Fraction | bool) else key
-        return torch.tensor(ids, dtype=torch.long)
+        return self.answers.encode(answers, self._key)
+
+    def _key(self, answer: Any) -> Hashable:
+        key = exact(answer)
+        row = integers(key, self.width) if self.vectorised else key
+        if self.form is None or isinstance(answer, Fraction):  # ints may stand among rationals
+            self.form = answer if isinstance(answer, Fraction | bool) else key
+        return row
 
     @property
     def known(self) -> int:
         """How many answers have ids so far."""
-        return len(self._keys)
+        return len(self.answers.keys)
 
     def answer(self, y: Tensor) -> Any:
         return self._written(int(y))
@@ -96,10 +90,11 @@ class Program(Constraint):
 
     def _written(self, number: int) -> Any:
         """An answer as the user gave it, or in the form of those the user gave."""
-        if number in self._given:
-            return self._given[number]
-        answer = shaped(self._keys[number], self._form) if self.vectorised else self._keys[number]
-        return bool(answer) if isinstance(self._form, bool) and answer in (0, 1) else answer
+        if number in self.answers.given:
+            return self.answers.given[number]
+        key = self.answers.keys[number]
+        answer = shaped(key, self.form) if self.vectorised else key
+        return bool(answer) if isinstance(self.form, bool) and answer in (0, 1) else answer
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         if not self.vectorised:
@@ -124,7 +119,7 @@ class Program(Constraint):
         if self.vectorised:
             rows, defined = self._values(z)
             distinct, inverse = torch.unique(rows, dim=0, return_inverse=True)
-            ids = torch.tensor([self._intern(tuple(row)) for row in distinct.tolist()], device=z.device)
+            ids = torch.tensor([self.answers.number(tuple(row)) for row in distinct.tolist()], device=z.device)
             return torch.where(defined, ids[inverse], NO_ANSWER)
         found = [self._answer_id(tuple(row), remember) for row in z.tolist()]
         return torch.tensor(found, device=z.device, dtype=torch.long)
@@ -167,19 +162,40 @@ class Program(Constraint):
                 f"The rule failed on the state {symbols!r}: {type(error).__name__}: {error}. It must return an answer "
                 "for every state, or None where there is none."
             ) from error
-        return NO_ANSWER if answer is None else self._intern(exact(answer))
-
-    def _intern(self, key: Hashable) -> int:
-        if key not in self._ids:
-            with INTERNING:
-                if key not in self._ids:
-                    self._keys.append(key)
-                    self._rows.clear()
-                    self._ids[key] = len(self._keys) - 1
-        return self._ids[key]
+        return NO_ANSWER if answer is None else self.answers.number(exact(answer))
 
     def _row_table(self, device: torch.device) -> Tensor:
         with INTERNING:
-            if device not in self._rows:
-                self._rows[device] = torch.tensor(self._keys, dtype=torch.long, device=device).reshape(-1, self._width)
+            if device not in self._rows or len(self._rows[device]) < self.known:
+                self._rows[device] = torch.tensor(self.answers.keys, dtype=torch.long, device=device).reshape(
+                    -1, self.width
+                )
             return self._rows[device]
+
+
+class Recorded(Program):
+    """A program known by the ids of its states' answers, as a saved model keeps it.
+
+    ``keys`` are the answers; ``width`` is the whole numbers in each answer of a vectorised program, 0 for a plain one.
+    """
+
+    def __init__(
+        self, space: Categorical, ids: Callable[[Tensor], Tensor], keys: Sequence[Hashable], width: int, form: Any
+    ) -> None:
+        super().__init__(_not_saved, space)
+        self.ids, self.vectorised, self.width, self.form = ids, width > 0, max(width, 1), form
+        for key in keys:
+            self.answers.number(key)
+
+    def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
+        return self.ids(z).long()
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.ids(z) == y
+
+    def admissible(self, z: Tensor) -> Tensor:
+        return self.ids(z) != NO_ANSWER
+
+
+def _not_saved(*symbols: Any) -> Any:
+    raise ConstraintError("The rule's function was not saved with the model; only its table of answers was.")

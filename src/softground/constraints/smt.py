@@ -28,7 +28,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact, exact_each
+from .answers import Interned, exact
 from .base import Constraint
 
 # Feasibility of concrete points that is remembered. An entry of a length-7 state takes about 200 bytes.
@@ -92,9 +92,7 @@ class SMT(Constraint):
         self._forget()
 
     def _forget(self) -> None:
-        self._ids: dict[Hashable, int] = {}
-        self._answers: list[Any] = []
-        self._keys: list[Hashable] = []
+        self._answers = Interned()
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._terms: Terms | None = None
 
@@ -109,26 +107,17 @@ class SMT(Constraint):
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        if self.shared is not None:
-            return self.shared.encode(answers)
-        ids = []
-        for key, answer in zip(exact_each(answers), answers, strict=True):
-            if key not in self._ids:
-                self._ids[key] = len(self._keys)
-                self._keys.append(key)
-                self._answers.append(answer)
-            ids.append(self._ids[key])
-        return torch.tensor(ids, dtype=torch.long)
+        return self._answers.encode(answers) if self.shared is None else self.shared.encode(answers)
 
     def answer(self, y: Tensor) -> Any:
-        return self._answers[int(y)] if self.shared is None else self.shared.answer(y)
+        return self._answers.given[int(y)] if self.shared is None else self.shared.answer(y)
 
     def compute(self, z: Tensor) -> list[Any]:
         return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
         """The exact form of answer ``y`` (an id): what the formula is called with."""
-        return self._keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
+        return self._answers.keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
@@ -143,13 +132,13 @@ class SMT(Constraint):
         """
         if self.shared is not None:
             return self.shared.admissible(z)
-        if not self._keys:
+        if not self._answers.keys:
             raise ConstraintError(
                 "admissible() of a Z3 rule looks among the answers encoded so far, and there are none. "
                 "Call encode() with the answers first (any answer will do for a rule that ignores y)."
             )
         states = [tuple(row) for row in z.tolist()]
-        some = [any(self._holds(i, codes) for i in range(len(self._keys))) for codes in states]
+        some = [any(self._holds(i, codes) for i in range(len(self._answers.keys))) for codes in states]
         return torch.tensor(some, dtype=torch.bool, device=z.device)
 
     def terms(self) -> Terms:

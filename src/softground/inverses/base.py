@@ -12,6 +12,7 @@ choice, and a kernel that accepts a solver's favourite does not sample Q*.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -21,11 +22,15 @@ from torch import Tensor
 from ..constraints.base import Constraint
 from ..errors import InverseError
 from ..projections.base import Dropped
+from ..registry import Registry
 from ..target import Target
 from .law import Law, Ragged, Solutions
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
+
+Record = tuple[dict[str, Any], dict[str, Tensor]]
+RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +73,20 @@ class Start:
 
 
 class Inverse(ABC):
-    """Computes fibres, and the first feasible state of each chain. What else it can do it declares.
+    """Computes fibres, and the first feasible state of each chain. It declares what else it can do.
 
     Attributes
     ----------
     space, constraint
         The symbol space, and the rule, which :meth:`feasible` asks by default (a listing needs no rule).
     static
-        Whether :meth:`fibre` does no device-to-host synchronisation, so that a GPU's work can be recorded.
+        Whether :meth:`fibre` does no device-to-host synchronisation, so that CUDA graphs can record it.
     exact
         Whether :meth:`law` gives Q* without a search.
     cost
         Whether fibres come from tensor code, or from an external solver that takes milliseconds for each.
     solver_seconds
-        Seconds spent so far in an external solver.
+        Time spent in an external solver so far.
     """
 
     space: Any
@@ -133,6 +138,22 @@ class Inverse(ABC):
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""
         return None
+
+    def record(self) -> Record | None:
+        """What a saved model keeps of the rule, as facts and tensors; None where the rule cannot be kept.
+
+        The facts name the inverse's ``kind``, a key of :data:`RECORDED`.
+        """
+        return None
+
+    @classmethod
+    def rebuild(cls, space: Any, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Inverse:
+        """The inverse of a :meth:`record`, with its rule; raises ValueError where the record does not fit together."""
+        raise NotImplementedError
+
+
+# Inverses by the kind that their records name. They can be rebuilt without the user's function.
+RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
 
 
 def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from ..solver.cluster import Cluster
 from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
-from .default import default_inverse
+from .enumeration import default_inverse
 from .law import Solutions
 
 MOST_TABLES = 4096  # to list S_y

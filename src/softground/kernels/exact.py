@@ -48,9 +48,11 @@ class Exact(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = self.inverse.law(target)
-        marginals = law.marginals() if self.marginals else None
+        if self.draws and self.marginals:
+            after, marginals = law.draw_with_marginals(dice)
+            return after, redrawn(z, after, marginals)
         after = law.draw(dice) if self.draws else z
-        return after, redrawn(z, after, marginals)
+        return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
         return self.inverse.static_law(target)

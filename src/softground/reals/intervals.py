@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..inverses.base import Fibre, Inverse, Start
-from ..inverses.default import default_inverse
+from ..inverses.enumeration import default_inverse
 from ..kernels.base import Kernel
 from ..projections.base import Dropped
 from ..target import Target
