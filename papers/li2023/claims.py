@@ -18,7 +18,7 @@ from softground.learner.batches import Batches
 from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
-from softground.projections.swap import SwapInside
+from softground.projections.moves import SwapInside
 from softground.reals.noise import AddNoise
 from softground.seeds import stream
 from softground.target import Target

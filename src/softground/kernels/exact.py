@@ -16,7 +16,7 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, redrawn

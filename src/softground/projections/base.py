@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
+from ..spaces.base import Space
+
+if TYPE_CHECKING:
+    from ..inverses.base import Inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +65,26 @@ class Move(Protocol):
 
     def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:
         """A copy of ``z[batch, sites]`` changed at kept sites only (``kept[batch, sites]`` bool)."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What kernels are made of by name (:data:`softground.kernels.KERNELS`).
+
+    Attributes
+    ----------
+    inverse, space
+        How fibres are found, and where the symbols live.
+    drop
+        The paper's projection: one fixed set.
+    family
+        The projection of the other kernels, drawn at every step.
+    move
+        How the walk moves in Ω.
+    """
+
+    inverse: Inverse
+    space: Space
+    drop: Projection
+    family: Projection
+    move: Move
