@@ -19,7 +19,7 @@ from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
 from softground.projections.moves import SwapInside
-from softground.reals.noise import AddNoise
+from softground.reals import AddNoise
 from softground.seeds import stream
 from softground.target import Target
 from softground.tasks.formulas import Formulas
