@@ -1,11 +1,11 @@
 r"""A rule given as a program z → y: S_y is everything the program maps to y.
 
-The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and
-returns its answer; ``None``, or an arithmetic error such as a division by zero, means that the state has
-none. The latest results are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols
-where they are ints, else their positions in the site's alphabet) and returns a tensor of whole numbers, or
-a tuple of them: (numerator, denominator) in lowest terms for rationals, one tensor per entry for tuples. A
-bool tensor at the end of the tuple says which states have an answer at all.
+The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and returns its
+answer; ``None``, or an arithmetic error such as a division by zero, means that the state has none. The latest results
+are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols where they are ints, else
+their positions in the site's alphabet) and returns a tensor of whole numbers, or a tuple of them: (numerator,
+denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
+which states have an answer.
 
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
@@ -26,31 +26,18 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, Interned, exact, integers, shaped
+from .answers import INTERNING, Interned, exact, integers, remember_in, shaped
 from .base import Constraint
 
 NO_ANSWER = -1
-# Answers of a plain rule that are remembered by state. One of a length-7 state takes about 200 bytes.
-CACHE_LIMIT = 2**18
+CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
 
 
 class Program(Constraint):
-    """The constraint z ∈ S_y ⇔ function(z) = y.
-
-    Parameters
-    ----------
-    function
-        From symbols to the answer, one argument per site.
-    space
-        Where the symbols live.
-    vectorised
-        Whether the function takes and returns tensors.
-    """
+    """The constraint z ∈ S_y ⇔ function(z) = y, for a function of one argument per site."""
 
     def __init__(self, function: Callable[..., Any], space: Categorical, *, vectorised: bool = False) -> None:
-        self.function = function
-        self.space = space
-        self.vectorised = vectorised
+        self.function, self.space, self.vectorised = function, space, vectorised
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.
         self.answers = Interned()
@@ -109,7 +96,11 @@ class Program(Constraint):
         >>> rule.numbers(rule.encode([(5, 6), (4, 4)])).tolist()
         [[5, 6], [4, 4]]
         """
-        return self._row_table(y.device)[y]
+        with INTERNING:
+            if y.device not in self._rows or len(self._rows[y.device]) < self.known:
+                rows = torch.tensor(self.answers.keys, dtype=torch.long, device=y.device)
+                self._rows[y.device] = rows.reshape(-1, self.width)
+            return self._rows[y.device][y]
 
     def admissible(self, z: Tensor) -> Tensor:
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER
@@ -129,10 +120,7 @@ class Program(Constraint):
         if known is None:
             known = self._evaluate(codes)
             if remember:
-                with INTERNING:
-                    if len(self._cache) >= CACHE_LIMIT:
-                        del self._cache[next(iter(self._cache))]
-                    self._cache[codes] = known
+                remember_in(self._cache, codes, known, CACHE_LIMIT)
         return known
 
     def _values(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,10 +133,8 @@ class Program(Constraint):
                 f"The vectorised rule returned {given} for {len(z)} states; expected one integer tensor, or a tuple of "
                 f"them, of shape ({len(z)},). A rule that works on one state at a time needs vectorised=False."
             )
-        if len(columns) > 1 and columns[-1].dtype == torch.bool:
-            defined = columns.pop()
-        else:
-            defined = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        says = len(columns) > 1 and columns[-1].dtype == torch.bool
+        defined = columns.pop() if says else torch.ones(len(z), dtype=torch.bool, device=z.device)
         return torch.stack([c.long() for c in columns], -1), defined
 
     def _evaluate(self, codes: tuple[int, ...]) -> int:
@@ -163,14 +149,6 @@ class Program(Constraint):
                 "for every state, or None where there is none."
             ) from error
         return NO_ANSWER if answer is None else self.answers.number(exact(answer))
-
-    def _row_table(self, device: torch.device) -> Tensor:
-        with INTERNING:
-            if device not in self._rows or len(self._rows[device]) < self.known:
-                self._rows[device] = torch.tensor(self.answers.keys, dtype=torch.long, device=device).reshape(
-                    -1, self.width
-                )
-            return self._rows[device]
 
 
 class Recorded(Program):

@@ -27,22 +27,15 @@ from ..target import Target
 class Info:
     """What a step did, per example.
 
-    Attributes
-    ----------
-    acceptance
-        Share of proposals accepted (a draw from the exact law counts as accepted).
-    moved
-        Whether z changed.
-    unknown
-        Whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed.
-    marginals
-        Optional distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for reals
-        means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
+    ``marginals`` are distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for
+    reals means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
     """
 
-    acceptance: Tensor
-    moved: Tensor
-    unknown: Tensor
+    acceptance: Tensor  # share of proposals accepted; a draw from the exact law counts as accepted
+    moved: Tensor  # whether z changed
+    unknown: (
+        Tensor  # whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed
+    )
     marginals: Tensor | None = None
 
 
@@ -79,7 +72,8 @@ class Projected(Kernel):
 
     def two_fibres(self, z: Tensor, other: Tensor, y: Tensor, dropped: Dropped) -> tuple[Fibre, Fibre]:
         """F(Π(z)) and F(Π(other)) in one call of the inverse."""
-        return self.inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), dropped.twice()).split(len(z))
+        both = self.inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), dropped.twice())
+        return both.rows(slice(len(z))), both.rows(slice(len(z), None))
 
 
 def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:

@@ -17,21 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """The dropped sites of each example.
+    """The dropped sites of each example."""
 
-    Attributes
-    ----------
-    sites
-        ``[batch, d]``.
-    shared
-        Whether all examples drop the same set.
-    key
-        That set, where it is known without asking the device: what a table prepares for it is remembered by this.
-    """
-
-    sites: Tensor
-    shared: bool = False
-    key: tuple[int, ...] | None = None
+    sites: Tensor  # [batch, d]
+    shared: bool = False  # whether all examples drop the same set
+    key: tuple[int, ...] | None = None  # that set, where it is known without asking the device; a table remembers it
 
     @property
     def count(self) -> int:
@@ -69,22 +59,10 @@ class Move(Protocol):
 
 @dataclass(frozen=True)
 class Walk:
-    """What kernels are made of by name (:data:`softground.kernels.KERNELS`).
-
-    Attributes
-    ----------
-    inverse, space
-        How fibres are found, and where the symbols live.
-    drop
-        The paper's projection: one fixed set.
-    family
-        The projection of the other kernels, drawn at every step.
-    move
-        How the walk moves in Ω.
-    """
+    """What kernels are made of by name (:data:`softground.kernels.KERNELS`)."""
 
     inverse: Inverse
     space: Space
-    drop: Projection
-    family: Projection
+    drop: Projection  # the paper's: one fixed set
+    family: Projection  # of the other kernels, drawn at every step
     move: Move

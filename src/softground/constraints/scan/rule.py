@@ -53,14 +53,10 @@ class Scan(Constraint):
 
     Parameters
     ----------
-    step
+    step, start
         ``step(state, symbol[, site[, cue]])`` gives the next state, or ``None`` to refuse the symbol; it is called with
-        as many of the four as it takes. States are any hashable values. The library calls it once for each combination
-        that can occur, and keeps the results in tables.
-    space
-        Where the symbols live.
-    start
-        The state before the first symbol.
+        as many of the four as it takes, once for each combination that can occur. States are any hashable values;
+        ``start`` is the one before the first symbol.
     accept
         ``accept(state, answer)`` says whether a final state explains the answer; by default, whether they are equal.
     cue
@@ -83,17 +79,14 @@ class Scan(Constraint):
         order: Sequence[int] | None = None,
         vectorised: bool = False,
     ) -> None:
-        self.space = space
-        self.start = start
+        self.space, self.start, self.cue, self.vectorised = space, start, cue, vectorised
         self.accept = accept or _equal
-        self.cue = cue
         self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
         if sorted(self.order) != list(range(space.sites)):
             raise ConstraintError(
                 f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
             )
-        self.vectorised = vectorised
         self._step = taking_four(step, cue is not None)
         self.answers = Interned()
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
@@ -150,10 +143,7 @@ class Scan(Constraint):
         return (alive & wanted).any(-1)
 
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
-        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable: its negative is the semantic loss. −∞ for empty S_y.
-
-        Its gradient with respect to the site-wise log-probabilities is Q*'s marginals.
-        """
+        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
         tables = self.tables(belief.scores.device)
         total = tables.recursion.log_partition(tables.cues[y], tables.accepts[y], self.read(belief))
         return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)

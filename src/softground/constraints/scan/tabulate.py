@@ -8,6 +8,7 @@ refused symbol leads and nothing leads out of.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,8 +19,7 @@ from torch import Tensor
 from ...errors import ConstraintError
 
 # Entries of all tables together. A plain step takes a microsecond for each; 2²⁶ of a vectorised one are half a GB.
-LIMIT_PLAIN = 2**22
-LIMIT_VECTORISED = 2**26
+LIMIT_PLAIN, LIMIT_VECTORISED = 2**22, 2**26
 
 Step = Callable[[Any, Any, int, Any], Any]
 
@@ -61,12 +61,10 @@ def _follow_plain(
     step: Step, here: Sequence[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
 ) -> tuple[Tensor, list[Any]]:
     numbers: dict[Hashable, int] = {}
-    table = [
-        [[_next(step, state, symbol, site, cue, numbers) for symbol in alphabet] for state in here] for cue in cues
-    ]
-    dead = len(numbers)
+    every = itertools.product(cues, here, alphabet)
+    table = [_next(step, state, symbol, site, cue, numbers) for cue, state, symbol in every]
     rows = torch.tensor(table, dtype=torch.long).reshape(len(cues), len(here), len(alphabet))
-    return _with_dead(rows, dead), list(numbers)
+    return _with_dead(rows, len(numbers)), list(numbers)
 
 
 def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dict[Hashable, int]) -> int:
