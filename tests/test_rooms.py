@@ -40,7 +40,8 @@ LOOKS_UP = {
     ("learner/learner.py", "report"),
     ("learner/life.py", "report"),
 }
-HEIRS = {("Recorded", "Program")}  # a program whose function was lost when its model was saved
+# Rules whose function was lost when their model was saved.
+HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

@@ -24,7 +24,7 @@ from . import saved
 from .data.examples import Examples, as_tensor
 from .errors import CheckpointError, LearnerError
 from .files import failure
-from .inverses.recorded import REBUILD, record
+from .inverses.base import RECORDED
 from .learner.batches import Batches
 from .learner.device import chosen_device
 from .learner.evaluation import beliefs, evaluate, predictions
@@ -130,7 +130,7 @@ class Model:
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
-        kept = None if self.task is None else record(self.task.inverse)
+        kept = None if self.task is None else self.task.inverse.record()
         space, facts = saved.space_facts(self.space), saved.writable(kept[0]) if kept else None
         tables = kept[1] if kept and facts else {}
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
@@ -190,8 +190,8 @@ def load(
             raise CheckpointError(f"The task given has the space {task.space!r}; the model was saved with another.")
         space = task.space if task is not None else saved.make_space(document["space"])
         if task is None and document["rule"] is not None:
-            rule, inverse = REBUILD[document["rule"]["kind"]](space, document["rule"], _part(tensors, "rule"))
-            task = Task(space, rule, inverse, name=document["task"])
+            inverse = RECORDED[document["rule"]["kind"]].rebuild(space, document["rule"], _part(tensors, "rule"))
+            task = Task(space, inverse.constraint, inverse, name=document["task"])
         weights, built = _part(tensors, "network"), network
         if network is not None:
             network.load_state_dict(weights)

@@ -127,7 +127,7 @@ def test_a_batch_with_no_solution_at_all() -> None:
 
 
 def test_a_large_batch_names_the_rows_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "ROWS", 2)
+    monkeypatch.setattr(table, "PART_ROWS", 2)
     inverse = Table(_program(), _padded=False)
     y = inverse.program.encode([5, 3, 4, 100, 2])
     law = inverse.law(Target(lopsided(5), y, 1.0))

@@ -16,9 +16,10 @@ import reals
 from problems import PROBLEMS
 from softground import inverses, kernels, objectives, projections, schedules
 from softground.constraints import SMT, Constraint, Program, Scan
+from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
-from softground.inverses.recorded import REBUILD, Recorded, record
+from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.objectives import Objective
 from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
@@ -145,9 +146,10 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     },
     Constraint: {
         Program: (lambda: PROBLEM.program, SUM, EVALUATOR),
-        Recorded: (lambda: REBUILD["table"](SPACE, *record(TABLE))[0], SUM, SAVED),  # type: ignore[misc]
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         SMT: (smt, SUM, SMT_RULE),
+        Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
+        RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },
     Projection: {

@@ -22,7 +22,7 @@ from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
 from ..projections import ChangeOne, Drop, RandomDrop
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Task

@@ -1,8 +1,7 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
 from .base import Fibre, Inverse, Start, complete
-from .default import default_inverse
-from .enumeration import Enumeration
+from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
 from .scanned import Scanned

@@ -1,21 +1,22 @@
-r"""Q* on S_y: draws, marginals, total mass and mode, from whatever form S_y is known in.
+r"""Q* on S_y: draws, marginals, total mass and mode.
 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
           \qquad w(z) = P(z|x)^{1/\gamma} .
 
 An inverse that knows S_y returns its law. Lists come in three shapes. *Ragged* rows hold each example's solutions one
 after the other: the least work, but the rows' lengths must be asked of the device first. *Padded* rows are as long as
-the longest S_y there is: more work, no device-to-host synchronisation. A list *shared* by all examples needs no rows at
-all: log w and the marginals are two matrix products with its one-hot codes. A scan's law
-(:mod:`softground.inverses.scanned`) lists nothing.
+the longest S_y: more work, no device-to-host synchronisation. A list *shared* by all examples needs no rows: log w and
+the marginals are two matrix products with its one-hot codes. A scan's law (:mod:`softground.inverses.scanned`) lists
+nothing.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import methodcaller
 
 import torch
 from torch import Tensor
@@ -44,6 +45,10 @@ class Law(ABC):
     @abstractmethod
     def mode(self) -> Tensor:
         """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        """:meth:`draw` and :meth:`marginals`, which may share their work."""
+        return self.draw(dice), self.marginals()
 
 
 def refuse_empty(empty: Tensor, first: int = 0) -> None:
@@ -78,7 +83,7 @@ class Solutions:
 
 
 def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
-    """The owner of each entry, and where each row begins, of rows with so many entries."""
+    """The owner of each entry, and where each row begins, for rows with ``count`` entries."""
     owner = torch.arange(len(count), device=count.device).repeat_interleave(count)
     return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
 
@@ -97,17 +102,17 @@ class Ragged(Law):
         self.total = torch.zeros_like(peak).index_add(0, owner, self.weight)
 
     @cached_property
-    def law(self) -> Tensor:
-        """Q* of every solution; none may be missing."""
+    def probability(self) -> Tensor:
+        """Q* of every solution."""
         refuse_empty(self.solutions.count == 0, self.first)
         return self.weight / self.total[self.solutions.owner]
 
     def draw(self, dice: Dice) -> Tensor:
-        chosen = dice.segment(self.law, self.solutions.offsets)
+        chosen = dice.segment(self.probability, self.solutions.offsets)
         return self.weights.space.states(self.solutions.index[chosen])
 
     def marginals(self) -> Tensor:
-        return site_marginals(self.weights, self.blocks, self.places, self.law)
+        return site_marginals(self.weights, self.blocks, self.places, self.probability)
 
     def log_mass(self) -> Tensor:
         return self.peak + self.total.log()
@@ -121,22 +126,26 @@ class Ragged(Law):
 
 
 class Parts(Law):
-    """The law of a large batch as those of its parts."""
+    """The law of a large batch, part after part: ``parts()`` makes each one after the one before was freed."""
 
-    def __init__(self, parts: Sequence[Law]) -> None:
-        self.parts = parts
+    def __init__(self, parts: Callable[[], Iterator[Law]]) -> None:
+        self.parts = parts  # asked through map(), which keeps no part alive while the next is made
 
     def draw(self, dice: Dice) -> Tensor:
-        return torch.cat([part.draw(dice) for part in self.parts])
+        return torch.cat([*map(methodcaller("draw", dice), self.parts())])
 
     def marginals(self) -> Tensor:
-        return torch.cat([part.marginals() for part in self.parts])
+        return torch.cat([*map(methodcaller("marginals"), self.parts())])
 
     def log_mass(self) -> Tensor:
-        return torch.cat([part.log_mass() for part in self.parts])
+        return torch.cat([*map(methodcaller("log_mass"), self.parts())])
 
     def mode(self) -> Tensor:
-        return torch.cat([part.mode() for part in self.parts])
+        return torch.cat([*map(methodcaller("mode"), self.parts())])
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        drawn, marginals = zip(*map(methodcaller("draw_with_marginals", dice), self.parts()), strict=True)
+        return torch.cat(drawn), torch.cat(marginals)
 
 
 class Rows(Law):
@@ -171,8 +180,8 @@ class Padded(Rows):
         return self.weights.space.states(self.index.gather(1, option[:, None]).squeeze(1))
 
     def marginals(self) -> Tensor:
-        law = self.log_weight.softmax(-1).flatten()
-        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], law)
+        probability = self.log_weight.softmax(-1).flatten()
+        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], probability)
 
 
 class Shared(Rows):

@@ -7,29 +7,31 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ..constraints.answers import exact
 from ..constraints.scan import Scan
-from ..constraints.scan.messages import NEVER, suffix
+from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
+from ..constraints.scan.tabulate import Tabulation
 from ..dice import Dice, Sampler
+from ..errors import ConstraintError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import Fibre, Inverse, Start
-from .default import default_inverse
+from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
+from .enumeration import default_inverse
 from .law import Law, refuse_empty
 
 
+@RECORDED.register("scan")
 class Scanned(Inverse):
-    """Fibres, starts and most probable solutions of a :class:`~softground.constraints.Scan`.
+    """Fibres, starts and the law of a :class:`~softground.constraints.Scan`.
 
-    Parameters
-    ----------
-    scan
-        The rule.
-    cap
-        Largest number of completions listed per example; a larger fibre is cut there and flagged incomplete.
+    ``cap`` is the largest number of completions listed per example; a larger fibre is cut there and incomplete.
     """
 
     exact = True
@@ -50,14 +52,14 @@ class Scanned(Inverse):
         symbols = torch.arange(self.space.width, device=device)
         # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
-        beta = suffix(tables.layers, cues, tables.accepts[y], torch.where(may, 0.0, NEVER).double())
+        beta = suffix(tables.layers, cues, tables.accepts[y], torch.where(may, 0.0, LOG_ZERO).double())
         owner = torch.arange(batch, device=device)
         state = torch.zeros_like(owner)
         read = torch.zeros(batch, 0, dtype=torch.long, device=device)
         whole = torch.ones(batch, dtype=torch.bool, device=device)
         for t, layer in enumerate(tables.layers):
             into = layer[cues[owner, t], state]
-            good = may[owner, t, : into.shape[1]] & (beta[t + 1][owner[:, None], into] > NEVER / 2)
+            good = may[owner, t, : into.shape[1]] & (beta[t + 1][owner[:, None], into] > LOG_ZERO / 2)
             row, symbol = good.nonzero(as_tuple=True)
             owner, state = owner[row], into[row, symbol]
             read = torch.cat([read[row], symbol[:, None]], 1)
@@ -80,6 +82,20 @@ class Scanned(Inverse):
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return self.scan.solvable  # else the device is asked which S_y are empty
+
+    def record(self) -> Record | None:
+        scan, answers = self.scan, self.scan.answers.keys
+        if len(answers) > RECORD_ANSWERS or not scan.ready:
+            return None
+        tables = scan.tables(torch.device("cpu"))
+        finals = list(scan.tabulation.states[-1]) if scan.computes else []
+        facts = {"kind": "scan", "order": scan.order, "answers": list(answers), "computes": scan.computes}
+        layers = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}
+        return facts | {"finals": finals}, layers | {"cues": tables.cues.int(), "accepts": tables.accepts}
+
+    @classmethod
+    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:
+        return cls(RecordedScan(space, facts, tensors))
 
     def _cut(self, owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
         """Which partial completions are among their example's first ``cap``, and which examples have more."""
@@ -116,6 +132,41 @@ class Recursive(Law):
     def _refuse_empty(self, total: Tensor | None = None) -> None:
         if not self.scan.solvable:
             refuse_empty(torch.isinf(self.log_mass() if total is None else total))
+
+
+class RecordedScan(Scan):
+    """A scan known by its tables, as a saved model keeps it. Where it does not compute, only the answers seen count."""
+
+    def __init__(self, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        super().__init__(_not_saved, space, order=facts["order"])
+        layers = [tensors[f"layers/{t}"].long() for t in range(space.sites)]
+        widths = [layer.shape[1] - 1 for layer in layers] + [last_width(layers)]
+        ends = zip(layers, widths[1:], strict=True)
+        if any(int(layer.min()) < 0 or int(layer.max()) > dead for layer, dead in ends):
+            raise ValueError("its tables do not fit each other")
+        self.computes = bool(facts["computes"])
+        finals = facts["finals"] if self.computes else range(widths[-1])
+        self._tabulation = Tabulation(layers, [*map(range, widths[:-1]), finals])
+        self._numbers = {exact(answer): number for number, answer in enumerate(facts["answers"])}
+        self._kept_cues, self._kept_accepts = tensors["cues"].tolist(), tensors["accepts"].tolist()
+        if not self.computes:
+            self.accept = self._kept_accept
+        self.encode(facts["answers"])
+
+    def _kept_accept(self, state: int, answer: Hashable) -> bool:
+        return bool(self._kept_accepts[self._numbers[answer]][state])
+
+    def _show(self, answer: Hashable) -> list[int]:
+        if not self.computes and answer not in self._numbers:
+            raise ConstraintError(
+                f"The answer {answer!r} was not seen before the model was saved, and its rule was saved for the "
+                "answers seen. Give the rule itself: softground.load(path, task=…)."
+            )
+        return super()._show(answer) if self.computes else list(self._kept_cues[self._numbers[answer]])
+
+
+def _not_saved(state: Any, symbol: Any) -> Any:
+    raise ConstraintError("The scan's step was not saved with the model; only its tables were.")
 
 
 def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:

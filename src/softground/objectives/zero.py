@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
+from .base import OBJECTIVES, Batch, Objective, Outcome, label_loss
 
 
 @OBJECTIVES.register("zero")
@@ -29,10 +29,7 @@ class ZeroDegree(Objective):
         with batch.stopwatch("sampling"):
             prediction = batch.belief.mode()
             feasible = self.task.feasible(prediction, batch.y)
-        log_prob = batch.belief.log_prob(prediction)
-        used = feasible.to(log_prob.dtype)
-        loss = -(log_prob * used).sum() / used.sum().clamp(min=1) / self.task.space.sites
-        return Outcome(loss, {"used": feasible})
+        return Outcome(label_loss(batch.belief, prediction, feasible, self.task.space.sites), {"used": feasible})
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": 0.0}

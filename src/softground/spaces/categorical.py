@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..errors import NonFiniteOutput, SpaceError
-from .base import Space
+from ..errors import SpaceError
+from .base import Space, check_output
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,21 +159,9 @@ class Categorical(Space):
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet."""
-        expected = (self.sites, self.outputs)
-        if not isinstance(output, Tensor) or output.dim() != 3 or tuple(output.shape[1:]) != expected:
-            given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise SpaceError(
-                f"The network's output has shape {given}; "
-                f"expected (batch, {self.sites} sites, {self.outputs} outputs): "
-                f"{'one per symbol of the union alphabet' if self.head == 'shared' else 'one per symbol of a site'} "
-                f"{list(self.symbols)!r}. Change the network's last layer or the space's head (now {self.head!r})."
-            )
-        if not finite and not torch.isfinite(output).all():
-            row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
-            raise NonFiniteOutput(
-                f"The network's output holds NaN or infinity (first at row {row} of its batch). "
-                "Lower the learning rate, or look for NaN in the inputs."
-            )
+        kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
+        meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
+        check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))

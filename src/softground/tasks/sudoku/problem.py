@@ -13,7 +13,7 @@ from ...data.digits import Source
 from ...data.examples import Split
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
-from ...projections.walk import Walk
+from ...projections.base import Walk
 from ...schedules import Exponential, Schedule
 from ...seeds import stream
 from ...task import Task
