@@ -14,7 +14,7 @@ import pytest
 
 from cli_cases import PRESETS, TINY, hurry, process, read, train
 from learner_cases import assert_same_run
-from softground.cli import commands, main
+from softground.cli import main
 from softground.learner import life
 from softground.report import Display
 from softground.runs import RunFolder
@@ -52,7 +52,7 @@ def interrupted_at(event: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(1)  # the signal is heard at once; this is never slept through
 
-    monkeypatch.setattr(commands, "Display", Nervous)
+    monkeypatch.setattr("softground.report.Display", Nervous)
 
 
 @pytest.mark.parametrize("place", range(5))
@@ -84,7 +84,7 @@ def test_ctrl_c_before_there_is_a_run_has_nothing_to_resume(
     def pressed(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands.RunFolder, "create", pressed)
+    monkeypatch.setattr(RunFolder, "create", pressed)
     assert train(tmp_path / "run") == 130
     assert capsys.readouterr().err.strip() == "Interrupted."
 

@@ -101,7 +101,7 @@ def test_solver_settings_without_the_solver_are_refused() -> None:
 
 def test_the_same_recipe_makes_the_same_experiment() -> None:
     recipe = TASKS["hwf"](length=3, train_size=20, test_size=5).recipe(seed=3)
-    one, other = Experiment.cooked(recipe), Experiment.cooked(Recipe.of_json(recipe.to_json(), WHERE))
+    one, other = Experiment.of_recipe(recipe), Experiment.of_recipe(Recipe.of_json(recipe.to_json(), WHERE))
     assert torch.equal(one.train.x, other.train.x)  # type: ignore[attr-defined]
     weights = zip(one.network.state_dict().values(), other.network.state_dict().values(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)

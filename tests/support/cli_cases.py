@@ -20,6 +20,7 @@ TINY = ["train", "hwf", "--length", "5", "--train-size", "48", "--test-size", "2
 TINY += ["--device", "cpu"]
 ROOT = Path(__file__).parents[2]
 PATHS = [ROOT / "src", *(ROOT / "tests" / room for room in (".", "support", "kernels"))]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, PATHS)), "OMP_NUM_THREADS": "1"}
 PRESETS: dict[str, list[str]] = {
     "best": ["--preset", "best", "--epochs", "3", "--batch-size", "16"],
     "paper": ["--preset", "paper", "--epochs", "3", "--zero-epochs", "2", "--batch-size", "16"],
@@ -54,5 +55,5 @@ def process(*arguments: str, module: str = "softground", cwd: Path | None = None
         stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, PATHS)), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
     )

@@ -31,6 +31,11 @@ COMMANDS = {
     "completion": "Print a script that completes commands and options in your shell.",
 }
 BY_TASK = ("train", "inspect")  # commands whose first word is a task
+SPOKEN = {  # what the library's messages tell a Python user to do, as options
+    "previous=True": "--previous",
+    "previous=False": "it, without --previous",
+    "mixing=False": "--no-mixing",
+}
 DESCRIPTION = "Teach networks to recognise symbols from rules instead of labels."
 
 
@@ -112,6 +117,8 @@ def _complain(error: Exception, name: str) -> int:
         text = f"MemoryError: {error or 'there is not enough memory'}. Ask for less, or use a larger machine."
     else:
         raise error
+    for python, option in SPOKEN.items():
+        text = text.replace(python, option)
     from rich.console import Console
     from rich.text import Text
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from ..errors import DataError
 from ..experiments.place import Device
 from ..report import result_table
 from ..runs import RunFolder
@@ -40,6 +41,11 @@ class Command:
         if self.examples is not None:
             model = model_of(folder, self.previous, self.device)
             figures = model.evaluate(*read_examples(self.examples))
+        elif folder.read_config().get("recipe") is None:
+            raise DataError(
+                f"{folder.path} holds a run of a program of its own, whose test data are not known here. Give "
+                "--examples FILE.npz."
+            )
         else:
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
             figures = learner.evaluate(experiment.held_out)

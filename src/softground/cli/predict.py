@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import torch
 import tyro
 from rich.console import Console
+from torch import Tensor
 
 from ..data.symbol_images import read_symbols
 from ..errors import ConstraintError, DataError
 from ..experiments.place import Device
 from ..runs import RunFolder
-from .loading import model_of
+from ..task import Task
+from .loading import model_of, task_of
 from .options import Run
 
 
@@ -41,7 +43,8 @@ class Command:
 
     def run(self) -> None:
         """Read and print."""
-        model = model_of(RunFolder.open(self.run_folder), self.previous, self.device)
+        folder = RunFolder.open(self.run_folder)
+        model = model_of(folder, self.previous, self.device)
         if model.shape is None or len(model.shape) != 4:
             raise DataError(
                 f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one "
@@ -51,10 +54,7 @@ class Command:
         x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
         codes = model.predict_codes(x, constrained=self.constrained).cpu()
         sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
-        try:
-            values = [None] * len(codes) if model.task is None else model.task.constraint.compute(codes)
-        except ConstraintError:  # the rule only checks
-            values = [None] * len(codes)
+        values = _values(model.task, codes) or _values(task_of(folder), codes) or [None] * len(codes)
         each = 1 if self.strip else sites
         predictions = [
             {
@@ -77,6 +77,14 @@ class Command:
             value = "no value" if p["value"] is None else f"value {p['value']}"
             line = f"{' '.join(map(str, p['symbols']))}   {value}   probability {together:.1%}"
             console.print(line, markup=False)
+
+
+def _values(task: Task | None, codes: Tensor) -> list[Any] | None:
+    """What symbols give; None where there is no rule, or one that only checks answers."""
+    try:
+        return None if task is None else task.constraint.compute(codes)
+    except ConstraintError:
+        return None
 
 
 def _whole(value: Any) -> Any:

@@ -50,7 +50,9 @@ class Recipe:
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
     projection: str = setting(
-        "task", "task: the one that suits the task; auto: the one that an inspection recommends.", ("task", "auto")
+        "task",
+        "task: what suits the task; auto: what an inspection recommends, where it recommends any.",
+        ("task", "auto"),
     )
     marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
     schedule: str = setting("exp", "How γ falls.", SCHEDULES)

@@ -57,9 +57,14 @@ class Exact(Kernel):
 
 @KERNELS.register("exact")
 def _by_name(walk: Walk, marginals: bool) -> Kernel:
-    if not walk.inverse.exact:
+    return exact_for(walk.inverse, marginals)
+
+
+def exact_for(inverse: Inverse, marginals: bool) -> Exact:
+    """The exact kernel, for an inverse that knows Q* without a search."""
+    if not inverse.exact:
         raise LearnerError(
             f"The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
-            f"inverse is {walk.inverse!r}. Use a table, or the guided kernel."
+            f"inverse is {inverse!r}. Use a table, or the guided kernel."
         )
-    return Exact(walk.inverse, marginals)
+    return Exact(inverse, marginals)
