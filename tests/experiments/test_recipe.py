@@ -93,6 +93,20 @@ def test_an_unknown_option_is_named() -> None:
         Experiment.named("sdsp", augment=True)
 
 
+def test_a_projection_is_the_tasks_or_the_inspections() -> None:
+    given = {"length": 5, "train_size": 20, "test_size": 5, "inverse": "enumeration", "kernel": "metropolis"}
+
+    def walk(projection: str) -> Any:
+        experiment = Experiment.named("hwf", projection=projection, **given)  # type: ignore[arg-type]
+        return experiment, experiment.stages[0].objective.kernel.projection  # type: ignore[index, attr-defined]
+
+    assert walk("task")[1].sites == (2, 4)
+    experiment, found = walk("auto")
+    best = sg.recommend(experiment.task, experiment.train.y)
+    assert best.projection is not None
+    assert found.sets == best.projection.sets  # type: ignore[attr-defined]
+
+
 def test_solver_settings_without_the_solver_are_refused() -> None:
     with pytest.raises(InverseError, match=r"--solver-workers 2.*the inverse is auto. Add --inverse z3"):
         Experiment.named("hwf", solver_workers=2, length=3)
