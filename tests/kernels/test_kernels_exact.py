@@ -84,7 +84,7 @@ class Broken(Kernel):
         dropped = self.projection.draw(dice, len(z), z.device)
         kept = dropped.kept(z.shape[1])
         proposal = self.move.propose(dice, z, kept)
-        fibre = self.inverse.fibre(proposal, target.answers, Dropped(dropped))
+        fibre = self.inverse.fibre(proposal, target.answers, dropped)
         weights = fibre_weights(target, dropped, fibre)
         exists = fibre.count > 0
         option = dice.categorical(torch.where(exists[:, None], weights, 0.0))

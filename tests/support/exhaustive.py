@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, eye, float64
 
-from papers.li2023.outcomes import Replay, transition_matrix
+from papers.li2023.outcomes import Replay, every_path, transition_matrix
 
 
 def reaches_everything(matrix: Tensor) -> bool:
@@ -15,4 +15,4 @@ def reaches_everything(matrix: Tensor) -> bool:
     return bool((step > 0).all())
 
 
-__all__ = ["Replay", "reaches_everything", "transition_matrix"]
+__all__ = ["Replay", "every_path", "reaches_everything", "transition_matrix"]

@@ -7,15 +7,14 @@ import random
 import types
 import typing
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tyro
 
 from softground.cli import BY_TASK, COMMANDS, command
-from softground.cli.inspect import Command as Inspect
 from softground.cli.options import options_of
-from softground.cli.train import Command as Train
 from softground.tasks import TASKS
 
 # Where a number is wanted. Nothing between a few and far too many: a million examples are no fault, only slow.
@@ -179,7 +178,9 @@ def _right(rng: random.Random) -> list[str]:
 @cache
 def _fields(name: str, task: str | None) -> dict[str, Any]:
     """A command's options and their types."""
-    kind: Any = command(name) if task is None else options_of(TASKS[task], Train if name == "train" else Inspect)
+    kind: Any = (
+        command(name) if task is None else options_of(TASKS[task], import_module(f"softground.cli.{name}").Command)
+    )
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -194,7 +195,7 @@ def _option(field: str, hint: Any, rng: random.Random) -> list[str]:
 
 def _choices(hint: Any) -> tuple[Any, ...]:
     if typing.get_origin(hint) is typing.Annotated:
-        return _choices(typing.get_args(hint)[0])
+        hint = typing.get_args(hint)[0]
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     return typing.get_args(hint) if union else (hint,)
 

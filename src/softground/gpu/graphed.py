@@ -7,7 +7,7 @@ values can be recorded. A kernel says so by ``static(target)``; all others, and 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -32,8 +32,9 @@ class Graphed(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         """One transition of every chain; what it returns is overwritten by the next step."""
-        if self._refused or not z.is_cuda or not isinstance(dice, Sampler) or not self.kernel.static(target):
+        if self._refused or not z.is_cuda or not self.kernel.static(target):
             return self.kernel.step(dice, z, target)
+        dice = cast(Sampler, dice)  # the only dice that roll on a GPU
         names, constants = _parts(target.weights)
         key = (id(dice), target.gamma, constants)
         if key not in self._steps:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from ..errors import SoftgroundError
 from ..kernels import Guided, Kernel
-from ..reals import PointMass
 from ..task import Task
 from . import mixing as chains
 from .connectivity import Components
@@ -162,8 +161,8 @@ def _mixed(
     for walk in [r for r in ranked if r.usable and r.projection][:1]:
         chosen[f"Collapsed ({walk.name})"] = walk.kernel
         chosen[f"Guided ({walk.name})"] = Guided(task.inverse, walk.projection)  # type: ignore[arg-type]
-    # The nearest point is no sampler, and what is there already need not be measured again.
-    own = {n: k for n, k in kernels.items() if not isinstance(k, PointMass) and k not in chosen.values()}
+    # Independent draws do not mix, and what is there already need not be measured again.
+    own = {n: k for n, k in kernels.items() if not k.independent and k not in chosen.values()}
     return chosen | own
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..kernels import Collapsed, Exact, Kernel
+from ..kernels import Collapsed, Kernel
 from ..projections import ChangeOne, RandomDrop, Stay
 from ..spaces.categorical import Categorical
 from ..task import Task
@@ -97,7 +97,7 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
     """All walks that time allows to measure, the best first; none for reals, whose kernels need no projection."""
     if not task.space.categorical:
         return []
-    walks = [Ranked(name, kernel) for name, kernel in kernels.items() if not isinstance(kernel, Exact)]
+    walks = [Ranked(name, kernel) for name, kernel in kernels.items() if not kernel.independent]
     for name, projection, change in families(task, sample, seed):
         if not limit.left():
             break

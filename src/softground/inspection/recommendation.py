@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ..dice import Sampler
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
@@ -81,13 +81,13 @@ def recommend(
 
 def direct(task: Task) -> Recommendation | None:
     """What to do where a kernel is exact without a projection; None elsewhere."""
-    if isinstance(task.constraint, Differences):
+    if not task.space.categorical:
         gibbs = (
             "SiteGibbs: given the others, each component's law under Q* is a normal cut to an interval, and is drawn "
             "from exactly; no proposal is rejected. Its steps are not independent: see the effective sample size.",
             "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
         )
-        return Recommendation(SiteGibbs(task.constraint), None, 1, 1.0, gibbs, "SiteGibbs")
+        return Recommendation(SiteGibbs(cast(Differences, task.constraint)), None, 1, 1.0, gibbs, "SiteGibbs")
     if not task.inverse.exact:
         return None
     reasons = (

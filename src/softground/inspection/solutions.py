@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.program import NO_ANSWER, Program
-from ..errors import InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
+from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
 from ..inverses import Listing
 from ..inverses.base import Inverse
 from ..projections.base import Dropped
@@ -105,17 +104,14 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
 def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
     """Answers of random states, for a rule that computes them."""
     rule = task.constraint
-    if not isinstance(rule, Program):
-        raise LearnerError(
-            f"No answers were given, and a {type(rule).__name__} does not compute them; give the training answers, "
-            "answers=train.y."
-        )
     if isinstance(task.inverse, Listing):  # random states would hardly be among those listed
         z = task.inverse.states(torch.device("cpu"))[:1]
     else:
         z = _random(task.space, 50 * count, seed)
-    ids = rule.answer_ids(z)
-    return [rule.answer(i) for i in ids[ids != NO_ANSWER]]
+    try:
+        return [answer for answer in rule.compute(z) if answer is not None]
+    except ConstraintError as error:
+        raise LearnerError(f"No answers were given; give the training answers, answers=train.y. {error}") from error
 
 
 def _random(space: Categorical, rows: int, seed: int) -> Tensor:

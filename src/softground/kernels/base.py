@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -47,7 +47,15 @@ class Info:
 
 
 class Kernel(ABC):
-    """A Markov kernel on S_y, batched over examples."""
+    """A Markov kernel on S_y, batched over examples.
+
+    Attributes
+    ----------
+    independent
+        Whether a step does not depend on the chain's state, so that there is nothing to mix.
+    """
+
+    independent: ClassVar[bool] = False
 
     @abstractmethod
     def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:

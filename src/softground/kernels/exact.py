@@ -37,6 +37,7 @@ class Exact(Kernel):
         the states they began with.
     """
 
+    independent = True
     inverse: Inverse
     marginals: bool = True
     draws: bool = True

@@ -7,7 +7,7 @@ digest. No addresses, no ids, no order of sets.
 
 >>> from softground.schedules import Exponential
 >>> describe(Exponential(1.0, 0.9))
-{'class': 'Exponential', 'start': 1.0, 'rate': 0.9, 'floor': 0.02, 'warmup': 0}
+{'class': 'Exponential', 'start': 1.0, 'alpha': 0.9, 'floor': 0.02, 'warmup': 0}
 """
 
 from __future__ import annotations

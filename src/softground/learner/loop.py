@@ -173,8 +173,7 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver = self.task.inverse.solver_seconds
-        stopwatch = Stopwatch(self.fabric.device)
+        solver, stopwatch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device)
         sums: dict[str, Tensor] = {}
         batches, watch = self._shuffled(), FiniteOutputs()
 

@@ -25,6 +25,7 @@ from .gaussian import GaussianBelief
 class PointMass(Kernel):
     """The point mass at the most probable feasible z; neither the chain's state nor the dice matter."""
 
+    independent = True
     inverse: Inverse
 
     def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
