@@ -216,7 +216,7 @@ def test_a_folder_of_the_previous_version_names_the_version(
 def test_settings_of_the_solver_without_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
     message = refused(["train", "hwf", "--length", "3", "--solver-workers", "2"], capsys)
     assert "--solver-workers 2" in message
-    assert "Add --inverse z3" in message
+    assert "Use the inverse z3" in message
 
 
 def test_an_inspection_takes_every_setting(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_a_changed_file_is_refused_word_by_word() -> None:
         ({"epochs": 2**64}, "'epochs' is"),
         ({"gamma": None}, "'gamma' is None"),
         ({"problem": []}, "holds no recipe"),
-        ({"colour": "red"}, "does not know: 'colour'"),
+        ({"colour": "red"}, "not known here: 'colour'"),
     ]:
         with pytest.raises(CheckpointError, match=message):
             Recipe.of_json(good | change, WHERE)  # type: ignore[operator]
@@ -107,8 +107,14 @@ def test_a_projection_is_the_tasks_or_the_inspections() -> None:
     assert found.sets == best.projection.sets  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse", "projection"])
+def test_a_name_that_there_is_not_is_refused_with_those_there_are(setting: str) -> None:
+    with pytest.raises(LearnerError, match=rf"{setting}=dance was given"):
+        TASKS["hwf"]().recipe(**{setting: "dance"})
+
+
 def test_solver_settings_without_the_solver_are_refused() -> None:
-    with pytest.raises(InverseError, match=r"--solver-workers 2.*the inverse is auto. Add --inverse z3"):
+    with pytest.raises(InverseError, match=r"solver_workers=2 was given.*the inverse is auto"):
         Experiment.named("hwf", solver_workers=2, length=3)
     assert Place(solver_workers=2, solver_limit=5.0).solver("z3") == {"workers": 2, "limit": 5.0}
 

@@ -26,7 +26,7 @@ class Command(RunOptions):
     sample: int = 16
     """Distinct answers to look at."""
     seconds: float = 30.0
-    """Time limit; what is not done by then is left out, and named. Building the task and its data is not counted."""
+    """Time limit, without the time to build the task and its data. What is not done by then is left out, and named."""
     mixing: bool = True
     """Run chains and measure how they mix (needs the extra inspect)."""
     belief: Literal["lopsided", "untrained"] = "lopsided"
@@ -37,7 +37,6 @@ class Command(RunOptions):
     """Print one JSON object instead of tables."""
 
     def run(self) -> None:
-        """Inspect and print."""
         if self.sample < 1 or not self.seconds > 0:
             raise LearnerError(
                 f"--sample {self.sample} --seconds {self.seconds:g} were given; expected at least one answer, and "

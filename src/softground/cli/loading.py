@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+import tyro
 
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
@@ -19,6 +21,23 @@ from ..learner.life import MODEL
 from ..model import Model, load
 from ..runs import RunFolder
 from ..task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRun:
+    """What the commands on one run folder have in common."""
+
+    run_folder: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    previous: bool = False
+    """Use the checkpoint before the last, if the last is damaged."""
+    json: bool = False
+    """Print one JSON object, and nothing else."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run folder, which must be one."""
+        return RunFolder.open(self.run_folder)
 
 
 def load_run(

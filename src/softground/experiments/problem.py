@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from ..data.augment import RandomAffine
 from ..data.examples import Split
+from ..errors import LearnerError
 from ..inspection import recommend
 from ..kernels import KERNELS, Kernel
-from ..kernels.exact import exact_for
+from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
@@ -28,7 +29,7 @@ from ..projections.walk import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Task
-from .recipe import Recipe, check_whole, resolved
+from .recipe import Recipe, check, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
 # gradient), no annealing, no second stage, and a quicker optimiser.
@@ -58,7 +59,7 @@ class Problem(ABC):
     distortion: ClassVar[RandomAffine] = RandomAffine()
 
     def __post_init__(self) -> None:
-        check_whole(self)
+        check(self)
 
     @abstractmethod
     def load(self, seed: int) -> Split:
@@ -88,7 +89,7 @@ class Problem(ABC):
     def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
         """The paper's Stage I; an inspection looks at the training ``answers``."""
         if recipe.kernel == "exact":  # needs no walk
-            kernel: Kernel = exact_for(task.inverse, recipe.marginals)
+            kernel = exact_kernel(task.inverse, recipe.marginals)
         else:
             walk = self.walk(task)
             if recipe.projection == "auto":
@@ -117,6 +118,8 @@ class Problem(ABC):
         'metropolis'
         """
         values = resolved(self.preset(preset, given), given)
+        if (inverse := values.get("inverse", "auto")) not in self.inverses:
+            raise LearnerError(f"inverse={inverse} was given; {self.name} has {', '.join(self.inverses)}.")
         own = {f.name for f in fields(self)} - set(NOT_IN_RECIPE)
         # A field left at None takes the preset's value.
         filled = {name: values.pop(name) for name in own & values.keys()}

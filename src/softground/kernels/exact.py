@@ -56,16 +56,16 @@ class Exact(Kernel):
         return self.inverse.static_law(target)
 
 
-@KERNELS.register("exact")
-def _by_name(walk: Walk, marginals: bool) -> Kernel:
-    return exact_for(walk.inverse, marginals)
-
-
-def exact_for(inverse: Inverse, marginals: bool) -> Exact:
-    """The exact kernel, for an inverse that knows Q* without a search."""
+def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:
+    """The exact kernel, where the inverse knows Q*."""
     if not inverse.exact:
         raise LearnerError(
-            f"The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
+            "The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
             f"inverse is {inverse!r}. Use a table, or the guided kernel."
         )
     return Exact(inverse, marginals)
+
+
+@KERNELS.register("exact")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return exact_kernel(walk.inverse, marginals)
