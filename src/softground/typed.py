@@ -9,7 +9,7 @@
 Point(at=[1.0, 2.0], name=None)
 >>> typed(Point, {"at": "here"})
 Traceback (most recent call last):
-ValueError: 'at' is 'here', which is not a list[float]
+ValueError: 'at' is 'here'; expected list[float]
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ def typed(kind: Any, value: Any, name: str = "value") -> Any:
         case _ if type(value) is origin or (value is None and kind is type(None)):
             return value
     shown = repr(value) if len(repr(value)) <= SHOWN else f"{repr(value)[:SHOWN]}…"
-    raise ValueError(f"{name!r} is {shown}, which is not a {kind if parts else kind.__name__}")
+    raise ValueError(f"{name!r} is {shown}; expected {kind if parts else kind.__name__}")

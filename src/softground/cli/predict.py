@@ -11,12 +11,10 @@ from typing import Annotated, Any
 
 import torch
 import tyro
-from torch import Tensor
 
 from ..data.symbol_images import read_symbols
-from ..errors import ConstraintError, DataError
+from ..errors import DataError
 from ..experiments.place import Device
-from ..task import Task
 from .loading import OfRun, model_of, task_of
 
 
@@ -44,7 +42,9 @@ class Command(OfRun):
         x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
         codes = model.predict_codes(x, constrained=self.constrained).cpu()
         sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
-        values = _values(model.task, codes) or _values(task_of(self.folder), codes) or [None] * len(codes)
+        values = model.task and model.task.computed(codes)
+        if values is None and (task := task_of(self.folder)) is not None:  # a saved scan may only check
+            values = task.computed(codes)
         each = 1 if self.strip else sites
         found = [
             {
@@ -53,7 +53,9 @@ class Command(OfRun):
                 "value": _whole(value),
                 "probabilities": [round(p, 4) for p in chances],
             }
-            for i, (symbols, value, chances) in enumerate(zip(model.space.decode(codes), values, sure, strict=True))
+            for i, (symbols, value, chances) in enumerate(
+                zip(model.space.decode(codes), values or [None] * len(codes), sure, strict=True)
+            )
         ]
         if self.json:
             print(json.dumps({"predictions": found}, default=str))
@@ -61,14 +63,6 @@ class Command(OfRun):
         for p in found:
             value = "no value" if p["value"] is None else f"value {p['value']}"
             print(f"{' '.join(map(str, p['symbols']))}   {value}   probability {prod(p['probabilities']):.1%}")
-
-
-def _values(task: Task | None, codes: Tensor) -> list[Any] | None:
-    """The answers that symbols give; None where there is no rule, or one that only checks answers."""
-    try:
-        return None if task is None else task.constraint.compute(codes)
-    except ConstraintError:
-        return None
 
 
 def _whole(value: Any) -> Any:
