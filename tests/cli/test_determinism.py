@@ -10,7 +10,7 @@ import torch
 
 from cli_cases import train
 from learner_cases import assert_same_run
-from softground.cli.determinism import deterministic
+from softground.experiments.deterministic import deterministic
 
 
 def test_switches_hold_for_the_run_and_no_longer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from cli_cases import hurry
 from softground.cli import main
-from softground.cli.inspect import answers_of, kernels_of, parse
+from softground.cli.inspect import kernels_of
+from softground.experiments import Experiment
 from softground.kernels import Exact, Metropolis
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -45,11 +46,7 @@ def test_an_untrained_networks_belief(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_both_presets_bring_their_kernels() -> None:
-    options, look = parse([*TINY, "--seed", "3"], ())
-    assert (options.seed, look.sample) == (3, 8)
-    experiment = options.build()
-    assert answers_of(experiment) == list(experiment.train.y)  # type: ignore[attr-defined]
-    kernels = kernels_of(options, experiment)
+    kernels = kernels_of(Experiment.named("hwf", length=3, train_size=64, test_size=8, image_size=8, seed=3))
     assert list(kernels) == ["preset best", "preset paper"]
     assert isinstance(kernels["preset best"], Exact)
     assert isinstance(kernels["preset paper"], Metropolis)

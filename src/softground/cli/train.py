@@ -22,7 +22,6 @@ class Command(RunOptions):
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
-        """Train, and leave a run folder."""
         with deterministic(self.deterministic):
             summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
         if self.json and summary:

@@ -21,6 +21,7 @@ from ..learner import Learner, Stage
 from ..learner.loop import Augment
 from ..registry import Registry
 from ..runs import RunFolder
+from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
 from ..task import Task
 from .place import Place
@@ -66,16 +67,12 @@ class Experiment:
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
         """The experiment that ``softground train TASK`` runs with these options."""
         recipe, place = named_recipe(task, preset, **options)
-        return cls.cooked(recipe, place, options.get("data_dir"))
+        return cls.of_recipe(recipe, place, options.get("data_dir"))
 
     @classmethod
-    def cooked(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
+    def of_recipe(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
-        place = place or Place()
-        kind = _tasks()[recipe.task]
-        own = {f.name for f in dataclasses.fields(kind)}
-        where = {"data_dir": data_dir} if "data_dir" in own and data_dir is not None else {}
-        problem = kind(**recipe.problem, **where)
+        place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
         data = problem.load(recipe.seed)
         with seeded(stream(recipe.seed, "weights")):
@@ -85,7 +82,7 @@ class Experiment:
             network,
             data.train,
             data.test,
-            problem.stages(recipe, task),
+            problem.stages(recipe, task, data.train.y),
             recipe.batch_size,
             recipe.seed,
             problem.distortion if recipe.augment else None,
@@ -99,23 +96,12 @@ class Experiment:
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
         """The experiment that a run folder keeps; ``data_dir`` and ``place`` take the place of what it was run with."""
-        config, where = folder.read_config(), folder.path / "config.json"
-        if config.get("recipe") is None:
-            raise CheckpointError(
-                f"{folder.path} holds a run of task {config.get('task')!r} that was not made by name. Resume it from "
-                "the program that made it, with Learner.fit(…, resume=True)."
-            )
-        recipe = Recipe.of_json(config["recipe"], where)
-        if recipe.task not in (tasks := _tasks()):
-            raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-        kind = tasks[recipe.task]
-        problem = checked(kind, dict(recipe.problem), where)
-        kept = config.get("place") or {}
-        again = checked(Place, {k: v for k, v in kept.items() if k != "data_dir"}, where)
-        data_dir = data_dir or (Path(str(kept["data_dir"])) if kept.get("data_dir") else None)
+        recipe, where = recipe_of(folder), folder.path / CONFIG
+        kept = dict(folder.read_config().get("place") or {})
+        lay = kept.pop("data_dir", None)
+        made = Place(**checked(Place, kept, where) | place)
         try:
-            made = Place(**again | place)
-            return cls.cooked(dataclasses.replace(recipe, problem=problem), made, data_dir)
+            return cls.of_recipe(recipe, made, data_dir or (Path(str(lay)) if lay else None))
         except (MemoryError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"{where}: the run it describes cannot be set up here ({type(error).__name__}: {error}). Restore the "
@@ -213,6 +199,27 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     problem = kind(**{name: options[name] for name in own & options.keys()})
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
     return problem.recipe(preset, **given), Place(**{name: options[name] for name in where & options.keys()})
+
+
+def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
+    """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
+    kind = _tasks()[recipe.task]
+    reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
+    return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
+
+
+def recipe_of(folder: RunFolder) -> Recipe:
+    """The recipe that a run folder keeps, checked value by value."""
+    config, where = folder.read_config(), folder.path / CONFIG
+    if config.get("recipe") is None:
+        raise CheckpointError(
+            f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
+            "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
+        )
+    recipe = Recipe.of_json(config["recipe"], where)
+    if recipe.task not in (tasks := _tasks()):
+        raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
+    return dataclasses.replace(recipe, problem=checked(tasks[recipe.task], recipe.problem, where))
 
 
 def _tasks() -> Registry[type[Problem]]:

@@ -41,12 +41,13 @@ class Place:
     """MiB that a query of the z3 inverse may take (default: no limit)."""
 
     def solver(self, inverse: str) -> dict[str, Any]:
-        """Settings of the Z3 inverse; none may be given for another."""
+        """The settings of the Z3 inverse. None may be given for another inverse."""
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
         if given and inverse != "z3":
-            words = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
+            name, value = next(iter(given.items()))
             raise InverseError(
-                f"{words}: this is for the Z3 inverse, but the inverse is {inverse}. Add --inverse z3, or leave it out."
+                f"{name}={value} was given, which is for the Z3 inverse, but the inverse is {inverse}. Use the inverse "
+                "z3, or leave it out."
             )
         return {SOLVER[name]: value for name, value in given.items()}
 

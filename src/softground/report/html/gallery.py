@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..findings import Shown, Symbols, symbols_of
+from ...typed import typed
+from ..findings import Shown, Symbols
 from .scatter import Moment
 
 ONE_ROW = 10  # sites up to which symbols stand in one row
@@ -49,5 +50,9 @@ def thinned(story: Sequence[Moment], most: int) -> list[Moment]:
     return [story[max(k, round(growth**k - 1))] for k in range(most)]
 
 
-def _entry(value: Any, place: int) -> Symbols | None:
-    return symbols_of(value[place]) if isinstance(value, list) and place < len(value) else None
+def _entry(value: Any, place: int) -> Any:
+    """One example's symbols in a record, which may hold anything."""
+    try:
+        return typed(Symbols | None, value[place])
+    except (ValueError, TypeError, LookupError):
+        return None

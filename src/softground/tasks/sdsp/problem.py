@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -84,7 +84,7 @@ class ShortestPaths(Problem):
         warmup = min(10, given.get("epochs", 110) * 10 // 110) if walks else 0
         return {"inverse": "intervals"} | PRESETS[name] | {"warmup": warmup}
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
         if recipe.kernel != "nearest":  # steps are sweeps here
             return SoftenedGrounding(
                 PATH_KERNELS[recipe.kernel](task, recipe.steps, recipe.marginals), self.schedule(recipe)
