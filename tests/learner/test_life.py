@@ -47,7 +47,7 @@ def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: 
         return real(task, network, data)
 
     monkeypatch.setattr(life, "predictions", counted)
-    monkeypatch.setattr("softground.report.gathering.predictions", counted)
+    monkeypatch.setattr("softground.report.gathering.predicted_by", counted)
     task = addition()
     make_learner(task).fit(examples(task, 64), examples(task, 50, seed=1), out=tmp_path / "run")
     assert read == [50, 64, 50]  # before training the test set, after it both

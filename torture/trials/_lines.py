@@ -7,11 +7,14 @@ import random
 import types
 import typing
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from softground.cli import every_command
-from softground.cli.inspect import inspectable
+import tyro
+
+from softground.cli import BY_TASK, COMMANDS
+from softground.cli.options import options_of
 from softground.tasks import TASKS
 
 # Where a number is wanted. Nothing between a few and far too many: a million examples are no fault, only slow.
@@ -155,17 +158,17 @@ def _right(rng: random.Random) -> list[str]:
     """Words that belong together, with values that may be impossible."""
     if rng.random() < 0.05:
         return [rng.choice(WORDS) for _ in range(rng.randrange(4))]
-    name = rng.choice([*every_command(), "train", "train", "inspect"])
+    name = rng.choice([*COMMANDS, "train", "train", "inspect"])
     words, task = [name], None
-    if name in ("train", "inspect"):
+    if name in BY_TASK:
         task = rng.choice(list(TASKS))
         words += [task, *(SMALL[task] if rng.random() < 0.7 else [])]
     fields = _fields(name, task)
-    places = [field for field, hint in fields.items() if typing.get_origin(hint) is typing.Annotated]
+    places = [field for field, hint in fields.items() if tyro.conf.Positional in getattr(hint, "__metadata__", ())]
     for field in places:
         usual = {"run_folder": ["run"], "run_folders": ["run"], "images": ["0.png", "1.png", "1.png"]}.get(field)
         many = rng.choice((1, 1, 2, 3, 5))
-        words += usual if usual and rng.random() < 0.7 else _values(typing.get_args(fields[field])[0], rng, many)
+        words += usual if usual and rng.random() < 0.7 else _values(fields[field], rng, many)
     options = [field for field in fields if field not in places]
     for field in rng.sample(options, min(len(options), rng.choice((0, 1, 1, 2, 3, 6)))):
         words += _option(field, fields[field], rng)
@@ -173,9 +176,10 @@ def _right(rng: random.Random) -> list[str]:
 
 
 @cache
-def _fields(command: str, task: str | None) -> dict[str, Any]:
+def _fields(name: str, task: str | None) -> dict[str, Any]:
     """A command's options and their types."""
-    kind: Any = every_command()[command] if task is None else (TASKS if command == "train" else inspectable())[task]
+    kind: Any = import_module(f"softground.cli.{name.replace('-', '_')}").Command
+    kind = kind if task is None else options_of(TASKS[task], kind)
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -189,6 +193,7 @@ def _option(field: str, hint: Any, rng: random.Random) -> list[str]:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     return typing.get_args(hint) if union else (hint,)
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from softground.cli.commands import load_run
-
 from papers.li2023 import render
 from papers.li2023.plan import plan
 from papers.li2023.store import Store
 from softground.cli import main
+from softground.cli.loading import load_run
 from softground.report.facts import Facts
 from softground.report.html import run_page
 from softground.runs import RunFolder

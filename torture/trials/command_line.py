@@ -25,6 +25,7 @@ from PIL import Image
 
 from softground.cli import main
 from softground.errors import SoftgroundError
+from softground.experiments import Experiment
 
 from ..trial import Tally, Trial
 from ._bounds import Memory, within
@@ -46,9 +47,9 @@ def _stop(*given: Any, **named: Any) -> NoReturn:
 def _begun(run: Callable[..., Any]) -> Callable[..., Any]:
     """Training with few examples, in this process alone, is begun, and stops after an epoch; any other is not."""
 
-    def begin(options: Any, experiment: Any, *more: Any, **named: Any) -> Any:
-        small = len(experiment.train) <= FEW and getattr(options, "solver_workers", 1) == 1
-        return run(options, experiment, *more, **named) if small else _stop()
+    def begin(experiment: Any, *more: Any, **named: Any) -> Any:
+        small = len(experiment.train) <= FEW and experiment.place.solver_workers in (None, 1)
+        return run(experiment, *more, **named) if small else _stop()
 
     return begin
 
@@ -87,11 +88,10 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         stack.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
         stack.enter_context(patch.object(datasets, "load_digits", cache(datasets.load_digits)))
         stack.enter_context(patch("webbrowser.open", return_value=False))
-        graphs = import_module("softground.tasks.sdsp")
+        graphs = import_module("softground.tasks.sdsp.problem")
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
-        commands = import_module("softground.cli.commands")
-        stack.enter_context(patch.object(commands, "_run", _begun(commands._run)))
-        stack.enter_context(patch.object(commands, "Watch", _FirstEpoch))
+        stack.enter_context(patch.object(Experiment, "run", _begun(Experiment.run)))
+        stack.enter_context(patch("softground.report.Watch", _FirstEpoch))
         for name in STOPS:
             module, _, function = name.rpartition(".")
             stack.enter_context(patch.object(import_module(module), function, _stop))

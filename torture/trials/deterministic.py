@@ -27,7 +27,7 @@ TASKS: dict[str, list[str]] = {
     "addition": ["--epochs", "8"],
 }
 TRAIN = f"{__name__}:train"
-MODULES = [__name__, "softground.cli.commands", "lightning_fabric", "sklearn.datasets", "networkx"]
+MODULES = [__name__, "softground.cli.train", "lightning_fabric", "sklearn.datasets", "networkx"]
 EARLY = 3  # epochs in which a GPU's work is recorded and its libraries are loaded
 ALONE = re.compile(r"No deterministic algorithm for: ([^;]+);")
 

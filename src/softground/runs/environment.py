@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-PACKAGES = {"numpy": "numpy", "z3": "z3-solver", "softground": "softground"}
+from .. import __version__
+
+PACKAGES = {"numpy": "numpy", "z3": "z3-solver"}
 
 
 def environment() -> dict[str, Any]:
@@ -27,10 +29,7 @@ def environment() -> dict[str, Any]:
             found[key] = metadata.version(package)
         except metadata.PackageNotFoundError:
             found[key] = None
-    if found["softground"] is None:  # used from a source tree, without being installed
-        from .. import __version__
-
-        found["softground"] = __version__
+    found["softground"] = __version__
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     found["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
