@@ -52,7 +52,7 @@ class Forged:
 
     def disguise(self, data: bytes) -> None:
         """Make ``data`` the current checkpoint, under a name that fits."""
-        self.rename(checkpoint._digest(data)).write_bytes(data)
+        self.rename(checkpoint.digest(data)).write_bytes(data)
 
     def rename(self, digest: str) -> Path:
         """Give the current checkpoint's file another digest."""

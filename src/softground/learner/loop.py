@@ -24,9 +24,10 @@ from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from ..task import Task
 from .batches import Batches
-from .checkpoint import Checkpoints, Progress
+from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
+from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import Streams
@@ -154,8 +155,7 @@ class Loop:
                 progress.results[stage.name] = plain(figures)
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
-            progress.history.append(record)
-            progress.epoch = epoch + 1
+            progress.add(record)
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()

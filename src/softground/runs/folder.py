@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import json
 import math
-import numbers
 import os
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from itertools import count
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ from ..files import (
     temporary,
 )
 from . import checkpoint
-from .digests import HistoryDigest, config_digest
+from .digests import config_digest, history_digest
 from .lock import LOCK, locked
 
 FORMAT = 2
@@ -74,8 +76,6 @@ class RunFolder:
             chosen = Path(path)
             chosen.mkdir(parents=True, exist_ok=True)
             taken = any(path.name not in LEFT for path in chosen.iterdir())
-        except FileExistsError as error:
-            raise failure(Path(path or "runs"), "a file has this name", "Choose another folder") from error
         except OSError as error:
             reason = f"the folder cannot be made: {describe(error)}"
             raise failure(Path(path or "runs"), reason, "Choose a folder you may write to") from error
@@ -105,11 +105,9 @@ class RunFolder:
         """What the run is. Raises :class:`CheckpointError` for a folder of another format, too."""
         config = self._read(CONFIG, RESTORE)
         if (found := config.get("format")) != FORMAT:
-            if found is None:
-                reason, version = "softground 0.1.0 wrote this run folder, in a layout that is no longer read", "0.1.0"
-            else:
-                version = str(config.get("version"))[:40]
-                reason = f"the run folder has format {str(found)[:40]!r}, and this version of softground reads {FORMAT}"
+            version = "0.1.0" if found is None else str(config.get("version"))[:40]  # which had no formats
+            layout = "a layout" if found is None else f"format {str(found)[:40]!r},"
+            reason = f"softground {version} wrote this run folder in {layout} that this version does not read"
             raise failure(self.path / CONFIG, reason, f"Use softground {version} for it, or start the run again")
         return config
 
@@ -150,7 +148,7 @@ class RunFolder:
             reason = f"it has {len(lines)} complete records, so the first {count} cannot be kept"
             raise failure(path, reason, "The file does not belong to this checkpoint: restore both from one backup")
         records = [self._record(number, line) for number, line in enumerate(lines[:count], start=1)]
-        if digest is not None and HistoryDigest().of(records) != digest:
+        if digest not in (None, reduce(history_digest, records, "")):
             reason = f"its first {count} records are not those that the checkpoint was saved with"
             raise failure(path, reason, "It is damaged or was changed: restore it and the checkpoint from one backup")
         if os.path.lexists(path):
@@ -201,19 +199,19 @@ def plain(value: Any) -> Any:
     >>> plain({"loss": float("nan"), "shape": (2, 3)})
     {'loss': None, 'shape': [2, 3]}
     """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return number if math.isfinite(number) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    match value:
+        case None | bool() | str():
+            return value
+        case Integral():
+            return int(value)
+        case Real():
+            return float(value) if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case os.PathLike():
+            return os.fspath(value)
     raise CheckpointError(
         f"A {type(value).__name__} cannot be written as JSON. Use numbers, strings, lists and dicts "
         "(for a tensor, .item() or .tolist())."
@@ -224,11 +222,9 @@ def _fresh(task: str) -> Path:
     """A folder of the default name, with a number after it when that exists already."""
     stem = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', task)}-{datetime.now():%Y%m%d-%H%M%S}"
     Path("runs").mkdir(exist_ok=True)
-    number = 1
-    while True:
+    for number in count(1):
         path = Path("runs") / (stem if number == 1 else f"{stem}-{number}")
-        try:
+        with suppress(FileExistsError):
             path.mkdir()
-            return path
-        except FileExistsError:
-            number += 1
+            break
+    return path
