@@ -42,9 +42,9 @@ def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: 
     read: list[int] = []
     real = life.predictions
 
-    def counted(task: Any, network: Any, data: Any) -> Any:
+    def counted(space: Any, network: Any, data: Any) -> Any:
         read.append(len(data))
-        return real(task, network, data)
+        return real(space, network, data)
 
     monkeypatch.setattr(life, "predictions", counted)
     monkeypatch.setattr("softground.report.gathering.predicted_by", counted)

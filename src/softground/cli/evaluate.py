@@ -39,7 +39,7 @@ class Command:
         figures: dict[str, Any]
         if self.examples is not None:
             model = model_of(folder, self.previous, self.device)
-            figures = model.evaluate(*read_examples(self.examples))
+            figures = model.evaluate(read_examples(self.examples))
         else:
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
             figures = learner.evaluate(experiment.held_out)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
 from ..experiments.deterministic import switch_on
@@ -45,8 +46,8 @@ def _take(network: Any, weights: dict[str, Any], folder: RunFolder) -> None:
         ) from error
 
 
-def read_examples(path: Path) -> tuple[Any, list[Any], Any]:
-    """Inputs, answers and symbols (or None) of an ``.npz`` file; nothing in it is unpickled."""
+def read_examples(path: Path) -> Examples:
+    """The examples in an ``.npz`` file, with true symbols where it has them; nothing in it is unpickled."""
     try:
         with np.load(path, allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
@@ -56,4 +57,5 @@ def read_examples(path: Path) -> tuple[Any, list[Any], Any]:
         raise DataError(
             f"{path} holds no {' and no '.join(sorted(missing))}; expected arrays x, y and perhaps symbols."
         )
-    return parts["x"], parts["y"].tolist(), parts.get("symbols")
+    symbols = as_tensor(parts["symbols"]) if "symbols" in parts else None
+    return Examples(as_tensor(parts["x"]), parts["y"].tolist(), symbols)

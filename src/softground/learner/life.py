@@ -110,7 +110,7 @@ def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
     """What the network reads in a data set, and its encoded answers."""
     device = learner.fabric.device
     try:
-        predicted = predictions(learner.task, learner.network, data)
+        predicted = predictions(learner.space, learner.network, data)
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)

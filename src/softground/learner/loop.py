@@ -185,7 +185,7 @@ class Loop:
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             with named(), stopwatch("network"):
                 inputs = self.augment(x, self.streams.distortion) if self.augment else x
-                belief = believe(self.task, self.module, inputs, index, watch, step)
+                belief = believe(self.task.space, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
