@@ -75,7 +75,7 @@ def test_what_a_run_says_of_itself_is_written_anew_when_it_goes_on(tmp_path: Pat
 
 
 def test_a_folder_that_was_just_made_is_taken_and_one_that_was_used_is_not(tmp_path: Path) -> None:
-    task, folder = addition(), RunFolder.create(tmp_path / "run", "addition")
+    task, folder = addition(), RunFolder.create(tmp_path / "run", "addition").path
     make_learner(task).fit(examples(task, 48), out=folder)
     with pytest.raises(CheckpointError, match="not empty"):
         make_learner(task).fit(examples(task, 48), out=folder)

@@ -33,6 +33,8 @@ class Command:
         wanted = (folder.read_config().get("place") or {}).get("deterministic") is True
         with deterministic(wanted):
             experiment = Experiment.of_run(folder, self.data_dir)
-            summary = experiment.run(folder, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
+            summary = experiment.run(
+                folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json
+            )
         if self.json and summary:
             print(json.dumps(summary))

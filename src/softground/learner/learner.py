@@ -35,8 +35,12 @@ class Learner(Reader):
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
-    batch_size, seed, augment, evaluate_every
-        See :class:`~softground.learner.loop.Loop`.
+    batch_size, seed
+        Examples per gradient step, over all processes together; what decides every draw.
+    augment
+        Optional distortion ``augment(x, generator)`` of each training batch.
+    evaluate_every
+        Epochs between evaluations on the test set (the last epoch of a stage always is).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
@@ -102,7 +106,7 @@ class Learner(Reader):
         train: Dataset[Any],
         test: Dataset[Any] | None = None,
         *,
-        out: Path | str | RunFolder | None = None,
+        out: Path | str | None = None,
         resume: bool = False,
         previous: bool = False,
         observer: Observer | None = None,
@@ -133,18 +137,7 @@ class Learner(Reader):
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, batches[1], folder) if folder and batches[1] else {}
-            self.loop = Loop(
-                self.task,
-                self.network,
-                self.stages,
-                self.fabric,
-                self.batch_size,
-                self.seed,
-                self.augment,
-                folder,
-                self._observers(observer, train, folder),
-                self.evaluate_every,
-            )
+            self.loop = Loop(self, folder, self._observers(observer, train, folder))
             self.loop.run(*batches, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
