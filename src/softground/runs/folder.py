@@ -29,35 +29,25 @@ from typing import Any
 
 from torch import Tensor
 
+from .. import files
 from ..errors import CheckpointError
-from ..files import (
-    DOCUMENT_LIMIT,
-    Unreadable,
-    append_line,
-    describe,
-    failure,
-    parse_object,
-    read_bounded,
-    read_lines,
-    replace_file,
-    temporary,
-)
+from ..files import Unreadable, describe, failure, parse_object, replace_file
 from . import checkpoint
 from .digests import config_digest, history_digest
 from .lock import LOCK, locked
 
 FORMAT = 2
-CONFIG = "config.json"
-METRICS = "metrics.jsonl"
-SUMMARY = "summary.json"
-RESTORE = "It is written when a run starts: restore it from a backup, or start the run again"
-LEFT = (LOCK, temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
+CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
+LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
 CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk. Use :meth:`create` for a new run and :meth:`open` for one that exists."""
+    """One run on disk. Use :meth:`create` for a new run and :meth:`open` for one that exists.
+
+    What is damaged, missing or refused by the system raises :class:`CheckpointError`.
+    """
 
     path: Path
 
@@ -65,10 +55,7 @@ class RunFolder:
     def create(cls, path: Path | str | None, task: str) -> RunFolder:
         """A new, empty run folder: ``path``, or ``runs/<task>-<date>-<time>`` when it is None.
 
-        Raises
-        ------
-        CheckpointError
-            When ``path`` is taken, so that no run ever overwrites another, or cannot be made.
+        A folder that is taken is refused, so that no run ever overwrites another.
         """
         try:
             if path is None:
@@ -85,7 +72,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
-        """The run in ``path``. Raises :class:`CheckpointError` when that is not a run folder."""
+        """The run in ``path``."""
         chosen = Path(path)
         if not chosen.is_dir():
             raise failure(chosen, "there is no such folder", "Give the folder that the run was started in")
@@ -102,8 +89,8 @@ class RunFolder:
         self._write(CONFIG, {"format": FORMAT} | dict(config))
 
     def read_config(self) -> dict[str, Any]:
-        """What the run is. Raises :class:`CheckpointError` for a folder of another format, too."""
-        config = self._read(CONFIG, RESTORE)
+        """What the run is. A folder of another format is refused."""
+        config = self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
         if (found := config.get("format")) != FORMAT:
             version = "0.1.0" if found is None else str(config.get("version"))[:40]  # which had no formats
             layout = "a layout" if found is None else f"format {str(found)[:40]!r},"
@@ -125,30 +112,24 @@ class RunFolder:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record to the metrics; it is on disk when this returns."""
-        append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
+        files.append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """Every complete record, in order. A last line without its end is still being written, and left out."""
-        return [self._record(number, line) for number, line in enumerate(read_lines(self.path / METRICS), start=1)]
+        return self._records(files.read_lines(self.path / METRICS))
 
     def truncate_metrics(self, count: int, digest: str | None = None) -> None:
-        """Keep the first ``count`` records, atomically.
+        """Keep the first ``count`` records, atomically; refuse where there are fewer, or their ``digest`` is another.
 
         A resumed run repeats what came after its checkpoint. Dropping those records first makes its
         metrics those of a run that was never interrupted. Whatever follows the records kept may be damaged.
-
-        Raises
-        ------
-        CheckpointError
-            When there are fewer complete records than ``count``, or their ``digest`` is another; nothing is changed.
         """
         path = self.path / METRICS
-        lines = read_lines(path)
+        lines = files.read_lines(path)
         if not 0 <= count <= len(lines):
             reason = f"it has {len(lines)} complete records, so the first {count} cannot be kept"
             raise failure(path, reason, "The file does not belong to this checkpoint: restore both from one backup")
-        records = [self._record(number, line) for number, line in enumerate(lines[:count], start=1)]
-        if digest not in (None, reduce(history_digest, records, "")):
+        if digest not in (None, reduce(history_digest, self._records(lines[:count]), "")):
             reason = f"its first {count} records are not those that the checkpoint was saved with"
             raise failure(path, reason, "It is damaged or was changed: restore it and the checkpoint from one backup")
         if os.path.lexists(path):
@@ -163,10 +144,7 @@ class RunFolder:
         checkpoint.save(self.path, tensors, meta)
 
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See :func:`softground.runs.checkpoint.load`.
-
-        A checkpoint that knows which config it was made with is refused beside another.
-        """
+        """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
         tensors, meta = checkpoint.load(self.path, previous)
         if meta.get(CONFIG_DIGEST) not in (None, self.config_digest()):
             reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
@@ -178,16 +156,19 @@ class RunFolder:
 
     def _read(self, name: str, remedy: str) -> dict[str, Any]:
         try:
-            return parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
+            return parse_object(files.read_bounded(self.path / name, files.DOCUMENT_LIMIT))
         except Unreadable as error:
             raise failure(self.path / name, str(error), remedy) from error
 
-    def _record(self, number: int, line: bytes) -> dict[str, Any]:
-        try:
-            return parse_object(line)
-        except Unreadable as error:
-            reason = f"line {number} is damaged: {error}"
-            raise failure(self.path / METRICS, reason, "Restore the file from a backup, or delete that line") from error
+    def _records(self, lines: list[bytes]) -> list[dict[str, Any]]:
+        records = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                records.append(parse_object(line))
+            except Unreadable as error:
+                reason = f"line {number} is damaged: {error}"
+                raise failure(self.path / METRICS, reason, "Restore it from a backup, or delete that line") from error
+        return records
 
 
 def plain(value: Any) -> Any:
