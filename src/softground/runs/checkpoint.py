@@ -51,10 +51,7 @@ def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -
     Views, shared and non-contiguous tensors are stored as independent copies; equal states give equal bytes.
     Tuples, infinities and number keys in ``meta`` come back as they were. One process may save at a time.
 
-    Raises
-    ------
-    CheckpointError
-        When something cannot be stored or written; what the folder held before then still loads.
+    Raises :class:`CheckpointError` when something cannot be stored or written; the last checkpoint then still loads.
     """
     folder = Path(folder)
     data = pack(folder, tensors, meta)
@@ -77,10 +74,7 @@ def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -
 def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors (on the CPU) and meta of the current checkpoint, or of the one before it.
 
-    Raises
-    ------
-    CheckpointError
-        When there is none, or it is damaged in any way.
+    Raises :class:`CheckpointError` when there is none, or it is damaged in any way.
     """
     folder = Path(folder)
     try:

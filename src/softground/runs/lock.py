@@ -49,10 +49,7 @@ else:
 def locked(folder: Path) -> Iterator[None]:
     """Keep everybody else, other threads included, from training in ``folder`` meanwhile.
 
-    Raises
-    ------
-    CheckpointError
-        When it is locked already, or nothing can be written there.
+    Raises :class:`CheckpointError` when it is locked already, or nothing can be written there.
     """
     try:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
