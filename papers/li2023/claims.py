@@ -50,7 +50,7 @@ def jump(experiment: Experiment) -> tuple[dict[str, Any], str]:
     moved: dict[int, list[Tensor]] = {1: [], WALKS: []}
     accepted = []
     with torch.no_grad():
-        for index, belief in beliefs(task, network, Batches(train, device)):
+        for index, belief in beliefs(task.space, network, Batches(train, device)):
             target, z = Target.at(belief, y[index], 1.0), start[index]
             for walk in range(1, WALKS + 1):
                 z, info = kernel.step(dice, z, target)

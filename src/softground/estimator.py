@@ -24,7 +24,6 @@ from .constraints.base import Constraint
 from .data.examples import Examples, as_tensor
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
-from .learner.batches import Batches
 from .learner.loop import Augment
 from .manners import Manners
 from .model import Model, load
@@ -139,8 +138,7 @@ class SoftGrounder(Manners):
 
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
-        model = self._fitted()
-        return model.grounded(Batches(Examples(self._inputs(X), list(y)), model.device)) / len(y)
+        return self._fitted().grounded(Examples(self._inputs(X), list(y))) / len(y)
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator, without its training data, into a folder; see :func:`softground.load`."""

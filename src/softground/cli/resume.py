@@ -24,6 +24,8 @@ class Command(OfRun):
         folder = self.folder
         with deterministic((folder.read_config().get("place") or {}).get("deterministic") is True):
             experiment = Experiment.of_run(folder, self.data_dir)
-            summary = experiment.run(folder, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
+            summary = experiment.run(
+                folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json
+            )
         if self.json and summary:
             print(json.dumps(summary))

@@ -133,7 +133,7 @@ class Experiment:
 
     def run(
         self,
-        folder: Path | str | RunFolder | None = None,
+        folder: Path | str | None = None,
         *,
         resume: bool = False,
         previous: bool = False,
@@ -152,9 +152,8 @@ class Experiment:
             tensorboard.require()
         learner = self.learner()
         main = learner.fabric.is_global_zero
-        given = folder.path if isinstance(folder, RunFolder) else folder
-        made = "" if resume or not main else str(RunFolder.create(given, self.task.name).path)
-        run = RunFolder(Path(str(given) if resume else learner.fabric.broadcast(made)))
+        made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
+        run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
         console = Console(quiet=not main or silent, highlight=False)
         console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
         if not quiet:
@@ -171,7 +170,7 @@ class Experiment:
                 learner.fit(
                     self.train,
                     self.test,
-                    out=run,
+                    out=run.path,
                     resume=resume,
                     previous=previous,
                     observer=together(board, display) if main else None,

@@ -2,13 +2,16 @@
 
 Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``), the best
 network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
+
+A digest shows that a checkpoint is whole, not that it is well meant. What would do harm later is checked here: the
+place in the run, chains of symbols that the space does not have, settings of the optimiser that are no numbers.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,55 +19,22 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
+from ..runs.checkpoint import one_is_missing
 from ..runs.codec import decode, encode
-from ..runs.digests import HistoryDigest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
-from .misfits import check_chains, check_memory, check_meta, check_optimizer
+from .progress import Progress
 from .stage import Stage, lay_out_like_parameters
 from .streams import Streams
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+State = tuple[dict[str, Tensor], dict[str, Any]]
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 # What torch and Python say of a state that is not what it should be.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
-
-
-@dataclass
-class Progress:
-    """How far a run has come.
-
-    Attributes
-    ----------
-    stage, epoch
-        The stage the run is in, and how many of its epochs are done.
-    history, results
-        One record per epoch; test figures after each stage.
-    best, best_score
-        The best network of the stage so far, where it is to be kept.
-    seconds
-        Wall-clock time before the last interruption.
-    """
-
-    stage: int = 0
-    epoch: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    best: dict[str, Tensor] = field(default_factory=dict)
-    best_score: float = -1.0
-    seconds: float = 0.0
-
-    def begin_stage(self, number: int) -> None:
-        """Nothing of this stage is done yet."""
-        self.stage, self.epoch, self.best, self.best_score = number, 0, {}, -1.0
-
-    def note(self, network: nn.Module, score: float) -> None:
-        """Keep a copy of the network if it is the best so far."""
-        if score > self.best_score:
-            self.best_score = score
-            self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
+GROUNDED = 64  # chains that are held against the rule
 
 
 @dataclass
@@ -90,8 +60,7 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         self._config = self.folder.config_digest()
-        self._history = HistoryDigest()
-        self._loaded: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+        self._loaded: State | None = None
 
     def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
         """Write a checkpoint; the run has taken so many ``seconds``."""
@@ -112,7 +81,7 @@ class Checkpoints:
             "best_score": progress.best_score,
             "results": progress.results,
             "records": len(progress.history),
-            "metrics_sha256": self._history.of(progress.history),
+            "metrics_sha256": progress.digest,
             CONFIG_DIGEST: self._config,
             "optimizer": optimizer_meta,
             "world": self.fabric.world_size,
@@ -131,28 +100,31 @@ class Checkpoints:
             if self.fabric.is_global_zero:
                 self.folder.truncate_metrics(0)
             return Progress()  # stopped before anything was saved: begin again
-        tensors, meta = self.folder.load_checkpoint(previous)
+        tensors, meta = _read(self.folder, previous)
         try:
-            check_meta(meta, self.stages)
-        except ValueError as error:
-            raise self._misfit("stages", error) from error
-        stage, epoch = meta["stage"], meta["epoch"]
-        finished = epoch == self.stages[stage].epochs
-        try:
+            stage, epoch = int(meta["stage"]), int(meta["epoch"])
+            if not (0 <= stage < len(self.stages) and 0 <= epoch <= self.stages[stage].epochs):
+                raise ValueError(f"it was saved after {_place(meta)}, which this run does not have")
+            finished = epoch == self.stages[stage].epochs
             self.network.load_state_dict(_part(tensors, NETWORK))
             self._restore_streams(_part(tensors, RANDOM), meta)
             for number in range(stage + finished):
                 self._restore_objective(tensors, number)
+            results = meta["results"]
+            if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
+                raise ValueError("its results are not numbers")
+            records, digest = int(meta["records"]), str(meta["metrics_sha256"])
+            seconds, best_score = float(meta["seconds"]), float(meta["best_score"])
         except MISFITS as error:
-            raise self._misfit("network", error) from error
+            raise self._misfit("stages or network", error) from error
         if self.fabric.is_global_zero:
-            self.folder.truncate_metrics(meta["records"], meta.get("metrics_sha256"))
+            self.folder.truncate_metrics(records, digest)
         self.fabric.barrier()
-        progress = Progress(stage, epoch, self.folder.read_metrics(), meta["results"], seconds=meta["seconds"])
+        progress = Progress(stage, epoch, self.folder.read_metrics(), digest, results, seconds=seconds)
         if finished:
             progress.begin_stage(stage + 1)
         else:
-            progress.best, progress.best_score = _part(tensors, BEST), meta["best_score"]
+            progress.best, progress.best_score = _part(tensors, BEST), best_score
             self._loaded = tensors, meta
         return progress
 
@@ -163,7 +135,10 @@ class Checkpoints:
         (tensors, meta), self._loaded = self._loaded, None
         try:
             state = decode(meta["optimizer"], _part(tensors, OPTIMIZER))
-            check_optimizer(state, optimizer)
+            for mine, theirs in zip(optimizer.state_dict()["param_groups"], state["param_groups"], strict=True):
+                for name, value in mine.items():
+                    if not isinstance(given := theirs[name], int | float) and isinstance(value, int | float):
+                        raise ValueError(f"its {name} is {str(given)[:60]!r}")
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
             self._restore_objective(tensors, meta["stage"], stage.objective.state())
@@ -176,8 +151,7 @@ class Checkpoints:
         """Give a stage's objective its memory back; ``fresh`` is what it has without it."""
         device = self.fabric.device
         state = {k: v.to(device) for k, v in _part(_part(tensors, OBJECTIVE), str(stage)).items()}
-        check_memory(state, fresh or {}, len(self.y))
-        check_chains(self.task, state.get(CHAINS), self.y)
+        _check_memory(state, fresh or {}, self.task, self.y)
         self.stages[stage].objective.restore(state)
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
@@ -218,16 +192,46 @@ class Checkpoints:
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
     """The network's state in a run's checkpoint, or in the one before it."""
-    return _part(folder.load_checkpoint(previous)[0], NETWORK)
+    return _part(_read(folder, previous)[0], NETWORK)
 
 
 def chains_of(folder: RunFolder) -> Tensor | None:
     """The chains in a run's checkpoint: those of its last stage that has any."""
     if not folder.has_checkpoint():
         return None
-    found = _part(folder.load_checkpoint()[0], OBJECTIVE)
+    found = _part(_read(folder)[0], OBJECTIVE)
     stages = [int(name.partition("/")[0]) for name in found if name.endswith(f"/{CHAINS}")]
     return found[f"{max(stages)}/{CHAINS}"] if stages else None
+
+
+def _read(folder: RunFolder, previous: bool = False) -> State:
+    """A checkpoint; a warning says so where the newest one is gone."""
+    tensors, meta = folder.load_checkpoint(previous)
+    records = meta.get("records")
+    if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
+        warnings.warn(
+            f"{folder.path}: the newest checkpoint is missing. The one before it is used instead, which was saved "
+            f"after {_place(meta)}.",
+            stacklevel=2,
+        )
+    return tensors, meta
+
+
+def _place(meta: Mapping[str, Any]) -> str:
+    return f"epoch {str(meta['epoch'])[:20]} of stage {str(meta['stage'] + 1)[:20]}"
+
+
+def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:
+    """An objective's memory has one row per example, like a ``fresh`` one; chains explain the answers ``y``."""
+    for name, value in state.items():
+        like, symbols = fresh.get(name, value), name == CHAINS and task.space.categorical
+        fits = value.shape[:1] == y.shape[:1] and (value.shape, value.dtype) == (like.shape, like.dtype)
+        if not fits or (symbols and (value.is_floating_point() or value.shape[1:] != (task.space.sites,))):
+            raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
+        if symbols and not 0 <= int(value.min()) <= int(value.max()) < task.space.width:
+            raise ValueError("its chains hold symbols that there are not")
+        if symbols and not bool(task.feasible(value[:GROUNDED], y[:GROUNDED]).all()):
+            raise ValueError("its chains do not explain the answers, so the rule is another")
 
 
 def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:

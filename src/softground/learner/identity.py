@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, SoftgroundError
-from ..runs.digests import decisive, tensor_digest
+from ..runs.digests import tensor_digest
 from ..runs.environment import environment
 from ..runs.folder import FORMAT, RunFolder, plain
 from ..seeds import untouched
@@ -81,7 +80,7 @@ def rule_digest(task: Task, data: Batches) -> str | None:
 
 def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     """Raise :class:`CheckpointError` where a run is not the one in the folder, naming all that differs."""
-    then, now = decisive(folder.read_config()), decisive(config)
+    then, now = folder.read_config(), config
     found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
     found += _other_data(then.get("data"), now["data"])
@@ -119,11 +118,7 @@ def _items(data: Batches) -> str | None:
 
 def _digest(values: list[Any]) -> str:
     """The digest of answers and the like, the same for 7 and ``np.int64(7)``."""
-
-    def told(value: Any) -> Any:  # of what JSON does not have
-        return str(value) if isinstance(value, Fraction) else describe(value)
-
-    return hashlib.sha256(json.dumps(values, default=told).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(values, default=describe).encode()).hexdigest()
 
 
 def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:

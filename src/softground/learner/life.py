@@ -25,9 +25,7 @@ MODEL = "model"
 
 
 @contextmanager
-def run_folder(
-    out: Path | str | RunFolder | None, learner: Learner, train: Batches, resume: bool
-) -> Iterator[RunFolder | None]:
+def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume: bool) -> Iterator[RunFolder | None]:
     """The run folder ``out``, which nobody else may train in meanwhile.
 
     Process 0 makes a new one, or refuses one that holds another run.
@@ -36,8 +34,7 @@ def run_folder(
     with ExitStack() as stack:
         path = ""
         if out is not None and fabric.is_global_zero:
-            given = out.path if isinstance(out, RunFolder) else out
-            folder = RunFolder.open(given) if resume else RunFolder.create(given, task.name)
+            folder = RunFolder.open(out) if resume else RunFolder.create(out, task.name)
             stack.enter_context(folder.lock())
             config = config_of(learner, train)
             if resume:
@@ -110,7 +107,7 @@ def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
     """What the network reads in a data set, and its encoded answers."""
     device = learner.fabric.device
     try:
-        predicted = predictions(learner.task, learner.network, data)
+        predicted = predictions(learner.space, learner.network, data)
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu.graphed import Graphed
@@ -21,54 +20,45 @@ from ..networks.dropout import draw_from
 from ..objectives.base import CHAINS, Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
-from ..task import Task
 from .batches import Batches, shuffled
-from .checkpoint import Checkpoints, Progress
+from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
+from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import Streams
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from .learner import Learner
 
 Augment = Callable[[Any, torch.Generator], Any]
 Observer = Callable[[str, dict[str, Any]], None]
 
 
-@dataclass
 class Loop:
-    """One training run.
+    """One training run of a learner.
 
     Parameters
     ----------
-    task, network, stages
-        What is learnt, by what, how.
-    fabric
-        Where; an unlaunched or launched :class:`lightning_fabric.Fabric`.
-    batch_size, seed
-        Examples per gradient step, over all processes together; what decides every draw.
-    augment
-        Optional distortion ``augment(x, generator)`` of each training batch.
+    learner
+        What is trained, on what, how.
     folder
         Where metrics and checkpoints go, if anywhere.
     observer
         Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
-    evaluate_every
-        Epochs between evaluations on the test set (the last epoch of a stage always is).
     """
 
-    task: Task
-    network: nn.Module
-    stages: list[Stage]
-    fabric: Fabric
-    batch_size: int = 64
-    seed: int = 0
-    augment: Augment | None = None
-    folder: RunFolder | None = None
-    observer: Observer = lambda event, facts: None
-    evaluate_every: int = 1
+    def __init__(
+        self, learner: Learner, folder: RunFolder | None = None, observer: Observer = lambda event, facts: None
+    ) -> None:
+        self.learner, self.folder, self.observer = learner, folder, observer
+        self.task, self.network, self.stages, self.fabric = (
+            learner.task,
+            learner.network,
+            learner.stages,
+            learner.fabric,
+        )
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
         """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
@@ -96,7 +86,7 @@ class Loop:
             raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
         self.began = time.perf_counter()
         self.progress = Progress()
-        self.streams = Streams(self.seed, rank, device)
+        self.streams = Streams(self.learner.seed, rank, device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
@@ -114,7 +104,7 @@ class Loop:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
-        stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
+        stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
@@ -144,7 +134,7 @@ class Loop:
             if stage.keep == "best":
                 progress.note(self.network, record["feasible"])
             last = epoch + 1 == stage.epochs
-            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.evaluate_every == 0 else {}
+            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
             record |= {f"test_{name}": value for name, value in figures.items()}
             if last and stage.keep == "best":
                 self.network.load_state_dict(progress.best)
@@ -153,8 +143,7 @@ class Loop:
                 progress.results[stage.name] = plain(figures)
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
-            progress.history.append(record)
-            progress.epoch = epoch + 1
+            progress.add(record)
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
@@ -174,7 +163,8 @@ class Loop:
         """One pass over this process's examples: walk the chains, step the network."""
         solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
-        batches = shuffled(self.own, len(self.train), self.fabric.world_size, self.batch_size, self.streams.order)
+        augment, world = self.learner.augment, self.fabric.world_size
+        batches = shuffled(self.own, len(self.train), world, self.learner.batch_size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
@@ -183,8 +173,8 @@ class Loop:
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             with named(), stopwatch("network"):
-                inputs = self.augment(x, self.streams.distortion) if self.augment else x
-                belief = believe(self.task, self.module, inputs, index, watch, step)
+                inputs = augment(x, self.streams.distortion) if augment else x
+                belief = believe(self.task.space, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
