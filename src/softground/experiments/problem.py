@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from ..data.augment import RandomAffine
 from ..data.examples import Split
-from ..kernels import KERNELS, Exact, Kernel
+from ..kernels import KERNELS, Kernel
+from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
@@ -86,7 +87,7 @@ class Problem(ABC):
     def grounding(self, recipe: Recipe, task: Task) -> Objective:
         """The paper's Stage I."""
         if recipe.kernel == "exact":  # needs no walk
-            kernel: Kernel = Exact(task.inverse, recipe.marginals)
+            kernel = exact_kernel(task.inverse, recipe.marginals)
         else:
             kernel = self.kernels[recipe.kernel](self.walk(task), recipe.marginals)
         return SoftenedGrounding(kernel, self.schedule(recipe), recipe.steps)

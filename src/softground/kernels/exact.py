@@ -55,11 +55,16 @@ class Exact(Kernel):
         return self.inverse.static_law(target)
 
 
+def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:
+    """The exact kernel, where the inverse knows Q*."""
+    if not inverse.exact:
+        raise LearnerError(
+            "The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
+            f"inverse is {inverse!r}. Use a table, or the guided kernel."
+        )
+    return Exact(inverse, marginals)
+
+
 @KERNELS.register("exact")
 def _by_name(walk: Walk, marginals: bool) -> Kernel:
-    if not walk.inverse.exact:
-        raise LearnerError(
-            f"The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
-            f"inverse is {walk.inverse!r}. Use a table, or the guided kernel."
-        )
-    return Exact(walk.inverse, marginals)
+    return exact_kernel(walk.inverse, marginals)

@@ -17,8 +17,7 @@ from ....errors import DataError
 from .alphabet import encode, parse, value
 from .source import Indices
 
-TOLERANCE = 1e-3
-"""Relative difference allowed between a formula's exact value and the value its list claims."""
+TOLERANCE = 1e-3  # relative difference allowed between a formula's exact value and the value its list claims
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Listing:
 class Published:
     """A published set of formulas and the images, ink bright, that they point to.
 
-    ``labels`` (places in ``SYMBOLS``) and ``writers`` describe the images one by one; a layout that
-    says nothing about them leaves them out.
+    ``labels`` (places in ``SYMBOLS``) and ``writers`` describe the images one by one, where the layout has them.
     """
 
     images: Images
@@ -45,7 +43,7 @@ class Published:
 
 
 def checked_codes(text: str, claimed: object, where: str) -> list[int]:
-    """Codes of a formula, once its exact value has been found to agree with the claimed one."""
+    """The codes of a formula whose exact value agrees with the claimed one."""
     symbols = parse(text)
     codes, exact = encode(symbols), value(symbols)
     if codes is None or exact is None:
@@ -68,10 +66,10 @@ def _close(exact: Fraction, claimed: object) -> bool:
 
 
 def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path: Path) -> list[int]:
-    """Places of the first ``size`` formulas of the wanted length; all of them where ``size`` is ``None``."""
+    """Places of the first ``size`` formulas of the wanted length, or of all."""
     places = [place for place, text in enumerate(texts) if len(text) == length]
     if not places:
-        lengths = ", ".join(str(found) for found in sorted({len(text) for text in texts})) or "none at all"
+        lengths = ", ".join(map(str, sorted({len(text) for text in texts}))) or "none at all"
         raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
     if size is not None and size > len(places):
         raise DataError(

@@ -14,7 +14,7 @@ from ....data.images import Images, read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
 from .listing import Listing, Published, checked_codes, wanted
-from .source import Indices
+from .source import Sizes
 
 FILES = ("expr_train.json", "expr_test.json")
 LIST_LIMIT = 2**26  # bytes; the published lists have 2 · 10⁶
@@ -23,11 +23,11 @@ IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
 Entry = dict[str, Any]
 
 
-def read(data_dir: Path, length: int, train_size: int | None, test_size: int | None) -> Published:
+def read(data_dir: Path, length: int, sizes: Sizes) -> Published:
     """Read the lists, keep formulas of the wanted length, then read only the images they show."""
     sides = [
         _entries(data_dir / file, length, size, side)
-        for file, side, size in zip(FILES, ("train", "test"), (train_size, test_size), strict=True)
+        for file, side, size in zip(FILES, ("train", "test"), sizes, strict=True)
     ]
     names = sorted({name for entries in sides for entry in entries for name in entry["img_paths"]})
     images = _images(_folder(data_dir, names[0]), names)
@@ -57,18 +57,16 @@ def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry
 
 
 def _well_formed(entry: object) -> bool:
-    if not isinstance(entry, dict) or not {"expr", "res", "img_paths"} <= entry.keys():
-        return False
-    text, paths = entry["expr"], entry["img_paths"]
-    named = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
-    return isinstance(text, str) and named and len(paths) == len(text)
+    match entry:
+        case {"expr": str(text), "res": _, "img_paths": list(paths)}:
+            return len(paths) == len(text) and all(isinstance(path, str) for path in paths)
+    return False
 
 
 def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> Listing:
-    where = [f"{file}, {str(entry.get('id', 'no id'))[:80]}" for entry in entries]
-    codes = [checked_codes(entry["expr"], entry["res"], at) for entry, at in zip(entries, where, strict=True)]
-    index: Indices = np.array([[place[name] for name in entry["img_paths"]] for entry in entries], dtype=np.int64)
-    return Listing(index, np.array(codes, dtype=np.int64))
+    index = [[place[name] for name in entry["img_paths"]] for entry in entries]
+    codes = [checked_codes(e["expr"], e["res"], f"{file}, {str(e.get('id', 'no id'))[:80]}") for e in entries]
+    return Listing(np.array(index, dtype=np.int64), np.array(codes, dtype=np.int64))
 
 
 def _folder(data_dir: Path, name: str) -> Path:
