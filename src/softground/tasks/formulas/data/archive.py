@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ....errors import DataError
 from .alphabet import SYMBOLS
-from .listing import Listing, Published, checked_codes, wanted
+from .listing import Listing, Published, chosen
 from .source import Indices, Sizes, labels_of
 
 FILE = "hwf.npz"
@@ -81,20 +81,17 @@ def _labels(labels: npt.NDArray[Any], alphabet: npt.NDArray[Any] | None, path: P
 
 
 def _listing(arrays: Arrays, side: str, labels: Indices, length: int, size: int | None, path: Path) -> Listing:
-    texts: list[str] = arrays[f"{side}_expr"].tolist()
-    claims, index = arrays[f"{side}_res"], arrays[f"{side}_index"]
+    texts, claims, index = (arrays[f"{side}_{part}"] for part in ("expr", "res", "index"))
     if not len(texts) == len(claims) == len(index):
         raise _damaged(path, f"{side} lists of {len(texts)}, {len(claims)} and {len(index)} rows")
-    places = wanted(texts, length, size, side, path)
+    places, codes = chosen(list(zip(texts.tolist(), claims.tolist(), strict=True)), length, size, side, path)
     shown = index[places, :length].astype(np.int64)
     if shown.shape[1] != length or shown.min() < 0 or shown.max() >= len(labels):
         raise _damaged(path, f"{side}_index points outside the images")
-    checked = [checked_codes(texts[at], claims[at].item(), f"{path}, {side} formula {at}") for at in places]
-    codes = np.array(checked, dtype=np.int64)
     wrong = np.flatnonzero((labels[shown] != labels_of(codes)).any(axis=1))
     if len(wrong):
         place = places[wrong[0]]
-        raise _damaged(path, f"{side} formula {place}, {texts[place]!r}, points to images of other symbols")
+        raise _damaged(path, f"{side} formula {place}, {texts[place].item()!r}, points to images of other symbols")
     return Listing(shown, codes)
 
 

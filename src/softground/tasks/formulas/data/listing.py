@@ -42,8 +42,28 @@ class Published:
     writers: npt.NDArray[np.str_] | None = None
 
 
-def checked_codes(text: str, claimed: object, where: str) -> list[int]:
-    """The codes of a formula whose exact value agrees with the claimed one."""
+def chosen(
+    formulas: Sequence[tuple[str, object]], length: int, size: int | None, side: str, path: Path
+) -> tuple[list[int], Indices]:
+    """Places and codes of the first ``size`` formulas of a length, or of all.
+
+    ``formulas`` are texts and claimed values; each that is chosen must have the value that its list claims.
+    """
+    places = [place for place, (text, _) in enumerate(formulas) if len(text) == length]
+    if not places:
+        lengths = ", ".join(map(str, sorted({len(text) for text, _ in formulas}))) or "none at all"
+        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
+    if size is not None and size > len(places):
+        raise DataError(
+            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
+            f"give at most {len(places)}, or None for all."
+        )
+    places = places[:size]
+    codes = [_checked_codes(*formulas[place], f"{path}, {side} formula {place}") for place in places]
+    return places, np.array(codes, dtype=np.int64)
+
+
+def _checked_codes(text: str, claimed: object, where: str) -> list[int]:
     symbols = parse(text)
     codes, exact = encode(symbols), value(symbols)
     if codes is None or exact is None:
@@ -63,17 +83,3 @@ def _close(exact: Fraction, claimed: object) -> bool:
         return isinstance(claimed, int | float) and math.isclose(exact, claimed, rel_tol=TOLERANCE, abs_tol=1e-9)
     except OverflowError:  # a whole number that no float holds
         return False
-
-
-def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path: Path) -> list[int]:
-    """Places of the first ``size`` formulas of the wanted length, or of all."""
-    places = [place for place, text in enumerate(texts) if len(text) == length]
-    if not places:
-        lengths = ", ".join(map(str, sorted({len(text) for text in texts}))) or "none at all"
-        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
-    if size is not None and size > len(places):
-        raise DataError(
-            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
-            f"give at most {len(places)}, or None for all."
-        )
-    return places[:size]

@@ -31,23 +31,11 @@ def load(
 ) -> Split:
     """Handwritten formulas to train and test on.
 
-    Parameters
-    ----------
-    source
-        ``digits``: scikit-learn's digits with drawn operators, built in. ``hwf``: the HWF set in ``data_dir``, as
-        ``hwf.npz`` or in its original layout. ``folder``: your own images in ``data_dir``, one folder for each symbol.
-    data_dir
-        Where the data lie; ``digits`` needs none.
-    length
-        Symbols in a formula, an odd number: digits stand at even sites, operators between them.
-    train_size, test_size
-        Number of formulas. By default 3000 and 1000, and for ``hwf`` all there are.
-    split
-        ``writer`` shows HWF's test formulas in hands never seen in training.
-    image_size
-        Side of the images in pixels. By default 16 for ``digits``, and for the others as found.
-    seed
-        Seed of every draw. Which images are held out never depends on it.
+    The sources are ``digits`` (scikit-learn's digits with drawn operators, built in), ``hwf`` (the HWF set in
+    ``data_dir``, as ``hwf.npz`` or in its original layout) and ``folder`` (your own images in ``data_dir``, one folder
+    for each symbol). By default there are 3,000 training and 1,000 test formulas, and for ``hwf`` all that are
+    published; images are 16×16 for ``digits``, and as found for the others. ``split="writer"`` shows HWF's test
+    formulas in hands never seen in training. Which images are held out does not depend on the seed.
     """
     _check(source, length, split, image_size, seed)
     for name, size in (("train_size", train_size), ("test_size", test_size)):

@@ -6,37 +6,35 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ....data.images import Images, read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
-from .listing import Listing, Published, checked_codes, wanted
-from .source import Sizes
+from .listing import Listing, Published, chosen
+from .source import Indices, Sizes
 
 FILES = ("expr_train.json", "expr_test.json")
 LIST_LIMIT = 2**26  # bytes; the published lists have 2 · 10⁶
 IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
 
-Entry = dict[str, Any]
-
 
 def read(data_dir: Path, length: int, sizes: Sizes) -> Published:
     """Read the lists, keep formulas of the wanted length, then read only the images they show."""
     sides = [
-        _entries(data_dir / file, length, size, side)
+        _formulas(data_dir / file, length, size, side)
         for file, side, size in zip(FILES, ("train", "test"), sizes, strict=True)
     ]
-    names = sorted({name for entries in sides for entry in entries for name in entry["img_paths"]})
+    names = sorted({name for shown, _ in sides for row in shown for name in row})
     images = _images(_folder(data_dir, names[0]), names)
     place = {name: at for at, name in enumerate(names)}
-    train, test = (_listing(entries, place, file) for entries, file in zip(sides, FILES, strict=True))
+    train, test = (Listing(np.array([[place[n] for n in row] for row in shown]), codes) for shown, codes in sides)
     return Published(images, train, test)
 
 
-def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry]:
+def _formulas(path: Path, length: int, size: int | None, side: str) -> tuple[list[list[str]], Indices]:
+    """The names of each formula's images, and its codes."""
     if not path.is_file():
         raise DataError(f"{path} does not exist: the original layout of HWF needs {' and '.join(FILES)}.")
     try:
@@ -53,7 +51,8 @@ def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry
                 f"{path}, entry {at}: a formula needs 'expr', 'res' and one path in 'img_paths' for each symbol of "
                 "'expr': fetch the file again."
             )
-    return [entries[at] for at in wanted([entry["expr"] for entry in entries], length, size, side, path)]
+    places, codes = chosen([(entry["expr"], entry["res"]) for entry in entries], length, size, side, path)
+    return [entries[place]["img_paths"] for place in places], codes
 
 
 def _well_formed(entry: object) -> bool:
@@ -61,12 +60,6 @@ def _well_formed(entry: object) -> bool:
         case {"expr": str(text), "res": _, "img_paths": list(paths)}:
             return len(paths) == len(text) and all(isinstance(path, str) for path in paths)
     return False
-
-
-def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> Listing:
-    index = [[place[name] for name in entry["img_paths"]] for entry in entries]
-    codes = [checked_codes(e["expr"], e["res"], f"{file}, {str(e.get('id', 'no id'))[:80]}") for e in entries]
-    return Listing(np.array(index, dtype=np.int64), np.array(codes, dtype=np.int64))
 
 
 def _folder(data_dir: Path, name: str) -> Path:

@@ -12,7 +12,6 @@ import torch
 from ....data.examples import Examples, Split
 from ....data.images import Images
 from ....data.room import check_room
-from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
 Indices = npt.NDArray[np.int64]
@@ -29,11 +28,6 @@ class Pool:
     images: Images
     labels: Indices
 
-    def __post_init__(self) -> None:
-        absent = [str(SYMBOLS[label]) for label in np.flatnonzero(self.counts == 0)]
-        if absent:
-            raise DataError(f"No image of {', '.join(absent)}: every symbol needs at least one to draw formulas from.")
-
     @property
     def counts(self) -> Indices:
         """How many images each symbol has."""
@@ -43,9 +37,8 @@ class Pool:
         """For each wanted label the index of an image of it, uniformly and with replacement."""
         counts = self.counts
         first = np.cumsum(counts) - counts
-        by_label: Indices = np.argsort(self.labels, kind="stable")
-        drawn: Indices = by_label[first[labels] + rng.integers(0, counts[labels])]
-        return drawn
+        by_label = np.argsort(self.labels, kind="stable")
+        return np.asarray(by_label[first[labels] + rng.integers(0, counts[labels])])
 
 
 def labels_of(codes: Indices) -> Indices:
