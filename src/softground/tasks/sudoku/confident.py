@@ -18,13 +18,13 @@ from ...dice import Dice
 from ...inverses.base import Inverse
 from ...kernels.base import Info, Kernel
 from ...kernels.guided import Guided
-from ...projections.base import Dropped
+from ...projections.base import Dropped, Projection
 from ...spaces.categorical import CategoricalBelief
 from ...target import Target
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Chosen(Projection):
     """A projection whose dropped sites have been decided, ``[batch, d]``."""
 
     sites: Tensor
