@@ -33,6 +33,15 @@ def test_scan_and_program_agree(digits: int) -> None:
         assert torch.equal(rule.feasible(z, rule.encode(wrong)), expected)
 
 
+@pytest.mark.parametrize(("digits", "rule"), [(2, "scan"), (2, "program"), (30, "scan")])
+def test_predicted_digits_are_added_up(digits: int, rule: Any) -> None:
+    z = torch.randint(10, (20, 2 * digits), generator=torch.Generator().manual_seed(0))
+    constraint = addition_task(digits, rule).constraint
+    found = constraint.compute(z)
+    assert found[0] == sum(10 ** (digits - 1 - site % digits) * d for site, d in enumerate(z[0].tolist()))
+    assert bool(constraint.feasible(z, constraint.encode(found)).all())
+
+
 def test_every_image_is_used_once() -> None:
     labels = np.arange(47, dtype=np.uint8) % 10
     images = np.arange(47, dtype=np.uint8)[:, None, None].repeat(2, 1).repeat(2, 2)

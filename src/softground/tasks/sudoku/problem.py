@@ -60,7 +60,7 @@ class Sudoku(Problem):
     data: Source = "digits"
     """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
     data_dir: Path | None = None
-    """Where MNIST's IDX files lie."""
+    """The folder of MNIST's IDX files."""
     size: Literal[4, 9] = 4
     """Side of the boards."""
     train_size: int = 100
