@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softground.tasks.formulas.data import archive, load, writers
+from softground.tasks.formulas.data import archive, hwf, load
 
 DATA = Path(os.environ.get("SOFTGROUND_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -26,10 +26,10 @@ def test_standard_split() -> None:
 
 
 def test_writer_split() -> None:
-    published = archive.read(DATA / "hwf.npz", 7, None, None)
+    published = archive.read(DATA / "hwf.npz", 7, (None, None))
     assert published.writers is not None
     assert published.labels is not None
-    sides = writers.divide(published, published.writers, published.labels)
+    sides = hwf.divide(published, published.writers, published.labels)
     trained, tested = (set(published.writers[indices].tolist()) for indices in (sides.train, sides.test))
     assert trained.isdisjoint(tested)
     assert {"", "Unknown"}.isdisjoint(trained | tested)

@@ -113,7 +113,7 @@ def test_moves_that_cannot_be_are_refused() -> None:
         SwapInside(mixed, [[0, 1]])
     with pytest.raises(ProjectionError, match="one alphabet"):
         SwapSymbols(mixed)
-    with pytest.raises(LearnerError, match="lists all boards"):
+    with pytest.raises(LearnerError, match="knows all of S_y"):
         board_kernel("exact", sudoku_task(9), False)
 
 

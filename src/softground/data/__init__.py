@@ -1,7 +1,7 @@
 """Data sets of weakly labelled examples."""
 
 from .augment import RandomAffine
-from .embedded import handwritten
+from .digits import handwritten
 from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
 

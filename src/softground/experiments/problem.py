@@ -23,6 +23,7 @@ from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
+from ..networks.activations import check_activations
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
@@ -108,7 +109,9 @@ class Problem(ABC):
         classifier = self.networks[recipe.network](image, space.outputs)
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x), classifier)
-        return PerSite(classifier, image)  # type: ignore[arg-type]
+        network = PerSite(classifier, image)  # type: ignore[arg-type]
+        check_activations(network, x, recipe.batch_size)
+        return network
 
     def recipe(self, preset: str = "best", **given: Any) -> Recipe:
         """The recipe of a preset, with the settings that are ``given`` in their place.

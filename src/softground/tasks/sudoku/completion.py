@@ -1,9 +1,8 @@
 """The inverse for boards too many to list: all completions of the dropped cells, by batched search.
 
-Partial boards of the whole batch grow together. At each level every one of them picks its empty cell with the fewest
-digits left and branches into one board per digit; a board with a cell that no digit fits dies out. After as many
-levels as cells were dropped, what is left are the fibres. Tensor code throughout: the same on any device, and nothing
-is stored between calls.
+Partial boards of the whole batch grow together. At each level each of them picks its empty cell with the fewest digits
+left and branches into one board per digit; a board with a cell that no digit fits dies out. After as many levels as
+cells were dropped, the fibres are left. All of it is tensor code, on any device.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class Completion(Inverse):
     cap
         Most partial boards per example at any level. Where there are more, the fibre is marked incomplete.
     partial
-        What becomes of an example with more: the first ``cap`` go on, so that some completions are found (all that the
-        paper's kernel needs), or it is given up, which saves the search (exact kernels cannot use the rest anyway).
+        Whether an example with more goes on with the first ``cap``, so that some completions are found, which is all
+        that the paper's kernel needs. Otherwise it is given up; exact kernels could not use the rest anyway.
 
     >>> Completion(9)
     Completion(9×9 boards, at most 1,024 at a time)

@@ -3,8 +3,8 @@ r"""Jumps to boards that the network itself believes in, for boards too many to 
 The d cells about which the network is least sure (by their highest P_c(·|x)^{1/γ}) are dropped; the others are proposed
 afresh from the network, and all completions of the rest are found by the inverse. This is the guided kernel
 (:class:`~softground.kernels.Guided`) with a projection that depends on x but not on the chain's state, so Q* stays
-invariant. While the network knows little its proposals break the rule and nothing happens; once it reads most digits,
-a chain that stands at a wrong board gets to a right one in a step, where walks of small changes would be stuck.
+invariant. While the network knows little, its proposals break the rule and nothing happens. Once it reads most digits,
+a chain at a wrong board reaches a right one in a single step, where walks of small changes would be stuck.
 """
 
 from __future__ import annotations
@@ -35,18 +35,10 @@ class Chosen(Projection):
 
 @dataclass(frozen=True)
 class Confident(Kernel):
-    """Target Q*; invariance holds (see the module's text).
+    """Target Q*; invariance holds (see the module's text)."""
 
-    Parameters
-    ----------
-    inverse
-        Finds the completions.
-    drop
-        d, how many cells are dropped.
-    """
-
-    inverse: Inverse
-    drop: int
+    inverse: Inverse  # finds the completions
+    drop: int  # d, how many cells are dropped
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         sure = target.weights.scores.log_softmax(-1).amax(-1)

@@ -34,15 +34,9 @@ from .rule import box_side
 
 @dataclass(frozen=True)
 class Kempe(Kernel):
-    """Target Q*; invariance holds (block Gibbs). One step redraws the chains of one random pair of digits.
+    """Target Q*; invariance holds (block Gibbs). One step redraws the chains of one random pair of digits."""
 
-    Parameters
-    ----------
-    size
-        The board's side.
-    """
-
-    size: int
+    size: int  # the board's side
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         size = self.size
@@ -53,7 +47,7 @@ class Kempe(Kernel):
         gain = target.weights.site_scores(other) - target.weights.site_scores(z)
         joined = self.joined(first, second)
         odds = (joined * gain.view(-1, 1, size, size).sum(-1)).sum(-1)
-        # A choice for every row, of which that of a component's first row counts for all of it.
+        # One choice for every row; that of a component's first row counts for the whole component.
         choice = dice.categorical(torch.stack([torch.zeros_like(odds), odds], -1).flatten(0, 1)).view_as(odds)
         switched = choice.gather(1, joined.argmax(-1)).repeat_interleave(size, 1).bool()
         after = torch.where(switched, other, z)

@@ -89,8 +89,8 @@ def sudoku_program(size: int = 4) -> Program:
 def sudoku_rule(z: Sequence[Any], y: Any) -> Any:
     """The rule as a Z3 formula over cells that are Z3 Int expressions, numerals or Python ints.
 
-    Known cells are compared here, so that the solver gets inequalities between unknown cells and against known digits,
-    each once. Returns a Python bool where every cell is known.
+    Known cells are compared here: the solver only gets inequalities that involve unknown cells, each once. Returns a
+    Python bool where every cell is known.
     """
     z3 = load_z3()
     cells = [e.as_long() if isinstance(e, z3.IntNumRef) else e for e in z]

@@ -17,8 +17,7 @@ from ....errors import DataError
 from .alphabet import encode, parse, value
 from .source import Indices
 
-TOLERANCE = 1e-3
-"""Relative difference allowed between a formula's exact value and the value its list claims."""
+TOLERANCE = 1e-3  # relative difference allowed between a formula's exact value and the value its list claims
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Listing:
 class Published:
     """A published set of formulas and the images, ink bright, that they point to.
 
-    ``labels`` (places in ``SYMBOLS``) and ``writers`` describe the images one by one; a layout that
-    says nothing about them leaves them out.
+    ``labels`` (places in ``SYMBOLS``) and ``writers`` describe the images one by one, where the layout has them.
     """
 
     images: Images
@@ -44,8 +42,28 @@ class Published:
     writers: npt.NDArray[np.str_] | None = None
 
 
-def checked_codes(text: str, claimed: object, where: str) -> list[int]:
-    """Codes of a formula, once its exact value has been found to agree with the claimed one."""
+def chosen(
+    formulas: Sequence[tuple[str, object]], length: int, size: int | None, side: str, path: Path
+) -> tuple[list[int], Indices]:
+    """Places and codes of the first ``size`` formulas of a length, or of all.
+
+    ``formulas`` are texts and claimed values; each that is chosen must have the value that its list claims.
+    """
+    places = [place for place, (text, _) in enumerate(formulas) if len(text) == length]
+    if not places:
+        lengths = ", ".join(map(str, sorted({len(text) for text, _ in formulas}))) or "none at all"
+        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
+    if size is not None and size > len(places):
+        raise DataError(
+            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
+            f"give at most {len(places)}, or None for all."
+        )
+    places = places[:size]
+    codes = [_checked_codes(*formulas[place], f"{path}, {side} formula {place}") for place in places]
+    return places, np.array(codes, dtype=np.int64)
+
+
+def _checked_codes(text: str, claimed: object, where: str) -> list[int]:
     symbols = parse(text)
     codes, exact = encode(symbols), value(symbols)
     if codes is None or exact is None:
@@ -65,17 +83,3 @@ def _close(exact: Fraction, claimed: object) -> bool:
         return isinstance(claimed, int | float) and math.isclose(exact, claimed, rel_tol=TOLERANCE, abs_tol=1e-9)
     except OverflowError:  # a whole number that no float holds
         return False
-
-
-def wanted(texts: Sequence[str], length: int, size: int | None, side: str, path: Path) -> list[int]:
-    """Places of the first ``size`` formulas of the wanted length; all of them where ``size`` is ``None``."""
-    places = [place for place, text in enumerate(texts) if len(text) == length]
-    if not places:
-        lengths = ", ".join(str(found) for found in sorted({len(text) for text in texts})) or "none at all"
-        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
-    if size is not None and size > len(places):
-        raise DataError(
-            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
-            f"give at most {len(places)}, or None for all."
-        )
-    return places[:size]

@@ -6,37 +6,35 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ....data.images import Images, read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
-from .listing import Listing, Published, checked_codes, wanted
-from .source import Indices
+from .listing import Listing, Published, chosen
+from .source import Indices, Sizes
 
 FILES = ("expr_train.json", "expr_test.json")
 LIST_LIMIT = 2**26  # bytes; the published lists have 2 · 10⁶
 IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
 
-Entry = dict[str, Any]
 
-
-def read(data_dir: Path, length: int, train_size: int | None, test_size: int | None) -> Published:
+def read(data_dir: Path, length: int, sizes: Sizes) -> Published:
     """Read the lists, keep formulas of the wanted length, then read only the images they show."""
     sides = [
-        _entries(data_dir / file, length, size, side)
-        for file, side, size in zip(FILES, ("train", "test"), (train_size, test_size), strict=True)
+        _formulas(data_dir / file, length, size, side)
+        for file, side, size in zip(FILES, ("train", "test"), sizes, strict=True)
     ]
-    names = sorted({name for entries in sides for entry in entries for name in entry["img_paths"]})
+    names = sorted({name for shown, _ in sides for row in shown for name in row})
     images = _images(_folder(data_dir, names[0]), names)
     place = {name: at for at, name in enumerate(names)}
-    train, test = (_listing(entries, place, file) for entries, file in zip(sides, FILES, strict=True))
+    train, test = (Listing(np.array([[place[n] for n in row] for row in shown]), codes) for shown, codes in sides)
     return Published(images, train, test)
 
 
-def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry]:
+def _formulas(path: Path, length: int, size: int | None, side: str) -> tuple[list[list[str]], Indices]:
+    """The names of each formula's images, and its codes."""
     if not path.is_file():
         raise DataError(f"{path} does not exist: the original layout of HWF needs {' and '.join(FILES)}.")
     try:
@@ -53,22 +51,15 @@ def _entries(path: Path, length: int, size: int | None, side: str) -> list[Entry
                 f"{path}, entry {at}: a formula needs 'expr', 'res' and one path in 'img_paths' for each symbol of "
                 "'expr': fetch the file again."
             )
-    return [entries[at] for at in wanted([entry["expr"] for entry in entries], length, size, side, path)]
+    places, codes = chosen([(entry["expr"], entry["res"]) for entry in entries], length, size, side, path)
+    return [entries[place]["img_paths"] for place in places], codes
 
 
 def _well_formed(entry: object) -> bool:
-    if not isinstance(entry, dict) or not {"expr", "res", "img_paths"} <= entry.keys():
-        return False
-    text, paths = entry["expr"], entry["img_paths"]
-    named = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
-    return isinstance(text, str) and named and len(paths) == len(text)
-
-
-def _listing(entries: Sequence[Entry], place: dict[str, int], file: str) -> Listing:
-    where = [f"{file}, {str(entry.get('id', 'no id'))[:80]}" for entry in entries]
-    codes = [checked_codes(entry["expr"], entry["res"], at) for entry, at in zip(entries, where, strict=True)]
-    index: Indices = np.array([[place[name] for name in entry["img_paths"]] for entry in entries], dtype=np.int64)
-    return Listing(index, np.array(codes, dtype=np.int64))
+    match entry:
+        case {"expr": str(text), "res": _, "img_paths": list(paths)}:
+            return len(paths) == len(text) and all(isinstance(path, str) for path in paths)
+    return False
 
 
 def _folder(data_dir: Path, name: str) -> Path:
