@@ -63,9 +63,10 @@ class Scanned(Inverse):
             row, symbol = good.nonzero(as_tuple=True)
             owner, state = owner[row], into[row, symbol]
             read = torch.cat([read[row], symbol[:, None]], 1)
-            if len(owner) > self.cap:
-                kept, full = self._cut(owner, batch)
-                whole = whole & ~full
+            if len(owner) > self.cap:  # each example keeps its first ones
+                count, place = _counted(owner, batch)
+                whole = whole & (count <= self.cap)
+                kept = place < self.cap
                 owner, state, read = owner[kept], state[kept], read[kept]
         values = torch.empty_like(read).index_copy_(1, order, read).gather(1, dropped.sites[owner])
         return _padded(owner, values, whole)
@@ -96,12 +97,6 @@ class Scanned(Inverse):
     @classmethod
     def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:
         return cls(RecordedScan(space, facts, tensors))
-
-    def _cut(self, owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
-        """Which partial completions are among their example's first ``cap``, and which examples have more."""
-        count = torch.bincount(owner, minlength=batch)
-        place = torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
-        return place < self.cap, count > self.cap
 
 
 class Recursive(Law):
@@ -172,18 +167,21 @@ def _not_saved(state: Any, symbol: Any) -> Any:
 def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:
     """Ragged completions as one rectangle, in lexicographic order."""
     batch, width = len(whole), values.shape[1]
-    for column in reversed(range(width)):  # a stable sort by the last entry first is a lexicographic sort
-        turn = values[:, column].argsort(stable=True)
+    for column in reversed(range(-1, width)):  # stable sorts, by the last entry first and by the owner at the end
+        turn = (values[:, column] if column >= 0 else owner).argsort(stable=True)
         owner, values = owner[turn], values[turn]
-    turn = owner.argsort(stable=True)
-    owner, values = owner[turn], values[turn]
-    count = torch.bincount(owner, minlength=batch)
+    count, place = _counted(owner, batch)
     options = max(1, int(count.max())) if batch else 1
-    place = torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
     table = torch.zeros(batch, options, width, dtype=torch.long, device=owner.device)
     table[owner, place] = values
     mask = torch.arange(options, device=owner.device) < count[:, None]
     return Fibre(table, mask, whole)
+
+
+def _counted(owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+    """How many entries each example owns, and the place of each entry among its owner's; owners are sorted."""
+    count = torch.bincount(owner, minlength=batch)
+    return count, torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
 
 
 @default_inverse.register

@@ -58,14 +58,7 @@ class Folded:
 
 @RECORDED.register("table")
 class Table(Inverse):
-    """Fibres and solutions from a precomputed table of the space.
-
-    Parameters
-    ----------
-    program
-        The rule; every state of its space is evaluated once.
-    limit
-        Largest table in bytes; a larger one raises :class:`~softground.errors.InverseError` before any work.
+    """Fibres and solutions from a table of the space, of ``limit`` bytes at most.
 
     >>> space = Categorical([range(10), range(10)])
     >>> table = Table(Program(lambda a, b: a + b, space))
@@ -114,22 +107,18 @@ class Table(Inverse):
         return self._columns[device]
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-        if dropped.key is not None:
-            return self._shared_fibre(z, y, dropped.key)
+        whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        if dropped.key is not None:  # all rows drop the same sites: F(u) is one row of the table folded for them
+            folded = self._fold(dropped.key, z.device)
+            mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
+            return Fibre(folded.values.expand(len(z), -1, -1), mask, whole)
         layout, sites = self.space.layout(z.device), dropped.sites
         values, mask = candidates(layout.sizes, sites, self.space.combinations(dropped.count))
         base = (z.scatter(-1, sites, 0) * layout.strides).sum(-1)
         index = base[:, None] + (values * layout.strides[sites][:, None]).sum(-1)
         # Masked candidates count past their radix and so repeat real states: inside the table, never used.
         mask = mask & (self.columns(z.device).answer[index] == y[:, None])
-        return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
-
-    def _shared_fibre(self, z: Tensor, y: Tensor, dropped: tuple[int, ...]) -> Fibre:
-        """F(u) where all rows drop the same sites: one row of the table with these sites moved to its end."""
-        folded = self._fold(dropped, z.device)
-        mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
-        everything = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        return Fibre(folded.values.expand(len(z), -1, -1), mask, everything)
+        return Fibre(values, mask, whole)
 
     def _fold(self, dropped: tuple[int, ...], device: torch.device) -> Folded:
         """The table with the dropped sites last, made once for each of the last few sets."""

@@ -2,8 +2,7 @@
 
 from .base import KERNELS, Info, Kernel, fibre_weights, pick
 from .collapsed import Collapsed
-from .composed import Composed
-from .default import default_kernel
+from .composed import Composed, default_kernel
 from .direct_walk import DirectWalk
 from .exact import Exact
 from .guided import Guided

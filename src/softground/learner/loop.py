@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, DataError, NonFiniteOutput
-from ..gpu.graphed import Graphed
+from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import CHAINS, Batch
 from ..runs.folder import RunFolder, plain

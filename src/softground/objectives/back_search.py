@@ -39,7 +39,8 @@ from ..inverses.base import Inverse
 from ..projections.base import Dropped
 from ..spaces.categorical import CategoricalBelief
 from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome, label_loss
+from .base import OBJECTIVES, Batch, Objective, Outcome
+from .labels import label_loss
 
 
 @dataclass(frozen=True, eq=False)

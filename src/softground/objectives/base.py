@@ -82,10 +82,3 @@ class Objective(ABC):
 
 OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective")
 """Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults."""
-
-
-def label_loss(belief: Belief, z: Tensor, used: Tensor, sites: int) -> Tensor:
-    """The mean of −log P(z|x) / sites over the examples that are ``used[batch]`` (bool)."""
-    log_prob = belief.log_prob(z)
-    weight = used.to(log_prob.dtype)
-    return -(log_prob * weight).sum() / weight.sum().clamp(min=1) / sites

@@ -29,7 +29,7 @@ from torch.nn.functional import pad
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..gpu.recording import Recorded
+from ..gpu import Recorded
 from ..inverses.base import Inverse
 from ..kernels.base import Info, Kernel, redrawn
 from ..target import Target
