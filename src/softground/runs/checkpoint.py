@@ -123,6 +123,11 @@ def unpack(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise Unreadable(f"it is not a softground checkpoint or model ({type(error).__name__}: {error})") from error
 
 
+def part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors named ``name/…``, without that."""
+    return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
+
+
 def _found(folder: Path) -> list[Path]:
     """The folder's checkpoints, the newest last."""
     paths = folder.iterdir() if folder.is_dir() else ()
