@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from . import saved
 from .errors import CheckpointError
@@ -25,6 +25,7 @@ from .inverses.base import RECORDED
 from .learner.device import chosen_device
 from .learner.reading import Reader
 from .networks import blueprint
+from .runs.checkpoint import part
 from .task import Task
 
 
@@ -34,8 +35,11 @@ class Model(Reader):
 
     Parameters
     ----------
-    network, space, task, device
-        See :class:`~softground.learner.reading.Reader`.
+    network
+        From a batch of inputs to what ``space`` reads. Predictions never change it: where it is in training mode or on
+        another device, they use a copy.
+    space, task, device
+        The symbol vectors; the rule, without which nothing can be constrained or evaluated; where to predict.
     shape, dtype
         What one input looks like, where known; an export needs it.
     name, note
@@ -102,9 +106,9 @@ def load(
             raise CheckpointError(f"The task given has the space {task.space!r}; the model was saved with another.")
         space = task.space if task is not None else saved.make_space(document["space"])
         if task is None and document["rule"] is not None:
-            inverse = RECORDED[document["rule"]["kind"]].rebuild(space, document["rule"], _part(tensors, "rule"))
+            inverse = RECORDED[document["rule"]["kind"]].rebuild(space, document["rule"], part(tensors, "rule"))
             task = Task(space, inverse.constraint, inverse, name=document["task"])
-        weights, built = _part(tensors, "network"), network
+        weights, built = part(tensors, "network"), network
         if network is not None:
             network.load_state_dict(weights)
         elif document["network"] is not None:
@@ -135,7 +139,3 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"{found['dtype']!r} is not a type of number")
     return tuple(int(side) for side in found["shape"]), dtype
-
-
-def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}

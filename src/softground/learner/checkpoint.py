@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
-from ..runs.checkpoint import one_is_missing
+from ..runs.checkpoint import one_is_missing, part
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
 from .progress import Progress
 from .stage import Stage, lay_out_like_parameters
-from .streams import Streams
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from .loop import Loop
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
@@ -37,43 +35,26 @@ MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeE
 GROUNDED = 64  # chains that are held against the rule
 
 
-@dataclass
 class Checkpoints:
-    """Saves a run at the end of an epoch, and restores it.
+    """Saves a run at the end of an epoch, and restores it."""
 
-    Attributes
-    ----------
-    own
-        Positions of the training examples that this process owns.
-    y
-        Encoded answers of all training examples.
-    """
-
-    folder: RunFolder
-    fabric: Fabric
-    task: Task
-    network: nn.Module
-    stages: list[Stage]
-    streams: Streams
-    own: Tensor
-    y: Tensor
-
-    def __post_init__(self) -> None:
-        self._config = self.folder.config_digest()
+    def __init__(self, folder: RunFolder, loop: Loop) -> None:
+        self.folder, self.loop, self.fabric = folder, loop, loop.fabric
+        self._config = folder.config_digest()
         self._loaded: State | None = None
 
-    def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
-        """Write a checkpoint; the run has taken so many ``seconds``."""
-        optimizer_tensors: dict[str, Tensor] = {}
-        optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
+    def save(self) -> None:
+        """Write a checkpoint."""
+        progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
+        optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
         # Those of finished stages too: their chains are part of what a run leaves.
-        states = [stage.objective.state() for stage in self.stages[: progress.stage + 1]]
+        states = [stage.objective.state() for stage in self.loop.stages[: progress.stage + 1]]
         parts = {
-            NETWORK: dict(self.network.state_dict()),
+            NETWORK: dict(self.loop.network.state_dict()),
             OPTIMIZER: optimizer_tensors,
             OBJECTIVE: {f"{n}/{k}": self._gather(v) for n, state in enumerate(states) for k, v in state.items()},
             BEST: progress.best,
-            RANDOM: {name: self._stack(state) for name, state in self.streams.states().items()},
+            RANDOM: {name: self._stack(state) for name, state in self.loop.streams.states().items()},
         }
         meta = {
             "stage": progress.stage,
@@ -87,7 +68,7 @@ class Checkpoints:
             "world": self.fabric.world_size,
             "device": self.fabric.device.type,
             "threads": torch.get_num_threads(),
-            "seconds": seconds,
+            "seconds": self.loop.seconds,
         }
         if self.fabric.is_global_zero:
             flat = {f"{part}/{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
@@ -103,11 +84,11 @@ class Checkpoints:
         tensors, meta = _read(self.folder, previous)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
-            if not (0 <= stage < len(self.stages) and 0 <= epoch <= self.stages[stage].epochs):
+            if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].epochs):
                 raise ValueError(f"it was saved after {_place(meta)}, which this run does not have")
-            finished = epoch == self.stages[stage].epochs
-            self.network.load_state_dict(_part(tensors, NETWORK))
-            self._restore_streams(_part(tensors, RANDOM), meta)
+            finished = epoch == self.loop.stages[stage].epochs
+            self.loop.network.load_state_dict(part(tensors, NETWORK))
+            self._restore_streams(part(tensors, RANDOM), meta)
             for number in range(stage + finished):
                 self._restore_objective(tensors, number)
             results = meta["results"]
@@ -124,7 +105,7 @@ class Checkpoints:
         if finished:
             progress.begin_stage(stage + 1)
         else:
-            progress.best, progress.best_score = _part(tensors, BEST), best_score
+            progress.best, progress.best_score = part(tensors, BEST), best_score
             self._loaded = tensors, meta
         return progress
 
@@ -134,7 +115,7 @@ class Checkpoints:
             return
         (tensors, meta), self._loaded = self._loaded, None
         try:
-            state = decode(meta["optimizer"], _part(tensors, OPTIMIZER))
+            state = decode(meta["optimizer"], part(tensors, OPTIMIZER))
             for mine, theirs in zip(optimizer.state_dict()["param_groups"], state["param_groups"], strict=True):
                 for name, value in mine.items():
                     if not isinstance(given := theirs[name], int | float) and isinstance(value, int | float):
@@ -150,15 +131,15 @@ class Checkpoints:
     ) -> None:
         """Give a stage's objective its memory back; ``fresh`` is what it has without it."""
         device = self.fabric.device
-        state = {k: v.to(device) for k, v in _part(_part(tensors, OBJECTIVE), str(stage)).items()}
-        _check_memory(state, fresh or {}, self.task, self.y)
-        self.stages[stage].objective.restore(state)
+        state = {k: v.to(device) for k, v in part(part(tensors, OBJECTIVE), str(stage)).items()}
+        _check_memory(state, fresh or {}, self.loop.task, self.loop.y)
+        self.loop.stages[stage].objective.restore(state)
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
         fabric = self.fabric
         if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
             # Other processes or another kind of device cannot have the same streams; new ones keep the law.
-            self.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
+            self.loop.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
             warnings.warn(
@@ -168,7 +149,7 @@ class Checkpoints:
                 stacklevel=2,
             )
         # Copies: torch's generators read the storage from its beginning, whatever the row.
-        self.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
+        self.loop.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:
         return CheckpointError(
@@ -185,21 +166,21 @@ class Checkpoints:
         """Each example's row from the process that owns it."""
         if self.fabric.world_size == 1:
             return memory
-        own, rows = torch.zeros_like(memory), self.own.to(memory.device)
+        own, rows = torch.zeros_like(memory), self.loop.own.to(memory.device)
         own[rows] = memory[rows]
         return self.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
     """The network's state in a run's checkpoint, or in the one before it."""
-    return _part(_read(folder, previous)[0], NETWORK)
+    return part(_read(folder, previous)[0], NETWORK)
 
 
 def chains_of(folder: RunFolder) -> Tensor | None:
     """The chains in a run's checkpoint: those of its last stage that has any."""
     if not folder.has_checkpoint():
         return None
-    found = _part(_read(folder)[0], OBJECTIVE)
+    found = part(_read(folder)[0], OBJECTIVE)
     stages = [int(name.partition("/")[0]) for name in found if name.endswith(f"/{CHAINS}")]
     return found[f"{max(stages)}/{CHAINS}"] if stages else None
 
@@ -232,8 +213,3 @@ def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task
             raise ValueError("its chains hold symbols that there are not")
         if symbols and not bool(task.feasible(value[:GROUNDED], y[:GROUNDED]).all()):
             raise ValueError("its chains do not explain the answers, so the rule is another")
-
-
-def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    prefix = f"{name}/"
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -84,17 +84,12 @@ def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
 
 def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
     """The error for a loss or a gradient that is not finite, or not when squared, though the outputs are."""
+    remedy = "Lower the learning rate, or look for very large inputs or outputs."
     if not bool(torch.isfinite(loss)):
-        return NonFiniteOutput(
-            f"The loss is {float(loss):g}, though the network's outputs are finite. Lower the learning rate, or look "
-            "for very large inputs or outputs."
-        )
-    names = broken(gradients(network))
-    if not names:
-        return NonFiniteOutput(
-            f"The loss is {float(loss):g}: its square, or that of its gradient, is more than a number can hold. Lower "
-            "the learning rate, or look for very large inputs or outputs."
-        )
+        return NonFiniteOutput(f"The loss is {float(loss):g}, though the network's outputs are finite. {remedy}")
+    if not (names := broken(gradients(network))):
+        what = "its square, or that of its gradient, is more than a number can hold"
+        return NonFiniteOutput(f"The loss is {float(loss):g}: {what}. {remedy}")
     return NonFiniteOutput(
         f"The loss is {float(loss):g}, but its gradient holds NaN or infinity at the network's {_listed(names)}. Lower "
         "the learning rate, or look for a square root, logarithm or division at 0 in the network or the objective."

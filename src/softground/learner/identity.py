@@ -19,7 +19,7 @@ from torch import Tensor
 from ..errors import CheckpointError, SoftgroundError
 from ..runs.digests import tensor_digest
 from ..runs.environment import environment
-from ..runs.folder import FORMAT, RunFolder, plain
+from ..runs.folder import RunFolder, plain
 from ..seeds import untouched
 from ..task import Task
 from .batches import Batches
@@ -36,7 +36,6 @@ def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
     return {
-        "format": FORMAT,
         "version": found["softground"],
         "task": learner.task.name,
         "recipe": plain(learner.recipe),
@@ -64,9 +63,8 @@ def rule_digest(task: Task, data: Batches) -> str | None:
     space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
-        said = [
-            rule.feasible(_states(space, chance, STATES).to(device), y[torch.arange(STATES) % min(ANSWERS, len(y))])
-        ]
+        asked = y[torch.arange(STATES) % min(ANSWERS, len(y))]
+        said = [rule.feasible(_states(space, chance, STATES).to(device), asked)]
         if data.symbols is not None:
             known = data.symbols[:KNOWN]
             site = torch.randint(space.sites, (len(known), 1), generator=chance)

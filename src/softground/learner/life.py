@@ -30,21 +30,19 @@ def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume:
 
     Process 0 makes a new one, or refuses one that holds another run.
     """
-    fabric, task = learner.fabric, learner.task
+    fabric, name = learner.fabric, learner.task.name
     with ExitStack() as stack:
-        path = ""
         if out is not None and fabric.is_global_zero:
-            folder = RunFolder.open(out) if resume else RunFolder.create(out, task.name)
+            folder = RunFolder.open(out) if resume else RunFolder.create(out, name)
             stack.enter_context(folder.lock())
             config = config_of(learner, train)
             if resume:
                 refuse_another(folder, config)
             else:
-                RunFolder.create(folder.path, task.name)  # still empty, now that nobody else can fill it
+                RunFolder.create(out, name)  # still empty, now that nobody else can fill it
                 folder.write_config(config)
-            path = str(folder.path)
-        path = fabric.broadcast(path)
-        yield RunFolder(Path(path)) if path else None
+        out = fabric.broadcast(out)
+        yield None if out is None else RunFolder(Path(out))
         fabric.barrier()
 
 

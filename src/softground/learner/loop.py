@@ -84,21 +84,17 @@ class Loop:
         rank, world = fabric.global_rank, fabric.world_size
         if len(train) < world:
             raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
-        self.began = time.perf_counter()
-        self.progress = Progress()
+        self.began, self.progress = time.perf_counter(), Progress()
         self.streams = Streams(self.learner.seed, rank, device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.own = torch.arange(rank, len(train), world)
+        self.own: Tensor = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
-        self.checkpoints: Checkpoints | None = None
-        if self.folder is not None:
-            parts = self.task, self.network, self.stages, self.streams, self.own, self.y
-            self.checkpoints = Checkpoints(self.folder, fabric, *parts)
+        self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
@@ -116,7 +112,7 @@ class Loop:
 
     def _save(self) -> None:
         if self.checkpoints is not None:
-            self.checkpoints.save(self.progress, self.optimizer, self.seconds)
+            self.checkpoints.save()
 
     def _stage(self, number: int, stage: Stage) -> None:
         progress = self.progress

@@ -12,28 +12,16 @@ from ..runs.digests import history_digest
 
 @dataclass
 class Progress:
-    """How far a run has come.
-
-    Attributes
-    ----------
-    stage, epoch
-        The stage the run is in, and how many of its epochs are done.
-    history, digest, results
-        One record per epoch, and their digest; test figures after each stage.
-    best, best_score
-        The best network of the stage so far, where it is to be kept.
-    seconds
-        Wall-clock time before the last interruption.
-    """
+    """Where a run is, and what it has found so far."""
 
     stage: int = 0
-    epoch: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    digest: str = ""
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    best: dict[str, Tensor] = field(default_factory=dict)
+    epoch: int = 0  # how many of the stage's epochs are done
+    history: list[dict[str, Any]] = field(default_factory=list)  # one record per epoch
+    digest: str = ""  # of the history
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # test figures after each stage
+    best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
     best_score: float = -1.0
-    seconds: float = 0.0
+    seconds: float = 0.0  # wall-clock time before the last interruption
 
     def begin_stage(self, number: int) -> None:
         """Nothing of this stage is done yet."""

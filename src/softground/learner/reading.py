@@ -22,25 +22,14 @@ from .prediction import BUDGET, most_probable
 class Reader:
     """Reads symbols with a network. Its methods may be called in several threads at once.
 
-    Attributes
-    ----------
-    network
-        Trained or not. Reading never changes it: where it is in training mode or on another device, a copy is used.
-    space
-        The symbol vectors.
-    task
-        The rule; None where it is not known. Then nothing can be constrained or evaluated.
-    device
-        Where it reads.
-    workers
-        Processes that read a data set which is not tensors; 0 reads it in this one.
+    Reading never changes the network: where it is in training mode or on another device, a copy is used.
     """
 
-    network: nn.Module
-    space: Any
-    task: Task | None
-    device: torch.device
-    workers: int = 0
+    network: nn.Module  # from a batch of inputs to what the space reads, trained or not
+    space: Any  # the symbol vectors
+    task: Task | None  # the rule; where it is not known, nothing can be constrained or evaluated
+    device: torch.device  # where to read
+    workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
     def predict(
         self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET

@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,7 @@ from ..files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, 
 from .codec import decode, encode
 
 HEADER_KEY = "softground"
-NAME = re.compile(r"checkpoint-([0-9]{8,20})-([0-9a-f]{64})\.safetensors")
-
-
-@dataclass(frozen=True, order=True)
-class _File:
-    """A checkpoint by its name."""
-
-    number: int
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        return f"checkpoint-{self.number:08d}-{self.sha256}.safetensors"
+NAME = re.compile(r"checkpoint-[0-9]{8,20}-[0-9a-f]{64}\.safetensors")
 
 
 def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
@@ -61,13 +48,13 @@ def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -
     except OSError as error:
         raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
     # A damaged file must not push out the last good one.
-    kept = next((file for file in reversed(found) if _is_intact(folder, file)), None)
-    new = _File(max((file.number for file in found), default=0) + 1, digest(data))
-    replace_file(folder / new.name, data)
+    kept = next((path for path in reversed(found) if _is_intact(path)), None)
+    new = folder / f"checkpoint-{_number(found[-1]) + 1 if found else 1:08d}-{digest(data)}.safetensors"
+    replace_file(new, data)
     with suppress(OSError):  # older ones, and what crashes left behind, cost only disk space
         for path in folder.iterdir():
             name = path.name.removeprefix(".").removesuffix(".tmp")
-            if NAME.fullmatch(name) and path.name not in (new.name, kept and kept.name):
+            if NAME.fullmatch(name) and path not in (new, kept):
                 path.unlink(missing_ok=True)
 
 
@@ -85,14 +72,14 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
         raise failure(folder, "there is no checkpoint in this folder", "Check the path, or train first")
     if previous and len(found) == 1:
         raise failure(folder, "there is no previous checkpoint", "Load the current one")
-    file = found[-2 if previous else -1]
+    path = found[-2 if previous else -1]
     try:
-        return unpack(_verified(folder, file))
+        return unpack(_verified(path))
     except Unreadable as error:
         remedy = "No other checkpoint in this folder is intact: restore it from a backup, or start the run again"
-        if any(_is_intact(folder, other) for other in found[-2:] if other != file):
+        if any(_is_intact(other) for other in found[-2:] if other != path):
             remedy = f"The {'current' if previous else 'previous'} checkpoint is intact: use previous={not previous}"
-        raise failure(folder / file.name, str(error), remedy) from error
+        raise failure(path, str(error), remedy) from error
 
 
 def exists(folder: Path) -> bool:
@@ -103,7 +90,7 @@ def exists(folder: Path) -> bool:
 def one_is_missing(folder: Path) -> bool:
     """Whether there is only one checkpoint where two were saved, and two are kept."""
     found = _found(folder)
-    return len(found) == 1 and found[0].number > 1
+    return len(found) == 1 and _number(found[0]) > 1
 
 
 def pack(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> bytes:
@@ -136,10 +123,19 @@ def unpack(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise Unreadable(f"it is not a softground checkpoint or model ({type(error).__name__}: {error})") from error
 
 
-def _found(folder: Path) -> list[_File]:
+def part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors named ``name/…``, without that."""
+    return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
+
+
+def _found(folder: Path) -> list[Path]:
     """The folder's checkpoints, the newest last."""
-    names = (NAME.fullmatch(path.name) for path in (folder.iterdir() if folder.is_dir() else ()))
-    return sorted(_File(int(name[1]), name[2]) for name in names if name)
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in paths if NAME.fullmatch(path.name)), key=lambda path: (_number(path), path.name))
+
+
+def _number(path: Path) -> int:
+    return int(path.name.split("-")[1])
 
 
 def _header(data: bytes) -> bytes:
@@ -154,16 +150,16 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _verified(folder: Path, file: _File) -> bytes:
+def _verified(path: Path) -> bytes:
     """The file's bytes, once their digest agrees with its name."""
-    data = read_bounded(folder / file.name, memory_size())
-    if digest(data) != file.sha256:
+    data = read_bounded(path, memory_size())
+    if digest(data) not in path.name:
         raise Unreadable("its SHA-256 is not the one in its name: it is damaged or was changed")
     return data
 
 
-def _is_intact(folder: Path, file: _File) -> bool:
+def _is_intact(path: Path) -> bool:
     try:
-        return bool(_verified(folder, file))
+        return bool(_verified(path))
     except Unreadable:
         return False
