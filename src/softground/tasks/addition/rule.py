@@ -71,8 +71,8 @@ def addition_program(digits: int) -> Program:
     """The rule as a program from digits to the sum."""
     if digits > MOST_PROGRAM_DIGITS:
         raise SpaceError(
-            f"Sums of {digits}-digit numbers do not fit into 64 bits; a program takes {MOST_PROGRAM_DIGITS} at most. "
-            "Use the scan."
+            f"Sums of {digits}-digit numbers do not fit into 64 bits; a program takes up to {MOST_PROGRAM_DIGITS} "
+            "digits. Use the scan."
         )
     weights = [10 ** (digits - 1 - column) for column in range(digits)] * 2
 

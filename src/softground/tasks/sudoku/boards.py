@@ -83,12 +83,8 @@ def _search(size: int, peers: list[list[int]], rng: np.random.Generator) -> list
 
 def _shuffle(board: Boards, size: int, rng: np.random.Generator) -> Boards:
     """The board under a random symmetry of the rule."""
-    grid = rng.permutation(size)[board].reshape(size, size)
-    grid = grid[_lines(size, rng)][:, _lines(size, rng)]
-    return (grid.T if rng.integers(2) else grid).reshape(-1)
-
-
-def _lines(size: int, rng: np.random.Generator) -> Boards:
-    """Bands permuted, and the lines inside each."""
     n = box_side(size)
-    return np.concatenate([n * band + rng.permutation(n) for band in rng.permutation(n)])
+    grid = rng.permutation(size)[board].reshape(size, size)
+    for _ in range(2):  # bands permuted, and the rows inside each; then the same for columns
+        grid = grid[np.concatenate([n * band + rng.permutation(n) for band in rng.permutation(n)])].T
+    return (grid.T if rng.integers(2) else grid).reshape(-1)

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from ....data.examples import Split
 from ....data.images import resize
 from ....errors import DataError
-from . import archive, original
 from .alphabet import SYMBOLS
-from .listing import Published
+from .published import ARCHIVE, LISTS, Published, read_archive, read_original
 from .source import Indices, Pool, Sizes, check_formulas, examples, labels_of
 
 HELD_OUT_SHARE = 0.2
@@ -35,15 +34,15 @@ class Sides(NamedTuple):
 
 def load(data_dir: Path, sizes: Sizes, length: int, image_size: int | None, split: str, seed: int) -> Split:
     """The published formulas of one length. Only the writer split, which redraws images, uses the seed."""
-    packed = data_dir / archive.FILE
+    packed = data_dir / ARCHIVE
     if packed.is_file():
-        published = archive.read(packed, length, sizes)
+        published = read_archive(packed, length, sizes)
         origin = "HWF, reconstructed from CROHME strokes"
-    elif any((data_dir / file).is_file() for file in original.FILES):
-        published = original.read(data_dir, length, sizes)
+    elif any((data_dir / file).is_file() for file in LISTS):
+        published = read_original(data_dir, length, sizes)
         origin = f"HWF, as found in its published layout in {data_dir.name}"
     else:
-        raise DataError(f"{data_dir} holds neither {archive.FILE} nor {' and '.join(original.FILES)}: put HWF there.")
+        raise DataError(f"{data_dir} holds neither {ARCHIVE} nor {' and '.join(LISTS)}: put HWF there.")
     if split == "writer":
         try:
             published = redraw(published, seed)
