@@ -42,7 +42,8 @@ class Recipe:
     objective: str = setting(
         "grounding",
         "grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic "
-        "(the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with.",
+        "(the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with; zero: "
+        "Stage II's.",
         METHODS,
     )
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
