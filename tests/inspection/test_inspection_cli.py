@@ -36,9 +36,9 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(size["exact"] for size in read["sizes"])
 
 
-def test_an_untrained_networks_belief(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("arviz_stats")
-    assert main(["inspect", *TINY, "--json", "--belief", "untrained"]) == 0
+    assert main(["inspect", *TINY, "--json"]) == 0
     read = json.loads(capsys.readouterr().out)
     kernels = {m["kernel"] for m in read["mixing"]}
     assert {"Exact", "preset paper"} <= kernels
@@ -57,7 +57,7 @@ def test_help_and_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         main(["inspect", "sudoku", "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing", "--belief"):
+    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing"):
         assert option in text
     with pytest.raises(SystemExit):
         main(["inspect"])

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import DataError
-from ..experiments.place import Device
+from ..experiments.place import Device, deterministic
 from ..report import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
@@ -38,7 +38,8 @@ class Command(OfRun):
             )
         else:
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
-            figures = learner.evaluate(experiment.held_out)
+            with deterministic(experiment.place.deterministic):
+                figures = learner.evaluate(experiment.held_out)
             if not learner.fabric.is_global_zero:
                 return
         if self.json:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from rich.console import Console
-from torch import Tensor, nn
 
 from ..errors import LearnerError, SoftgroundError
 from ..experiments.experiment import problem_of
 from ..inspection import inspect
-from ..inspection.mixing import ANSWERS
 from ..inspection.show import renderables
 from ..kernels import Kernel
-from ..learner.evaluation import reader
 from .options import RunOptions
 
 
@@ -29,8 +25,6 @@ class Command(RunOptions):
     """Time limit, without the time to build the task and its data. What is not done by then is left out, and named."""
     mixing: bool = True
     """Run chains and measure how they mix (needs the extra inspect)."""
-    belief: Literal["lopsided", "untrained"] = "lopsided"
-    """What the chains mix under: a made-up belief, or the untrained network's on the first inputs."""
     quiet: bool = False
     """No progress display."""
     json: bool = False
@@ -50,7 +44,6 @@ class Command(RunOptions):
                 experiment.task,
                 data.y,
                 kernels=kernels_of(experiment),
-                output=_read(experiment.network, data.x[:ANSWERS]) if self.belief == "untrained" else None,
                 sample=self.sample,
                 seed=self.seed,
                 mixing=self.mixing,
@@ -84,9 +77,3 @@ def kernels_of(experiment: Any) -> dict[str, Kernel]:
         if (kernel := getattr(objective, "kernel", None)) is not None:
             found[f"preset {preset}"] = kernel
     return found
-
-
-@torch.no_grad()
-def _read(network: nn.Module, x: Tensor) -> Tensor:
-    output: Tensor = reader(network, x.device)(x)
-    return output.double()

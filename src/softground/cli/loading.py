@@ -12,7 +12,6 @@ import tyro
 from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
-from ..experiments.deterministic import switch_on
 from ..experiments.experiment import problem_of, recipe_of
 from ..experiments.place import Device
 from ..learner import Learner
@@ -45,8 +44,6 @@ def load_run(
 ) -> tuple[Experiment, Learner]:
     """A run of a ready-made task, with its data and the network of its checkpoint."""
     experiment = Experiment.of_run(folder, data_dir, device=device)
-    if experiment.place.deterministic:
-        switch_on()
     _give(experiment.network, folder, previous)
     return experiment, experiment.learner()
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..experiments import Experiment
-from ..experiments.deterministic import deterministic
 from .loading import OfRun
 
 
@@ -22,10 +21,7 @@ class Command(OfRun):
 
     def run(self) -> None:
         folder = self.folder
-        with deterministic((folder.read_config().get("place") or {}).get("deterministic") is True):
-            experiment = Experiment.of_run(folder, self.data_dir)
-            summary = experiment.run(
-                folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json
-            )
+        experiment = Experiment.of_run(folder, self.data_dir)
+        summary = experiment.run(folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..experiments.deterministic import deterministic
 from .options import RunOptions
 
 
@@ -22,7 +21,6 @@ class Command(RunOptions):
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
-        with deterministic(self.deterministic):
-            summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
+        summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
 from ..task import Task
-from .place import Place
+from .place import Place, deterministic
 from .problem import Problem
 from .recipe import Recipe, checked, settings
 
@@ -150,41 +150,34 @@ class Experiment:
 
         if self.place.tensorboard and not resume:
             tensorboard.require()
-        learner = self.learner()
-        main = learner.fabric.is_global_zero
-        made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
-        run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
-        console = Console(quiet=not main or silent, highlight=False)
-        console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
-        if not quiet:
-            parameters = sum(p.numel() for p in self.network.parameters())
-            facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
-            facts += f" on {learner.fabric.device}, inverse {self.task.inverse!r}"
-            console.print(f"{self.note}\n{facts}".strip(), markup=False)
-            console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
-        display = Display(console) if main and not (quiet or silent) else None
-        logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
-        board = tensorboard.TensorBoard(run) if main and logs else None
-        try:
-            with display or nullcontext():
-                learner.fit(
-                    self.train,
-                    self.test,
-                    out=run.path,
-                    resume=resume,
-                    previous=previous,
-                    observer=together(board, display) if main else None,
-                )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(run.path))}") from None
+        with deterministic(self.place.deterministic), ExitStack() as stack:
+            learner = self.learner()
+            main = learner.fabric.is_global_zero
+            made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
+            run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
+            console = Console(quiet=not main or silent, highlight=False, markup=False)
+            console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
+            if not quiet:
+                parameters = sum(p.numel() for p in self.network.parameters())
+                facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
+                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, inverse {self.task.inverse!r}".strip())
+                console.print(f"Run folder: {run.path}", soft_wrap=True)
+            logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
+            board = tensorboard.TensorBoard(run) if main and logs else None
+            display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
+            observer = together(board, display) if main else None
+            try:
+                learner.fit(self.train, self.test, out=run.path, resume=resume, previous=previous, observer=observer)
+            except KeyboardInterrupt:
+                shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
+                raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
         if not main:
             return {}
         summary = learner.summary_
         moments = {"before": summary["before"]} if summary["before"] else {}
         moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
-        console.print(f"Report: {run.path / 'report.html'}", markup=False, soft_wrap=True)
-        console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
+        console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}
 
 

@@ -41,8 +41,8 @@ class Recipe:
     preset: str = "paper"
     objective: str = setting(
         "grounding",
-        "grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic "
-        "(the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with.",
+        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; reinforce, mapo, "
+        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001): others.",
         METHODS,
     )
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from ..errors import SoftgroundError
 from ..kernels import Guided, Kernel
 from ..task import Task
@@ -68,7 +66,6 @@ def inspect(
     answers: Sequence[Any] | None = None,
     *,
     kernels: Mapping[str, Kernel] | None = None,
-    output: Tensor | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
     mixing: bool = True,
@@ -85,8 +82,6 @@ def inspect(
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
     kernels
         Kernels of one's own, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
-    output
-        A network's output on some inputs, for the belief that chains mix under; by default one is made up.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     mixing
@@ -125,7 +120,7 @@ def inspect(
     ranked = ranking(task, taken, walking, part("projections", 0.5), seed)
     best = choose(task, taken, ranked, seed)
     chosen = _mixed(task, walking, best, ranked) if mixing else {}
-    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed, output) if mixing else ()
+    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed) if mixing else ()
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),
