@@ -93,19 +93,22 @@ class Ragged(Law):
 
     def __init__(self, solutions: Solutions, weights: CategoricalBelief, first: int = 0) -> None:
         self.solutions, self.weights, self.first = solutions, weights, first
-        self.blocks, owner = blocks_of(weights), solutions.owner
-        self.places = [block.position(owner, solutions.index) for block in self.blocks]
-        self.log_weight = log_weights(self.blocks, self.places)
-        peak = torch.full((len(weights),), -torch.inf, dtype=self.log_weight.dtype, device=owner.device)
-        self.peak = peak.scatter_reduce(0, owner, self.log_weight.detach(), "amax")
-        self.weight = (self.log_weight - self.peak[owner]).exp()
-        self.total = torch.zeros_like(peak).index_add(0, owner, self.weight)
+        self.blocks = blocks_of(weights)
+        self.places = [block.position(solutions.owner, solutions.index) for block in self.blocks]
+
+    def _peaked(self) -> tuple[Tensor, Tensor]:
+        """log w of every solution, and the highest of each example; made when asked for, so that memory is reused."""
+        log_weight, owner = log_weights(self.blocks, self.places), self.solutions.owner
+        peak = torch.full((len(self.weights),), -torch.inf, dtype=log_weight.dtype, device=owner.device)
+        return log_weight, peak.scatter_reduce(0, owner, log_weight.detach(), "amax")
 
     @cached_property
     def probability(self) -> Tensor:
         """Q* of every solution."""
         refuse_empty(self.solutions.count == 0, self.first)
-        return self.weight / self.total[self.solutions.owner]
+        (log_weight, peak), owner = self._peaked(), self.solutions.owner
+        weight = (log_weight - peak[owner]).exp()
+        return weight / torch.zeros_like(peak).index_add(0, owner, weight)[owner]
 
     def draw(self, dice: Dice) -> Tensor:
         chosen = dice.segment(self.probability, self.solutions.offsets)
@@ -115,12 +118,14 @@ class Ragged(Law):
         return site_marginals(self.weights, self.blocks, self.places, self.probability)
 
     def log_mass(self) -> Tensor:
-        return self.peak + self.total.log()
+        (log_weight, peak), owner = self._peaked(), self.solutions.owner
+        weight = (log_weight - peak[owner]).exp()
+        return peak + torch.zeros_like(peak).index_add(0, owner, weight).log()
 
     def mode(self) -> Tensor:
         refuse_empty(self.solutions.count == 0, self.first)
-        owner, last = self.solutions.owner, len(self.log_weight)
-        place = torch.arange(last, device=owner.device).masked_fill(self.log_weight < self.peak[owner], last)
+        (log_weight, peak), owner, last = self._peaked(), self.solutions.owner, len(self.solutions.index)
+        place = torch.arange(last, device=owner.device).masked_fill(log_weight < peak[owner], last)
         best = torch.full_like(self.solutions.count, last).scatter_reduce(0, owner, place, "amin")
         return self.weights.space.states(self.solutions.index[best])
 

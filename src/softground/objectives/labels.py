@@ -3,8 +3,8 @@ r"""Learning from labels: the true symbols, or the network's own predictions whe
 *Direct supervision* (SUP) is the yardstick: the same network and loop, trained on the true symbols.
 
 *The zero-degree stage* (Stage II) is γ = 0, where Q* is one-hot at the most probable feasible z. Where the network's
-own prediction :math:`\hat z = \arg\max_z P_\theta(z|x)` lies in S_y it is that z, and serves as a pseudo-label; the
-other examples are left out of the batch.
+own prediction :math:`\hat z = \arg\max_z P_\theta(z|x)` lies in S_y it is that z, and serves as a label; the other
+examples are left out of the batch.
 
 Reference: Z. Li et al., ICLR 2023, Section 4 and Appendix B.1.
 """
