@@ -33,8 +33,7 @@ from softground.tasks.formulas.long import LongFormulas
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
-from softground.tasks.sudoku.confident import Chosen, Confident
-from softground.tasks.sudoku.kempe import Kempe
+from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
 from softground.tasks.sudoku.rule import sudoku_program
 from sudoku_cases import BOARDS, LISTING
 

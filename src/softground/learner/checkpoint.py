@@ -71,7 +71,7 @@ class Checkpoints:
             "seconds": self.loop.seconds,
         }
         if self.fabric.is_global_zero:
-            flat = {f"{part}/{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
+            flat = {f"{name}/{k}": v for name, tensors in parts.items() for k, v in tensors.items()}
             self.folder.save_checkpoint(flat, meta)
         self.fabric.barrier()
 
@@ -199,7 +199,9 @@ def _read(folder: RunFolder, previous: bool = False) -> State:
 
 
 def _place(meta: Mapping[str, Any]) -> str:
-    return f"epoch {str(meta['epoch'])[:20]} of stage {str(meta['stage'] + 1)[:20]}"
+    stage = meta.get("stage")
+    number = stage + 1 if isinstance(stage, int) else stage
+    return f"epoch {str(meta.get('epoch'))[:20]} of stage {str(number)[:20]}"
 
 
 def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:

@@ -11,7 +11,6 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from ..errors import LearnerError
-from ..runs.folder import RunFolder
 from ..task import Task
 from .device import make_fabric
 from .grounding import grounding_stages
@@ -137,7 +136,11 @@ class Learner(Reader):
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, batches[1], folder) if folder and batches[1] else {}
-            self.loop = Loop(self, folder, self._observers(observer, train, folder))
+            if folder and self.fabric.is_global_zero:
+                from ..report import Watch, together  # which imports this module
+
+                observer = together(Watch(self, train, folder), observer)
+            self.loop = Loop(self, folder, observer)
             self.loop.run(*batches, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
@@ -145,14 +148,6 @@ class Learner(Reader):
             if folder and self.fabric.is_global_zero:
                 self.summary_ = finish(self, (train, test), batches, first, folder)
         return self
-
-    def _observers(self, observer: Observer | None, train: Dataset[Any], folder: RunFolder | None) -> Observer:
-        """The one that was given and, for a run with a folder, the one that watches a few examples for its report."""
-        if folder is None or not self.fabric.is_global_zero:
-            return observer or (lambda event, facts: None)
-        from ..report import Watch, together  # which imports this module
-
-        return together(Watch(self, train, folder), observer)
 
     @property
     def model(self) -> Model:

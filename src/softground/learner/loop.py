@@ -49,16 +49,11 @@ class Loop:
         Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
     """
 
-    def __init__(
-        self, learner: Learner, folder: RunFolder | None = None, observer: Observer = lambda event, facts: None
-    ) -> None:
-        self.learner, self.folder, self.observer = learner, folder, observer
-        self.task, self.network, self.stages, self.fabric = (
-            learner.task,
-            learner.network,
-            learner.stages,
-            learner.fabric,
-        )
+    def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
+        self.learner, self.folder = learner, folder
+        self.observer: Observer = observer or (lambda event, facts: None)
+        self.task, self.network, self.fabric = learner.task, learner.network, learner.fabric
+        self.stages = learner.stages
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
         """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
