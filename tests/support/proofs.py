@@ -29,6 +29,7 @@ from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
 from softground.target import Target
 from softground.task import Task
+from softground.tasks.addition.rule import AdditionScan, addition_scan
 from softground.tasks.formulas.long import LongFormulas
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
@@ -63,6 +64,7 @@ MIXED = replace(SUM, answers=[5, 5, 0, 9, 7, NONE])
 BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
 LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
+ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
 FAMILY, MOVE = RandomDrop(SPACE, PROBLEM.drops), projections.ChangeOne(SPACE)
 TASK, GUIDED = Task(SPACE, PROBLEM.program, TABLE), Guided(TABLE, FAMILY, marginals=True)
 
@@ -146,6 +148,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Constraint: {
         Program: (lambda: PROBLEM.program, SUM, EVALUATOR),
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
+        AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
