@@ -1,13 +1,10 @@
 """Kernels: one transition of a chain on S_y. All but the paper's Metropolis leave Q* invariant."""
 
 from .base import KERNELS, Info, Kernel
-from .collapsed import Collapsed
+from .collapsed import Collapsed, Guided
 from .composed import Composed, default_kernel
-from .direct_walk import DirectWalk
 from .exact import Exact
-from .guided import Guided
-from .metropolis import Metropolis
-from .uniform import Uniform
+from .metropolis import DirectWalk, Metropolis, Uniform
 
 __all__ = [
     "KERNELS",

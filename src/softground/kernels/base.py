@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from ..dice import Dice
-from ..inverses.base import Fibre, Inverse, complete
+from ..inverses.base import Fibre, Inverse
 from ..projections.base import Dropped, Projection, Walk
 from ..registry import Registry
 from ..spaces.categorical import CategoricalBelief
@@ -87,15 +86,6 @@ def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
     return info(before, after, true, ~true, marginals)
 
 
-def metropolis(
-    dice: Dice, z: Tensor, proposal: Tensor, log_ratio: Tensor, possible: Tensor, unknown: Tensor
-) -> tuple[Tensor, Info]:
-    """Accept proposals that are possible with probability min(1, exp(log_ratio)); the other chains stay."""
-    accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
-    after = torch.where(accepted[:, None], proposal, z)
-    return after, info(z, after, accepted, unknown)
-
-
 def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fibre) -> Tensor:
     r"""log of :math:`\prod_{j \in \text{dropped}} P_j(v_j|x)^{1/\gamma}`, −∞ outside F(u): ``[batch, options]``."""
     scores = target.weights.scores
@@ -106,47 +96,3 @@ def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fi
 def pick(values: Tensor, option: Tensor) -> Tensor:
     """The chosen one of each example's completions ``values[batch, options, dropped]``: ``[batch, dropped]``."""
     return values.gather(1, option[:, None, None].expand(-1, 1, values.shape[2])).squeeze(1)
-
-
-def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: Tensor, width: int) -> Tensor:
-    """Marginals that know the dropped sites' law given the kept ones: ``[batch, sites, K]``.
-
-    Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
-    """
-    marginals = one_hot(z, width).to(weights.dtype)
-    for j in range(dropped.count):
-        law = torch.zeros(len(z), width, dtype=weights.dtype, device=z.device).scatter_add(1, values[:, :, j], weights)
-        marginals = marginals.scatter(1, dropped.sites[:, j, None, None].expand(-1, 1, width), law[:, None])
-    return marginals
-
-
-def redraw(
-    dice: Dice,
-    target: Target[CategoricalBelief],
-    z: Tensor,
-    proposal: Tensor,
-    dropped: Dropped,
-    fibres: tuple[Fibre, Fibre],
-    prior: Tensor | float,
-    with_marginals: bool,
-) -> tuple[Tensor, Info]:
-    """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional law on the fibre kept.
-
-    The second half of the collapsed and guided kernels, which differ only in how u′ is proposed. A chain
-    whose own fibre is incomplete stays where it is: its conditional law is not known.
-    """
-    here, there = (fibre_weights(target, dropped, fibre) for fibre in fibres)
-    known = fibres[0].complete & fibres[1].complete
-    possible = known & (fibres[1].count > 0)
-    log_ratio = prior + there.logsumexp(-1) - here.logsumexp(-1)
-    accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
-    values = torch.where(accepted[:, None, None], fibres[1].values, fibres[0].values)
-    held = ~accepted & ~fibres[0].complete
-    chosen = torch.where(accepted[:, None], there, here).masked_fill(held[:, None], 0.0)
-    drawn = complete(torch.where(accepted[:, None], proposal, z), dropped, pick(values, dice.categorical(chosen)))
-    after = torch.where(held[:, None], z, drawn)
-    marginals = None
-    if with_marginals:
-        marginals = conditional_marginals(after, dropped, values, chosen.softmax(-1), target.weights.scores.shape[2])
-        marginals = torch.where(held[:, None, None], one_hot(z, marginals.shape[2]), marginals)
-    return after, info(z, after, accepted, ~known, marginals)

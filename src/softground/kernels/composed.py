@@ -15,8 +15,8 @@ from ..projections.drop import RandomDrop
 from ..spaces.base import Space
 from ..target import Target
 from .base import Info, Kernel
+from .collapsed import Guided
 from .exact import Exact
-from .guided import Guided
 
 
 class Composed(Kernel):

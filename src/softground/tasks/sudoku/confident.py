@@ -17,7 +17,7 @@ from torch import Tensor
 from ...dice import Dice
 from ...inverses.base import Inverse
 from ...kernels.base import Info, Kernel
-from ...kernels.guided import Guided
+from ...kernels.collapsed import Guided
 from ...projections.base import Dropped
 from ...spaces.categorical import CategoricalBelief
 from ...target import Target
