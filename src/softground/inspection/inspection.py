@@ -53,8 +53,7 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values; infinities are None."""
-        plain: dict[str, Any] = _plain(self)
-        return plain | {"ranked_by": RULE}
+        return _plain(self) | {"ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """:meth:`as_dict` as one JSON document."""
