@@ -80,7 +80,7 @@ def inspect(
     answers
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
     kernels
-        Kernels of one's own, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
+        Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     mixing

@@ -86,7 +86,7 @@ def _words(x: Any) -> str:
 
 
 def _row(values: Tensor) -> str:
-    """Numbers beside each other.
+    """Numbers in a row.
 
     >>> _row(torch.tensor([1.0, 0.25, -3.14159]))
     '1, 0.25, -3.14'

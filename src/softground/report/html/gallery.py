@@ -18,7 +18,7 @@ Panel = tuple[str, Frame, list[tuple[float, float, str, str]]]  # when, and dots
 
 
 def columns(sites: int) -> int:
-    """How many sites stand beside each other: a square is shown as a board.
+    """How many sites stand side by side: a square number of them is shown as a board.
 
     >>> columns(7), columns(16), columns(81), columns(24)
     (7, 4, 9, 10)
