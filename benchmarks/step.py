@@ -40,9 +40,7 @@ def prepared(task: str, given: dict[str, Any], objective: str, device: str, step
     count = min(len(experiment.train), steps * experiment.batch_size)  # type: ignore[arg-type]
     data = Subset(experiment.train, range(count))
     learner = experiment.learner()
-    loop = Loop(
-        learner.task, learner.network, learner.stages, learner.fabric, learner.batch_size, seed, learner.augment
-    )
+    loop = Loop(learner)
     loop.prepare(Batches(data, learner.fabric.device))
     # A long stage, so that the learning rate stays where it begins and no epoch is the last.
     stage = replace(copy.copy(learner.stages[0]), epochs=10**6)

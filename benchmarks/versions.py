@@ -45,15 +45,16 @@ def worker(task: str, given: dict[str, Any], device: str, steps: int, seed: int)
         from softground.experiments import Experiment
 
         experiment: Any = Experiment.named(task, device=device, seed=seed, **given)
+        learner: Any = experiment.learner()
+        loop = Loop(learner)
     except ImportError:  # trees before 0.2.0
         from softground.tasks import TASKS
 
         experiment = TASKS[task](device=device, seed=seed, **given).build()  # type: ignore[call-arg,attr-defined]
+        learner = Learner(experiment.task, experiment.network, experiment.stages, device=device)  # type: ignore[arg-type]
+        parts = learner.task, learner.network, learner.stages, learner.fabric, experiment.batch_size, seed
+        loop = Loop(*parts, experiment.augment)  # type: ignore[arg-type]
     count = min(len(experiment.train), steps * experiment.batch_size)
-    learner = Learner(experiment.task, experiment.network, experiment.stages, device=device)  # type: ignore[arg-type]
-    loop = Loop(
-        learner.task, learner.network, learner.stages, learner.fabric, experiment.batch_size, seed, experiment.augment
-    )
     loop.prepare(Batches(Subset(experiment.train, range(count)), learner.fabric.device))
     stage = replace(copy.copy(learner.stages[0]), epochs=10**6)  # no epoch is the last
     base = loop.begin_stage(stage)

@@ -18,8 +18,8 @@ from softground.learner.batches import Batches
 from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
-from softground.projections.swap import SwapInside
-from softground.reals.noise import AddNoise
+from softground.projections.moves import SwapInside
+from softground.reals import AddNoise
 from softground.seeds import stream
 from softground.target import Target
 from softground.tasks.formulas import Formulas
@@ -50,7 +50,7 @@ def jump(experiment: Experiment) -> tuple[dict[str, Any], str]:
     moved: dict[int, list[Tensor]] = {1: [], WALKS: []}
     accepted = []
     with torch.no_grad():
-        for index, belief in beliefs(task, network, Batches(train, device)):
+        for index, belief in beliefs(task.space, network, Batches(train, device)):
             target, z = Target.at(belief, y[index], 1.0), start[index]
             for walk in range(1, WALKS + 1):
                 z, info = kernel.step(dice, z, target)

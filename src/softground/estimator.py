@@ -24,10 +24,9 @@ from .constraints.base import Constraint
 from .data.examples import Examples, as_tensor
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
-from .learner.batches import Batches
 from .learner.loop import Augment
 from .manners import Manners
-from .model import Model, load
+from .model import load
 from .networks import default_network
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
@@ -88,16 +87,9 @@ class SoftGrounder(Manners):
         device: Literal["auto", "cpu", "cuda"] = "auto",
     ) -> None:
         # Nothing is checked or copied here: scikit-learn's clone compares what was given with what was kept.
-        self.rule = rule
-        self.alphabets = alphabets
-        self.network = network
-        self.stages = stages
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.augment = augment
-        self.site_shape = site_shape
-        self.seed = seed
+        self.rule, self.alphabets, self.network, self.stages = rule, alphabets, network, stages
+        self.epochs, self.learning_rate, self.batch_size = epochs, learning_rate, batch_size
+        self.augment, self.site_shape, self.seed = augment, site_shape, seed
         self.device: Literal["auto", "cpu", "cuda"] = device
 
     def fit(self, X: Any, y: Sequence[Any]) -> SoftGrounder:
@@ -108,15 +100,8 @@ class SoftGrounder(Manners):
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(x, task)
         stages = self._stages(task) if self.stages is None else self.stages(task)
-        self.learner_ = Learner(
-            task,
-            self.network_,
-            stages,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            augment=self.augment,
-            device=self.device,
-        ).fit(Examples(x, answers))
+        given = {name: getattr(self, name) for name in ("batch_size", "seed", "augment", "device")}
+        self.learner_ = Learner(task, self.network_, stages, **given).fit(Examples(x, answers))
         self.model_ = self.learner_.model
         return self
 
@@ -139,8 +124,7 @@ class SoftGrounder(Manners):
 
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
-        model = self._fitted()
-        return model.grounded(Batches(Examples(self._inputs(X), list(y)), model.device)) / len(y)
+        return self._fitted().grounded(Examples(self._inputs(X), list(y))) / len(y)
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator, without its training data, into a folder; see :func:`softground.load`."""
@@ -158,8 +142,7 @@ class SoftGrounder(Manners):
     def _task(self) -> Task:
         if isinstance(self.rule, Task):
             return self.rule
-        space = getattr(self.rule, "space", None)
-        if isinstance(space, Categorical):
+        if (space := getattr(self.rule, "space", None)) is not None:
             return Task(space, self.rule)  # type: ignore[arg-type]
         if not callable(self.rule) or self.alphabets is None:
             raise LearnerError(
@@ -190,7 +173,3 @@ class SoftGrounder(Manners):
     def _stages(self, task: Task) -> list[Stage]:
         (stage,) = grounding_stages(task, epochs=self.epochs)
         return [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
-
-    def _fitted(self) -> Model:
-        self._require_fit()
-        return self.model_

@@ -1,8 +1,8 @@
 """Reading and writing small files so that neither a crash nor a damaged disk goes unnoticed.
 
-A file is replaced by writing a neighbour, forcing it to disk and renaming it over the old one. A reader
-therefore finds the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link
-that somebody left there is replaced or refused, never followed.
+A file is replaced by writing a neighbour, forcing it to disk and renaming it over the old one. A reader therefore finds
+the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link that somebody left
+there is replaced or refused, never followed.
 
 What is read is bounded, because a file may come from anybody: a byte of JSON can become twenty of memory.
 """
@@ -42,17 +42,6 @@ def describe(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-def sync_folder(folder: Path) -> None:
-    """Force a folder's entries to disk, so that a rename in it survives a power cut."""
-    if os.name == "nt":  # Windows cannot open a folder; its renames are journalled by the file system.
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def memory_size() -> int:
     """The machine's memory in bytes; more than any has, where that cannot be asked."""
     try:
@@ -69,10 +58,7 @@ def temporary(path: Path) -> Path:
 def replace_file(path: Path, data: bytes) -> None:
     """Give ``path`` the content ``data``, all or nothing, durably.
 
-    Raises
-    ------
-    CheckpointError
-        When the system refuses; the old content is then still in place.
+    Raises :class:`CheckpointError` when the system refuses; the old content is then still in place.
     """
     new = temporary(path)
     if os.path.exists(path) and not path.is_file():  # /dev/null, say, which root could well replace
@@ -80,55 +66,60 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         with _fresh(new) as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            _sync(stream)
         os.replace(new, path)
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             new.unlink(missing_ok=True)
-        raise failure(
-            path,
-            f"it could not be written: {describe(error)}",
-            "Check that the folder exists, that you may write to it and that the disk has room; "
-            "what was saved before is untouched",
-        ) from error
+        remedy = "Check that the folder exists, that you may write to it and that the disk has room; what was saved "
+        raise failure(path, f"it could not be written: {describe(error)}", f"{remedy}before is untouched") from error
 
 
 def append_line(path: Path, line: bytes) -> None:
     """Add a line to a file; it is on disk when this returns. One that a crash left unfinished is dropped first.
 
-    Raises
-    ------
-    CheckpointError
-        When the system refuses; the complete lines are then still in place.
+    Raises :class:`CheckpointError` when the system refuses; the complete lines are then still in place.
     """
     try:
         new = not path.exists()
         with open(path, "ab+", opener=_no_link) as stream:
             end = stream.seek(0, os.SEEK_END)
-            if end:
-                stream.seek(end - 1)
-                if stream.read(1) != b"\n":
-                    stream.seek(0)
-                    stream.truncate(stream.read().rfind(b"\n") + 1)
+            stream.seek(max(0, end - 1))
+            if end and stream.read(1) != b"\n":
+                stream.seek(0)
+                stream.truncate(stream.read().rfind(b"\n") + 1)
             stream.write(line)
-            stream.flush()
-            os.fsync(stream.fileno())
+            _sync(stream)
         if new:
-            sync_folder(path.parent)
+            _sync_folder(path.parent)
     except OSError as error:
         reason = f"a line could not be added: {describe(error)}"
         raise failure(path, reason, "Check that you may write there and that the disk has room") from error
 
 
+def _sync(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a folder's entries to disk, so that a rename in it survives a power cut."""
+    if os.name == "nt":  # Windows cannot open a folder; its renames are journalled by the file system.
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _fresh(path: Path) -> BinaryIO:
     """A file that did not exist. What an earlier crash left under its name, or somebody's link, is removed."""
-    try:
+    with suppress(FileExistsError):
         return open(path, "xb")
-    except FileExistsError:
-        path.unlink()
-        return open(path, "xb")
+    path.unlink()
+    return open(path, "xb")
 
 
 def _no_link(path: str, flags: int) -> int:
@@ -138,10 +129,7 @@ def _no_link(path: str, flags: int) -> int:
 def read_bounded(path: Path, limit: int) -> bytes:
     """The content of a regular file of at most ``limit`` bytes.
 
-    Raises
-    ------
-    Unreadable
-        When the file is missing, is not a regular file (a pipe would block for ever) or is too large.
+    Raises :class:`Unreadable` when it is missing, is not a regular file (a pipe would block for ever) or is too large.
     """
     try:
         found = os.stat(path)
@@ -150,14 +138,13 @@ def read_bounded(path: Path, limit: int) -> bytes:
         if found.st_size > limit:
             raise Unreadable(f"it is larger than the {limit} bytes allowed")
         with open(path, "rb") as stream:
-            data = stream.read(found.st_size + 1)
+            return stream.read(found.st_size + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Missing("the file is missing") from error
     except OSError as error:
         raise Unreadable(f"it could not be read: {describe(error)}") from error
     except MemoryError as error:
         raise Unreadable("it does not fit into the memory") from error
-    return data
 
 
 def _refuse_constant(token: str) -> NoReturn:
@@ -178,15 +165,11 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
 def read_lines(path: Path) -> list[bytes]:
     """The complete lines of a file, none where it is missing. A last line without its end is still being written.
 
-    Raises
-    ------
-    CheckpointError
-        When it cannot be read, or holds too much.
+    Raises :class:`CheckpointError` when the file cannot be read, or holds too much.
     """
     try:
-        data = read_bounded(path, LINES_LIMIT)
+        return read_bounded(path, LINES_LIMIT).split(b"\n")[:-1]
     except Missing:
         return []
     except Unreadable as error:
         raise failure(path, str(error), "Make it readable, or move it away") from error
-    return data.split(b"\n")[:-1]

@@ -10,13 +10,18 @@ import inspect
 import pickle
 import sys
 from traceback import walk_stack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .errors import LearnerError
+
+if TYPE_CHECKING:
+    from .model import Model
 
 
 class Manners:
     """An estimator's parameters are those of its constructor, kept under their names."""
+
+    model_: Model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the estimator was made with."""
@@ -67,10 +72,10 @@ class Manners:
         inputs = InputTags(two_d_array=True, three_d_array=True)
         return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
 
-    def _require_fit(self) -> None:
-        """Refuse to predict before a fit, with scikit-learn's own error where that is in use."""
-        if not self.__sklearn_is_fitted__():
-            theirs = sys.modules.get("sklearn.exceptions")
-            bases = (LearnerError,) if theirs is None else (LearnerError, theirs.NotFittedError)
-            kind = type("NotFitted", bases, {})
-            raise kind(f"This {type(self).__name__} has not been trained; call fit(X, y) first.")
+    def _fitted(self) -> Model:
+        """The model; before a fit scikit-learn's own error, where that is in use."""
+        if self.__sklearn_is_fitted__():
+            return self.model_
+        theirs = sys.modules.get("sklearn.exceptions")
+        bases = (LearnerError,) if theirs is None else (LearnerError, theirs.NotFittedError)
+        raise type("NotFitted", bases, {})(f"This {type(self).__name__} has not been trained; call fit(X, y) first.")

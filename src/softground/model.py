@@ -10,44 +10,36 @@ There are no pickles in it, and nothing of the training data. It can be moved, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from . import saved
-from .data.examples import Examples, as_tensor
-from .errors import CheckpointError, LearnerError
+from .errors import CheckpointError
 from .files import failure
-from .inverses.recorded import REBUILD, record
-from .learner.batches import Batches
+from .inverses.base import RECORDED
 from .learner.device import chosen_device
-from .learner.evaluation import beliefs, evaluate, predictions
-from .learner.prediction import BUDGET, most_probable
+from .learner.reading import Reader
 from .networks import blueprint
+from .runs.checkpoint import part
 from .task import Task
 
 
 @dataclass(eq=False)
-class Model:
-    """A network that reads symbols. Its methods may be called in several threads at once.
+class Model(Reader):
+    """A network that reads symbols.
 
     Parameters
     ----------
     network
         From a batch of inputs to what ``space`` reads. Predictions never change it: where it is in training mode or on
         another device, they use a copy.
-    space
-        The symbol vectors.
-    task
-        The rule; None where it is not known. Then nothing can be constrained or evaluated.
-    device
-        Where predictions are made.
+    space, task, device
+        The symbol vectors; the rule, without which nothing can be constrained or evaluated; where to predict.
     shape, dtype
         What one input looks like, where known; an export needs it.
     name, note
@@ -66,71 +58,9 @@ class Model:
     note: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def predict(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
-    ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input.
-
-        With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
-        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
-        ``budget`` states of an input are tried, the likeliest first.
-        """
-        codes = self.predict_codes(x, y, constrained=constrained, budget=budget)
-        symbols: list[tuple[Any, ...]] = self.space.decode(codes)
-        return symbols
-
-    def predict_codes(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
-    ) -> Tensor:
-        """:meth:`predict`, as codes ``[inputs, sites]``."""
-        inputs = self._inputs(x)
-        if y is None and not constrained:
-            return predictions(self, self.network, inputs)
-        task = self._rule("A constrained prediction")
-        encoded = None if y is None else task.constraint.encode(list(y)).to(self.device)
-        if encoded is not None and len(encoded) != len(inputs):
-            raise LearnerError(f"{len(inputs)} inputs but {len(encoded)} answers: give one answer per input.")
-        with torch.no_grad():
-            return torch.cat(
-                [
-                    most_probable(task, belief, None if encoded is None else encoded[index], index, budget)
-                    for index, belief in beliefs(self, self.network, inputs)
-                ]
-            )
-
-    def predict_proba(self, x: Any) -> npt.NDArray[Any]:
-        """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
-
-        K is the size of the largest alphabet; beyond a smaller one's end are zeros. For reals the means
-        ``[inputs, sites]``.
-        """
-        read = [belief.marginals() for _, belief in beliefs(self, self.network, self._inputs(x))]
-        return torch.cat(read).cpu().numpy()
-
-    def evaluate(self, x: Any, y: Sequence[Any], symbols: Tensor | None = None) -> dict[str, Any]:
-        """The task's metrics on inputs with their answers and, where they are known, true codes."""
-        x = as_tensor(x) if isinstance(x, np.ndarray) else x
-        return self.figures(Batches(Examples(x, list(y), symbols), self.device))
-
-    def figures(self, data: Batches) -> dict[str, Any]:
-        """The task's metrics on a data set."""
-        task = self._rule("An evaluation")
-        data.check(self.space)
-        return evaluate(task, self.network, data, task.constraint.encode(data.answers).to(self.device))
-
-    def grounded(self, data: Batches) -> int:
-        """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
-        task = self._rule("Counting right answers")
-        y = task.constraint.encode(data.answers).to(self.device)
-        return int(task.feasible(predictions(self, self.network, data), y).sum())
-
-    def predict_answers(self, x: Any) -> list[Any]:
-        """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
-        return self._rule("An answer").constraint.compute(self.predict_codes(x))
-
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
-        kept = None if self.task is None else record(self.task.inverse)
+        kept = None if self.task is None else self.task.inverse.record()
         space, facts = saved.space_facts(self.space), saved.writable(kept[0]) if kept else None
         tables = kept[1] if kept and facts else {}
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
@@ -147,20 +77,6 @@ class Model:
             "extra": self.extra,
         }
         saved.write(Path(path), document, tensors)
-
-    def _rule(self, what: str) -> Task:
-        if self.task is None:
-            raise LearnerError(
-                f"{what} needs the rule, which could not be saved with this model: it is not a table, a listing or a "
-                "scan. Give it back: softground.load(path, task=…)."
-            )
-        return self.task
-
-    def _inputs(self, x: Any) -> Batches:
-        x = x.x if isinstance(x, Examples) else as_tensor(x) if isinstance(x, np.ndarray) else x
-        if not hasattr(x, "__len__"):
-            raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
-        return Batches(Examples(x, [0] * len(x)), self.device)
 
 
 def load(
@@ -190,9 +106,9 @@ def load(
             raise CheckpointError(f"The task given has the space {task.space!r}; the model was saved with another.")
         space = task.space if task is not None else saved.make_space(document["space"])
         if task is None and document["rule"] is not None:
-            rule, inverse = REBUILD[document["rule"]["kind"]](space, document["rule"], _part(tensors, "rule"))
-            task = Task(space, rule, inverse, name=document["task"])
-        weights, built = _part(tensors, "network"), network
+            inverse = RECORDED[document["rule"]["kind"]].rebuild(space, document["rule"], part(tensors, "rule"))
+            task = Task(space, inverse.constraint, inverse, name=document["task"])
+        weights, built = part(tensors, "network"), network
         if network is not None:
             network.load_state_dict(weights)
         elif document["network"] is not None:
@@ -223,7 +139,3 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"{found['dtype']!r} is not a type of number")
     return tuple(int(side) for side in found["shape"]), dtype
-
-
-def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}

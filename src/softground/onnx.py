@@ -44,7 +44,9 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
     x
         A few inputs to check it with, two at least; by default made up, of the shape and type the model was trained on.
     """
-    _require()
+    if absent := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
+        missing = f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed"
+        raise SoftgroundError(f"Export to ONNX needs {missing}. Install the extra: pip install 'softground[onnx]'.")
     x = _example(model) if x is None else x.detach().cpu()
     if len(x) < 2:
         raise SoftgroundError(f"{len(x)} inputs were given to export with; give two at least, to see what varies.")
@@ -78,16 +80,10 @@ def _example(model: Model) -> Tensor:
 def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
         warnings.simplefilter("ignore")
+        names: dict[str, Any] = {"input_names": ["x"], "output_names": ["scores"], "verbose": False}
+        shapes = ({0: torch.export.Dim("batch")},)
         try:
-            program: Any = torch.onnx.export(
-                network,
-                (x,),
-                dynamo=True,
-                input_names=["x"],
-                output_names=["scores"],
-                verbose=False,
-                dynamic_shapes=({0: torch.export.Dim("batch")},),
-            )
+            program: Any = torch.onnx.export(network, (x,), dynamo=True, dynamic_shapes=shapes, **names)
         except Exception as error:
             raise SoftgroundError(
                 f"torch cannot export this {type(network).__name__} to ONNX: {type(error).__name__}: {error}. Networks "
@@ -124,12 +120,3 @@ def _check(network: nn.Module, x: Tensor, path: Path) -> float:
             )
         worst = max(worst, difference)
     return worst
-
-
-def _require() -> None:
-    absent = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if absent:
-        raise SoftgroundError(
-            f"Export to ONNX needs {', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed. "
-            "Install the extra: pip install 'softground[onnx]'."
-        )

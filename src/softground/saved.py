@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from inspect import signature
@@ -10,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from .errors import CheckpointError
 from .files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
 from .reals.gaussian import Gaussian
+from .runs.checkpoint import digest, pack, unpack
 from .runs.codec import decode, encode
 from .spaces.categorical import Categorical
 
@@ -29,20 +27,17 @@ def write(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tenso
     """Write both into ``folder``; what was there is replaced."""
     from . import __version__
 
-    data = safetensors.torch.save({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()})
-    about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": _digest(data)}
-    text = json.dumps(encode(about | dict(document)), allow_nan=False, indent=1)
+    data = pack(folder, tensors, {})
+    about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": digest(data)}
+    text = json.dumps(encode(about | dict(document)), allow_nan=False, indent=1).encode()
+    if len(text) > DOCUMENT_LIMIT:
+        raise failure(folder, f"{len(text)} bytes are too many to read again", "Save Model(network, space) alone")
     try:
-        parse_object(text)
         folder.mkdir(parents=True, exist_ok=True)
-    except Unreadable as error:
-        raise failure(
-            folder, f"the model is too large: {error}", "Leave its rule out: Model(network, space)"
-        ) from error
     except OSError as error:
         raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
     replace_file(folder / TENSORS, data)
-    replace_file(folder / DOCUMENT, text.encode())
+    replace_file(folder / DOCUMENT, text)
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -59,12 +54,10 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise failure(folder / DOCUMENT, str(error), remedy) from error
     try:
         data = read_bounded(folder / TENSORS, memory_size())
-        if _digest(data) != document.get("sha256"):
+        if digest(data) != document.get("sha256"):
             raise Unreadable(f"its SHA-256 is not the one in {DOCUMENT}: it is damaged, or another model's")
-        if int.from_bytes(data[:8], "little") > DOCUMENT_LIMIT:
-            raise Unreadable(f"its header is larger than the {DOCUMENT_LIMIT} bytes allowed")
-        return document, safetensors.torch.load(data)
-    except (Unreadable, SafetensorError, KeyError, ValueError, TypeError) as error:
+        return document, unpack(data)[0]
+    except Unreadable as error:
         raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model anew") from error
 
 
@@ -97,7 +90,3 @@ def make_space(found: Mapping[str, Any] | None) -> Any:
     if found is None:
         raise CheckpointError("Its space, or a symbol of it, is of a class of somebody's own: give the task, task=…")
     return SPACES[found["kind"]](**{name: value for name, value in found.items() if name != "kind"})
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

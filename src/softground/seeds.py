@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import torch
-from torch import Tensor
 
 _LOCK = threading.RLock()
+_lent = ExitStack()  # puts the generators back when the last fit ends
 _fits = 0
-_before: list[Tensor] = []
 
 
 def stream(seed: int, name: str, rank: int = 0) -> int:
@@ -33,12 +32,8 @@ def stream(seed: int, name: str, rank: int = 0) -> int:
 @contextmanager
 def untouched() -> Iterator[None]:
     """Put torch's generators back, whatever is drawn meanwhile. One thread at a time."""
-    with _LOCK:
-        before = _states()
-        try:
-            yield
-        finally:
-            _put_back(before)
+    with _LOCK, _put_back():
+        yield
 
 
 @contextmanager
@@ -59,9 +54,10 @@ def seeded(seed: int) -> Iterator[None]:
 @contextmanager
 def borrowed() -> Iterator[None]:
     """While a fit lasts, torch's generators are its own. Fits in several threads share them until the last one ends."""
-    global _fits, _before
+    global _fits
     with _LOCK:
-        _before = _before if _fits else _states()
+        if not _fits:
+            _lent.enter_context(_put_back())
         _fits += 1
     try:
         yield
@@ -69,7 +65,7 @@ def borrowed() -> Iterator[None]:
         with _LOCK:
             _fits -= 1
             if not _fits:
-                _put_back(_before)
+                _lent.close()
 
 
 def reseed(seed: int) -> None:
@@ -80,12 +76,6 @@ def reseed(seed: int) -> None:
             torch.cuda.manual_seed_all(seed)
 
 
-def _states() -> list[Tensor]:
+def _put_back() -> AbstractContextManager[None]:
     gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if gpu else [])]
-
-
-def _put_back(states: list[Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state_all(states[1:])
+    return torch.random.fork_rng(range(torch.cuda.device_count()) if gpu else ())

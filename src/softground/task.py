@@ -11,7 +11,7 @@ from torch import Tensor
 from .constraints.base import Constraint
 from .errors import ConstraintError, InfeasibleAnswer, SoftgroundError
 from .inverses.base import Inverse
-from .inverses.default import default_inverse
+from .inverses.enumeration import default_inverse
 from .metrics import accuracies
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]

@@ -29,7 +29,7 @@ from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
-from softground.tasks.sudoku.kempe import Kempe
+from softground.tasks.sudoku.kernels import Kempe
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),

@@ -61,8 +61,9 @@ def run(folder: Path, resume: bool = False, **other: Any) -> Learner:
         other.get("network") or classifier(),
         batch_size=other.get("batch_size", 32),
         seed=other.get("seed", 0),
+        evaluate_every=other.get("evaluate_every", 1),
         augment=other.get("augment", noise(0.1)),
-        recipe=other.get("recipe", {"preset": "best", "out": str(folder)}),
+        recipe=other.get("recipe", {"preset": "best"}),
     )
     observer = None if resume else stop_after_the_first_epoch
     return learner.fit(other.get("data") or examples(addition(), 48), out=folder, resume=resume, observer=observer)
@@ -108,6 +109,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "kept": ({"keep": "best"}, "stages.I.keep was last, is best"),
     "batch size": ({"batch_size": 16}, "batch_size was 32, is 16"),
     "seed": ({"seed": 3}, "seed was 0, is 3"),
+    "evaluations": ({"evaluate_every": 2}, "evaluate_every was 1, is 2"),
     "no augmentation": ({"augment": None}, "augment was noise.<locals>.<lambda>, is not set"),
     "more augmentation": ({"augment": noise(0.2)}, "augment.scale was 0.1, is 0.2"),
     "other augmentation": ({"augment": RandomAffine()}, "augment was noise.<locals>.<lambda>, is RandomAffine"),
@@ -117,7 +119,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         "network.parameters was 148, is 76",
     ),
     "inverse": ({"task": addition(tabulated=False)}, "inverse was Table, is Enumeration"),
-    "preset": ({"recipe": {"preset": "paper", "out": "elsewhere"}}, "recipe.preset was best, is paper"),
+    "preset": ({"recipe": {"preset": "paper"}}, "recipe.preset was best, is paper"),
     "no recipe": ({"recipe": None}, "recipe was {'preset': 'best'}, is not set"),
     "swapped images": ({"data": turned(DATA)}, "the training inputs are others"),
     "answers": ({"data": changed(y=[*DATA.y[:-1], 9])}, "the training answers are others"),
@@ -194,7 +196,7 @@ def test_other_threads_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_config_says_what_the_run_is(stopped: Path) -> None:
     config = RunFolder.open(stopped).read_config()
-    assert list(config) == ["format", "version", "task", "recipe", "settings", "data", "rule", "environment"]
+    assert list(config) == ["format", "version", "task", "recipe", "place", "settings", "data", "rule", "environment"]
     assert config["data"]["examples"] == 48
     assert config["settings"]["stages"]["I"]["objective"]["schedule"]["class"] == "Exponential"
     assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"] == "the task's inverse"
@@ -268,3 +270,16 @@ def test_torchs_own_generator_is_left_as_it_was(tmp_path: Path) -> None:
     before = torch.get_rng_state()
     learner.fit(data, out=tmp_path / "run")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_newest_checkpoint_that_is_gone_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(Stop):
+        run(tmp_path / "run")
+    run(tmp_path / "run", resume=True)
+    max((tmp_path / "run").glob("checkpoint-*")).unlink()
+    warning = "the newest checkpoint is missing. The one before it is used instead, which was saved after epoch 1 of"
+    with pytest.warns(UserWarning, match=warning):
+        network_of(RunFolder.open(tmp_path / "run"))
+    with pytest.warns(UserWarning, match=warning):
+        learner = run(tmp_path / "run", resume=True)
+    assert [record["epoch"] for record in learner.history_] == [0, 1]

@@ -42,12 +42,12 @@ def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: 
     read: list[int] = []
     real = life.predictions
 
-    def counted(task: Any, network: Any, data: Any) -> Any:
+    def counted(space: Any, network: Any, data: Any) -> Any:
         read.append(len(data))
-        return real(task, network, data)
+        return real(space, network, data)
 
     monkeypatch.setattr(life, "predictions", counted)
-    monkeypatch.setattr("softground.report.gathering.predictions", counted)
+    monkeypatch.setattr("softground.report.gathering.predicted_by", counted)
     task = addition()
     make_learner(task).fit(examples(task, 64), examples(task, 50, seed=1), out=tmp_path / "run")
     assert read == [50, 64, 50]  # before training the test set, after it both
@@ -75,7 +75,7 @@ def test_what_a_run_says_of_itself_is_written_anew_when_it_goes_on(tmp_path: Pat
 
 
 def test_a_folder_that_was_just_made_is_taken_and_one_that_was_used_is_not(tmp_path: Path) -> None:
-    task, folder = addition(), RunFolder.create(tmp_path / "run", "addition")
+    task, folder = addition(), RunFolder.create(tmp_path / "run", "addition").path
     make_learner(task).fit(examples(task, 48), out=folder)
     with pytest.raises(CheckpointError, match="not empty"):
         make_learner(task).fit(examples(task, 48), out=folder)

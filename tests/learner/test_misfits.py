@@ -58,10 +58,6 @@ def no_betas(tensors: Tensors, meta: Meta) -> None:
     del meta["optimizer"]["param_groups"][0]["betas"]
 
 
-def moment(tensors: Tensors, meta: Meta) -> None:
-    tensors["optimizer/state/0/exp_avg"] = torch.zeros(2)
-
-
 def chains(value: Tensor) -> Callable[[Tensors, Meta], None]:
     def change(tensors: Tensors, meta: Meta) -> None:
         tensors["objective/0/chains"] = value
@@ -86,13 +82,10 @@ CHANGES: dict[str, tuple[Callable[[Tensors, Meta], None], str]] = {
     "negative stage": (meta_with(stage=-1), "which this run does not have"),
     "epoch": (meta_with(epoch=4), "after epoch 4 of stage 1"),
     "huge epoch": (meta_with(epoch=10**4000), "which this run does not have"),
-    "stage that is true": (meta_with(stage=True), "its stage is 'True'"),
-    "seconds": (meta_with(seconds="long"), "its seconds is 'long'"),
-    "infinite seconds": (meta_with(seconds=float("inf")), "its seconds are inf"),
-    "results": (meta_with(results={"I": "good"}), "its results of stage 'I' are not numbers"),
-    "no records": (without("records"), "its records is 'None'"),
-    "no threads": (without("threads"), "its threads is 'None'"),
-    "no random state": (without("random/torch"), "does not fit this run's network"),
+    "seconds": (meta_with(seconds="long"), "does not fit this run's stages or network: .* 'long'"),
+    "results": (meta_with(results={"I": {"answer_accuracy": "good"}}), "its results are not numbers"),
+    "no records": (without("records"), "does not fit this run's stages or network: 'records'"),
+    "no random state": (without("random/torch"), "does not fit this run's stages or network: 'torch'"),
     "chains of another length": (chains(torch.zeros(63, 3, dtype=torch.int64)), r"its chains are \[63, 3\]"),
     "chains of another width": (chains(torch.zeros(64, 4, dtype=torch.int64)), r"its chains are \[64, 4\]"),
     "chains of floats": (chains(torch.zeros(64, 3)), "its chains are .* numbers of torch.float32"),
@@ -101,7 +94,6 @@ CHANGES: dict[str, tuple[Callable[[Tensors, Meta], None], str]] = {
     "chains of another rule": (chains(torch.zeros(64, 3, dtype=torch.int64)), "so the rule is another"),
     "learning rate": (lr, "its lr is 'fast'"),
     "no betas": (no_betas, "stage I's optimiser or objective: 'betas'"),
-    "moment": (moment, r"its exp_avg of parameter 0 has shape \[2\]"),
 }
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import softground
 from learner_cases import addition, classifier, examples, make_learner
-from softground import SMT, Categorical, Enumeration, Learner, Model, Program, Scan, SoftGrounder, Task
+from softground import SMT, Categorical, Enumeration, Examples, Learner, Model, Program, Scan, SoftGrounder, Task
 from softground.errors import CheckpointError, ConstraintError, DataError, LearnerError
 from softground.inverses import Listing
 from softground.reals.gaussian import Gaussian
@@ -92,7 +92,7 @@ def test_the_rule_is_kept_without_its_function(kind: str, tmp_path: Path) -> Non
     assert loaded.predict(x) == model.predict(x)
     assert loaded.predict(x, y) == model.predict(x, y)
     assert loaded.predict(x, constrained=True) == model.predict(x, constrained=True)
-    assert loaded.evaluate(x, y) == model.evaluate(x, y)
+    assert loaded.evaluate(Examples(x, y)) == model.evaluate(Examples(x, y))
     np.testing.assert_array_equal(loaded.predict_proba(x), model.predict_proba(x))
     try:
         answers = model.predict_answers(x)
@@ -130,7 +130,7 @@ def test_a_rule_that_cannot_be_kept_can_be_given_back(kind: str, tmp_path: Path)
     model, x = read(nn.Linear(4, 4), space, task), torch.rand(3, 3, 4)
     loaded = again(model, tmp_path / "model")
     assert loaded.predict(x) == model.predict(x)
-    for ask in (lambda: loaded.predict(x, [3] * 3), lambda: loaded.evaluate(x, [3] * 3)):
+    for ask in (lambda: loaded.predict(x, [3] * 3), lambda: loaded.evaluate(Examples(x, [3] * 3))):
         with pytest.raises(LearnerError, match=r"could not be saved.*load\(path, task="):
             ask()
     given = softground.load(tmp_path / "model", task=task, device="cpu")

@@ -49,7 +49,7 @@ def test_many_threads_read_the_same_and_change_nothing(training: bool) -> None:
             return np.array_equal(learner.predict_proba(x), expected)
         if number % 3 == 1:
             return torch.equal(learner.predict_codes(x, y), most)
-        return learner.evaluate(examples(task, 40, 1)) == learner.model.evaluate(x, y, examples(task, 40, 1).symbols)
+        return learner.evaluate(examples(task, 40, 1)) == learner.model.evaluate(examples(task, 40, 1))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(60)))

@@ -59,7 +59,7 @@ def test_every_number_of_an_epoch_is_logged_under_its_step(recorder: Any, tmp_pa
     task = addition()
     folder = RunFolder.create(tmp_path / "run", "addition")
     learner = make_learner(task)
-    learner.fit(examples(task), examples(task, 50, seed=1), out=folder, observer=tensorboard.TensorBoard(folder))
+    learner.fit(examples(task), examples(task, 50, seed=1), out=folder.path, observer=tensorboard.TensorBoard(folder))
     (writer,) = recorder.made
     assert writer.folder == str(tmp_path / "run" / "tensorboard")
     assert writer.closed

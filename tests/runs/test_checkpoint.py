@@ -129,7 +129,6 @@ def test_only_the_last_two_are_kept_and_leftovers_are_removed(tmp_path: Path) ->
         pytest.param({}, {"x": {1, 2}}, id="set"),
         pytest.param({}, {"x": torch.zeros(1)}, id="tensor in meta"),
         pytest.param({1: torch.zeros(1)}, {}, id="number as name"),
-        pytest.param({"__metadata__": torch.zeros(1)}, {}, id="reserved name"),
         pytest.param({"\ud800": torch.zeros(1)}, {}, id="surrogate in name"),
         pytest.param({"x": 3}, {}, id="number as tensor"),
         pytest.param({"x": torch.zeros(2).to_sparse()}, {}, id="sparse"),

@@ -163,7 +163,7 @@ def test_training_and_resuming_take_it_and_reading_does_not(tmp_path: Path) -> N
         with pytest.raises(CheckpointError, match="is training in this run folder"):
             make_learner(task).fit(data, out=run, resume=True)
         with pytest.raises(CheckpointError, match="is training in this run folder"):
-            make_learner(task).fit(data, out=RunFolder.open(run), resume=True)
+            make_learner(task).fit(data, out=str(run), resume=True)
         assert RunFolder.open(run).load_checkpoint()[1]["epoch"] == 3
         assert len(RunFolder.open(run).read_metrics()) == 3
     make_learner(task).fit(data, out=run, resume=True)

@@ -60,7 +60,7 @@ def disguise(folder: Path, data: bytes) -> None:
     path = current_file(folder)
     path.unlink()
     number = path.name.split("-")[1]
-    (folder / f"checkpoint-{number}-{checkpoint._digest(data)}.safetensors").write_bytes(data)
+    (folder / f"checkpoint-{number}-{checkpoint.digest(data)}.safetensors").write_bytes(data)
 
 
 def header(content: str) -> bytes:

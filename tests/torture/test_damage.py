@@ -24,7 +24,7 @@ def failures(folder: Path) -> str:
 
 
 def test_without_digests_wrong_states_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_digest", lambda data: "0" * 64)
+    monkeypatch.setattr(checkpoint, "digest", lambda data: "0" * 64)
     assert "what was loaded is not what was saved" in failures(tmp_path)
 
 

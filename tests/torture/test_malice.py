@@ -56,7 +56,7 @@ def test_what_is_refused_survives(prepared: Place, tmp_path: Path, payload: str)
 
 
 def test_a_pickle_that_is_executed_is_noticed(prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_parse", lambda data: (pickle.loads(data), {}))
+    monkeypatch.setattr(checkpoint, "unpack", lambda data: (pickle.loads(data), {}))
     with pytest.raises(AssertionError, match=r"pickle\.find_class.*os\.mkdir"):
         attack(prepared, tmp_path, "pickle", "load_checkpoint")
 
@@ -95,7 +95,7 @@ def test_an_error_of_another_family_is_noticed(
     def forget(*_: Any) -> None:
         raise KeyError("stage")
 
-    monkeypatch.setattr(checkpoint, "_parse", forget)
+    monkeypatch.setattr(checkpoint, "unpack", forget)
     with pytest.raises(AssertionError, match="not the library's own error: KeyError"):
         attack(prepared, tmp_path, "pickle", "load_checkpoint")
 

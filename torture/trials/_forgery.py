@@ -19,6 +19,7 @@ from softground.runs.folder import CONFIG_DIGEST
 
 SCRIPT = "</script></title></style>\"'><script>alert(1)</script><img src=x onerror=alert(1)><a href=javascript:x()>"
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
+PLACE = ("data_dir", "tensorboard")  # what is not the recipe's, but says where a run happens
 HUGE = 10**4000  # as many digits as Python reads
 Payload = Callable[[Path, Path], None]
 
@@ -51,7 +52,7 @@ class Forged:
 
     def disguise(self, data: bytes) -> None:
         """Make ``data`` the current checkpoint, under a name that fits."""
-        self.rename(checkpoint._digest(data)).write_bytes(data)
+        self.rename(checkpoint.digest(data)).write_bytes(data)
 
     def rename(self, digest: str) -> Path:
         """Give the current checkpoint's file another digest."""
@@ -81,8 +82,10 @@ class Forged:
     def config(self, task: str | None = None, **options: Any) -> None:
         """Change the settings, and the digest of them that the checkpoint has."""
         known = json.loads((self.run / "config.json").read_text())
-        known["recipe"] = (known["recipe"] if task is None else {}) | options
-        (self.run / "config.json").write_text(json.dumps(known | {"task": task or known["task"]}))
+        place = known["place"] | {name: options.pop(name) for name in PLACE if name in options}
+        recipe = known["recipe"] | options if task is None else {"task": task, "problem": options}
+        changed = {"task": recipe["task"], "recipe": recipe, "place": place}
+        (self.run / "config.json").write_text(json.dumps(known | changed))
         self.state(**{CONFIG_DIGEST: RunFolder(self.run).config_digest()})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tyro
 
-from softground.cli import BY_TASK, COMMANDS, command
+from softground.cli import BY_TASK, COMMANDS
 from softground.cli.options import options_of
 from softground.tasks import TASKS
 
@@ -168,7 +168,7 @@ def _right(rng: random.Random) -> list[str]:
     for field in places:
         usual = {"run_folder": ["run"], "run_folders": ["run"], "images": ["0.png", "1.png", "1.png"]}.get(field)
         many = rng.choice((1, 1, 2, 3, 5))
-        words += usual if usual and rng.random() < 0.7 else _values(typing.get_args(fields[field])[0], rng, many)
+        words += usual if usual and rng.random() < 0.7 else _values(fields[field], rng, many)
     options = [field for field in fields if field not in places]
     for field in rng.sample(options, min(len(options), rng.choice((0, 1, 1, 2, 3, 6)))):
         words += _option(field, fields[field], rng)
@@ -178,9 +178,8 @@ def _right(rng: random.Random) -> list[str]:
 @cache
 def _fields(name: str, task: str | None) -> dict[str, Any]:
     """A command's options and their types."""
-    kind: Any = (
-        command(name) if task is None else options_of(TASKS[task], import_module(f"softground.cli.{name}").Command)
-    )
+    kind: Any = import_module(f"softground.cli.{name.replace('-', '_')}").Command
+    kind = kind if task is None else options_of(TASKS[task], kind)
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -194,8 +193,7 @@ def _option(field: str, hint: Any, rng: random.Random) -> list[str]:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    if typing.get_origin(hint) is typing.Annotated:
-        hint = typing.get_args(hint)[0]
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     return typing.get_args(hint) if union else (hint,)
 

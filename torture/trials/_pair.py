@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from softground.errors import CheckpointError
 from softground.runs import RunFolder
-from softground.runs.digests import HistoryDigest
+from softground.runs.digests import history_digest
 from softground.runs.folder import CONFIG_DIGEST
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
@@ -41,7 +42,7 @@ def state(run: RunFolder, epoch: int, seed: int) -> State:
         "stage": 0,
         "epoch": epoch,
         "records": epoch,
-        "metrics_sha256": HistoryDigest().of(history),
+        "metrics_sha256": reduce(history_digest, history, ""),
         CONFIG_DIGEST: run.config_digest(),
         "results": {},
         "best_score": -1.0,

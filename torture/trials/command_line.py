@@ -91,7 +91,7 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         graphs = import_module("softground.tasks.sdsp.problem")
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
         stack.enter_context(patch.object(Experiment, "run", _begun(Experiment.run)))
-        stack.enter_context(patch.object(import_module("softground.report"), "Watch", _FirstEpoch))
+        stack.enter_context(patch("softground.report.Watch", _FirstEpoch))
         for name in STOPS:
             module, _, function = name.rpartition(".")
             stack.enter_context(patch.object(import_module(module), function, _stop))

@@ -30,7 +30,7 @@ class Command(OfRun):
         folder = self.folder
         figures: dict[str, Any]
         if self.examples is not None:
-            figures = model_of(folder, self.previous, self.device).evaluate(*read_examples(self.examples))
+            figures = model_of(folder, self.previous, self.device).evaluate(read_examples(self.examples))
         elif folder.read_config().get("recipe") is None:
             raise DataError(
                 f"{folder.path} holds a run of a program of its own, whose test data are not known here. Give "

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 import tyro
 
+from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
 from ..experiments.experiment import problem_of, recipe_of
@@ -75,8 +75,8 @@ def _give(network: Any, folder: RunFolder, previous: bool) -> None:
         ) from error
 
 
-def read_examples(path: Path) -> tuple[Any, list[Any], Any]:
-    """Inputs, answers and symbols (or None) of an ``.npz`` file. Nothing in it is unpickled."""
+def read_examples(path: Path) -> Examples:
+    """The examples in an ``.npz`` file, with true symbols where it has them; nothing in it is unpickled."""
     try:
         with np.load(path, allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
@@ -87,4 +87,5 @@ def read_examples(path: Path) -> tuple[Any, list[Any], Any]:
             f"{path} holds no {' and no '.join(sorted(missing))}; expected arrays x, y and perhaps symbols."
         )
     y = [tuple(answer) if isinstance(answer, list) else answer for answer in parts["y"].tolist()]
-    return parts["x"], y, torch.from_numpy(parts["symbols"]).long() if "symbols" in parts else None
+    symbols = as_tensor(parts["symbols"]).long() if "symbols" in parts else None
+    return Examples(as_tensor(parts["x"]), y, symbols)

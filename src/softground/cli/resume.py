@@ -22,6 +22,6 @@ class Command(OfRun):
     def run(self) -> None:
         folder = self.folder
         experiment = Experiment.of_run(folder, self.data_dir)
-        summary = experiment.run(folder, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
+        summary = experiment.run(folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))

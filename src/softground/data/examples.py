@@ -21,9 +21,9 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     x
-        Inputs, one row an example; for images of symbols ``[examples, sites, channels, height, width]``.
+        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``.
     y
-        One answer an example: ints, :class:`fractions.Fraction`, strings or tuples of these.
+        One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
         Optional true symbol codes ``[examples, sites]``. Training never reads them; they are used
         to report symbol accuracy and to train the supervised reference.
@@ -43,7 +43,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
             raise DataError(f"{len(self.x)} inputs but {len(self.y)} answers: each input needs exactly one answer.")
         if self.symbols is not None and len(self.symbols) != len(self.x):
             raise DataError(
-                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row an input, or none."
+                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row per input, or none."
             )
 
     def __len__(self) -> int:

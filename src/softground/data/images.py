@@ -1,4 +1,4 @@
-"""Reading and resizing grey images."""
+"""Reading, padding and resizing grey images."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DataError
+from .room import check_room
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Images = npt.NDArray[np.uint8]
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
-"""What a picture may be. Pillow knows more, some of which start other programs."""
-
-LONGEST_SIDE = 4096
-"""Pixels. A small file may unfold into a picture larger than the memory; none of a symbol needs to be this large."""
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows more, and starts other programs for some
+LONGEST_SIDE = 4096  # pixels; a small file may unfold into a picture larger than the memory
+RESIZED_TOGETHER = 64  # images, so that their floating-point copies stay small
 
 
 def read_grey(path: Path) -> Images:
     """An image file as grey levels ``[height, width]``.
 
-    Transparent images are laid on white where their ink is dark and on black where it is light, so
-    that ink and background stay apart. Orientation tags of cameras are obeyed.
+    Transparent images get a white background where their ink is dark and a black one where it is light. Cameras'
+    orientation tags are obeyed.
     """
     try:
         from PIL import Image, ImageOps
@@ -37,14 +36,14 @@ def read_grey(path: Path) -> Images:
         if not path.is_file():  # opening a pipe would wait for ever
             raise FileNotFoundError
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on tags, palettes and sizes: an image is read, or it is refused
+            warnings.simplefilter("ignore")  # about tags, palettes and sizes
             with Image.open(path, formats=FORMATS) as opened:
                 if not 1 <= min(opened.size) <= max(opened.size) <= LONGEST_SIDE:
                     raise ValueError(f"{opened.width} x {opened.height} pixels; a side has 1 to {LONGEST_SIDE:,}")
                 return _grey(ImageOps.exif_transpose(opened))
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check that the image folder is complete.") from error
-    except Exception as error:  # Pillow lets through whatever its decoders stumble over
+    except Exception as error:  # Pillow's decoders raise all kinds of errors
         raise DataError(
             f"{path} cannot be read as an image ({str(error)[:200] or type(error).__name__}): replace it or remove it."
         ) from error
@@ -66,10 +65,32 @@ def _flatten(grey: npt.NDArray[np.float32], alpha: npt.NDArray[np.float32]) -> I
     return (grey * alpha + backdrop * (1 - alpha)).round().astype(np.uint8)
 
 
+def border(image: Images) -> Images:
+    """The pixels along the edges."""
+    return np.concatenate([image[0], image[-1], image[1:-1, 0], image[1:-1, -1]])
+
+
+def fit(image: Images, height: int, width: int, background: int) -> Images:
+    """Resize without distortion: a tightly cropped minus is padded to the new proportions first, not stretched."""
+    from PIL import Image
+
+    rows, columns = image.shape
+    scale = max(rows / height, columns / width)
+    tall, wide = max(rows, round(height * scale)), max(columns, round(width * scale))
+    padded = Image.new("L", (wide, tall), background)
+    padded.paste(Image.fromarray(image), ((wide - columns) // 2, (tall - rows) // 2))
+    return np.array(padded.resize((width, height), Image.Resampling.BILINEAR), dtype=np.uint8)
+
+
 def resize(images: Images, size: int) -> Images:
-    """Images ``[images, height, width]`` as ``size`` x ``size``, bilinear, smoothed when they shrink."""
+    """Images ``[images, height, width]`` as ``size`` × ``size``, bilinear, smoothed when they shrink."""
     if images.shape[1:] == (size, size):
         return images
-    grey = torch.from_numpy(images)[:, None].float()
-    scaled = torch.nn.functional.interpolate(grey, size=(size, size), mode="bilinear", antialias=True)
-    return scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
+    check_room("images", len(images), size**2)
+    resized = np.empty((len(images), size, size), dtype=np.uint8)
+    for first in range(0, len(images), RESIZED_TOGETHER):
+        part = slice(first, first + RESIZED_TOGETHER)
+        grey = torch.from_numpy(images[part])[:, None].float()
+        scaled = torch.nn.functional.interpolate(grey, size=(size, size), mode="bilinear", antialias=True)
+        resized[part] = scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
+    return resized

@@ -133,7 +133,7 @@ class Experiment:
 
     def run(
         self,
-        folder: Path | str | RunFolder | None = None,
+        folder: Path | str | None = None,
         *,
         resume: bool = False,
         previous: bool = False,
@@ -153,9 +153,8 @@ class Experiment:
         with deterministic(self.place.deterministic), ExitStack() as stack:
             learner = self.learner()
             main = learner.fabric.is_global_zero
-            given = folder.path if isinstance(folder, RunFolder) else folder
-            made = "" if resume or not main else str(RunFolder.create(given, self.task.name).path)
-            run = RunFolder(Path(str(given) if resume else learner.fabric.broadcast(made)))
+            made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
+            run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
             console = Console(quiet=not main or silent, highlight=False, markup=False)
             console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
             if not quiet:
@@ -168,7 +167,7 @@ class Experiment:
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
             try:
-                learner.fit(self.train, self.test, out=run, resume=resume, previous=previous, observer=observer)
+                learner.fit(self.train, self.test, out=run.path, resume=resume, previous=previous, observer=observer)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None

@@ -24,9 +24,10 @@ from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
+from ..networks.activations import check_activations
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
 from ..projections import ChangeOne, Drop, RandomDrop
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Task
@@ -114,7 +115,9 @@ class Problem(ABC):
         classifier = self.networks[recipe.network](image, space.outputs)
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x), classifier)
-        return PerSite(classifier, image)  # type: ignore[arg-type]
+        network = PerSite(classifier, image)  # type: ignore[arg-type]
+        check_activations(network, x, recipe.batch_size)
+        return network
 
     def recipe(self, preset: str = "best", **given: Any) -> Recipe:
         """The recipe of a preset, with the settings that are ``given`` in their place.
@@ -152,3 +155,4 @@ class Problem(ABC):
 
 
 TASKS: Registry[type[Problem]] = Registry("task")
+"""Ready-made problems by name."""

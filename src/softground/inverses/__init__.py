@@ -1,8 +1,7 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import Fibre, Inverse, Start
-from .default import default_inverse
-from .enumeration import Enumeration
+from .base import Fibre, Inverse, Start, complete
+from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
 from .scanned import Scanned
@@ -20,5 +19,6 @@ __all__ = [
     "Solutions",
     "Start",
     "Table",
+    "complete",
     "default_inverse",
 ]

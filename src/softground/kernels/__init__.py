@@ -1,9 +1,8 @@
 """Kernels: one transition of a chain on S_y. All but the paper's Metropolis leave Q* invariant."""
 
-from .base import KERNELS, Info, Kernel
+from .base import KERNELS, Info, Kernel, fibre_weights, pick
 from .collapsed import Collapsed
-from .composed import Composed
-from .default import default_kernel
+from .composed import Composed, default_kernel
 from .direct_walk import DirectWalk
 from .exact import Exact
 from .guided import Guided
@@ -22,4 +21,6 @@ __all__ = [
     "Metropolis",
     "Uniform",
     "default_kernel",
+    "fibre_weights",
+    "pick",
 ]

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, redrawn
@@ -48,9 +48,11 @@ class Exact(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = self.inverse.law(target)
-        marginals = law.marginals() if self.marginals else None
+        if self.draws and self.marginals:
+            after, marginals = law.draw_with_marginals(dice)
+            return after, redrawn(z, after, marginals)
         after = law.draw(dice) if self.draws else z
-        return after, redrawn(z, after, marginals)
+        return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
         return self.inverse.static_law(target)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -23,9 +24,7 @@ class Batches:
     """
 
     def __init__(self, data: Dataset[Any], device: torch.device, workers: int = 0) -> None:
-        self.device = device
-        self.workers = workers
-        self._data = data
+        self.device, self.workers, self._data = device, workers, data
         try:
             self.count = len(data)  # type: ignore[arg-type]
         except TypeError:
@@ -42,19 +41,12 @@ class Batches:
             self._note(self.inputs)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
         else:
-            self.answers = self._read_answers(getattr(data, "answers", None))
-            known = getattr(data, "symbols", None)
-            self.symbols = known.to(device) if isinstance(known, Tensor) else None
-
-    def _read_answers(self, known: Sequence[Any] | None) -> list[Any]:
-        if known is None:
-            return [self.pair(i)[1] for i in range(self.count)]
-        answers = list(known)
-        if len(answers) != self.count:
-            raise DataError(
-                f"The data set has {self.count} examples and {len(answers)} answers; give one for each, in their order."
-            )
-        return answers
+            known, symbols = getattr(data, "answers", None), getattr(data, "symbols", None)
+            self.answers = [self.pair(i)[1] for i in range(self.count)] if known is None else list(known)
+            self.symbols = symbols.to(device) if isinstance(symbols, Tensor) else None
+        if len(self.answers) != self.count:
+            given = f"{self.count} examples and {len(self.answers)} answers"
+            raise DataError(f"The data set has {given}; give one for each, in their order.")
 
     def __len__(self) -> int:
         return self.count
@@ -64,7 +56,7 @@ class Batches:
         if self.symbols is None or not space.categorical:
             return
         expected = (self.count, space.sites)
-        if tuple(self.symbols.shape) != expected or not countable(self.symbols):
+        if tuple(self.symbols.shape) != expected or self.symbols.is_floating_point():
             raise DataError(
                 f"The true symbols are {self.symbols.dtype} of shape {tuple(self.symbols.shape)}; expected codes, "
                 f"whole numbers of shape {expected}. Make them with space.encode, or leave them out."
@@ -106,11 +98,6 @@ class Batches:
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""
         return list(torch.split(torch.arange(self.count), size))
-
-
-def countable(z: Tensor) -> bool:
-    """Whether states are made of symbols; reals are never exactly right."""
-    return not z.is_floating_point()
 
 
 def _held(data: Dataset[Any]) -> Examples | None:
@@ -159,3 +146,14 @@ def _to(x: Any, device: torch.device) -> Any:
     if isinstance(x, list | tuple):
         return [_to(v, device) for v in x]
     return x.to(device)
+
+
+def shuffled(own: Tensor, count: int, world: int, batch_size: int, order: torch.Generator) -> list[Tensor]:
+    """A process's ``own`` of ``count`` examples in random order, in as many batches as every other process has."""
+    size = max(1, batch_size // world)
+    steps = math.ceil(math.ceil(count / world) / size)
+    mixed = own[torch.randperm(len(own), generator=order)]
+    short = (steps - 1) * size + 1 - len(mixed)
+    if short > 0:  # other processes own one example more: begin again, so that all take as many steps
+        mixed = torch.cat([mixed, mixed[:short]])
+    return list(torch.split(mixed, size))

@@ -2,109 +2,59 @@
 
 Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``), the best
 network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
+
+A digest shows that a checkpoint is whole, not that it is well meant. What would do harm later is checked here: the
+place in the run, chains of symbols that the space does not have, settings of the optimiser that are no numbers.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
+from ..runs.checkpoint import one_is_missing, part
 from ..runs.codec import decode, encode
-from ..runs.digests import HistoryDigest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
-from .misfits import check_chains, check_memory, check_meta, check_optimizer
+from .progress import Progress
 from .stage import Stage, lay_out_like_parameters
-from .streams import Streams
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from .loop import Loop
 
+State = tuple[dict[str, Tensor], dict[str, Any]]
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 # What torch and Python say of a state that is not what it should be.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
+GROUNDED = 64  # chains that are held against the rule
 
 
-@dataclass
-class Progress:
-    """How far a run has come.
-
-    Attributes
-    ----------
-    stage, epoch
-        The stage the run is in, and how many of its epochs are done.
-    history, results
-        One record per epoch; test figures after each stage.
-    best, best_score
-        The best network of the stage so far, where it is to be kept.
-    seconds
-        Wall-clock time before the last interruption.
-    """
-
-    stage: int = 0
-    epoch: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    best: dict[str, Tensor] = field(default_factory=dict)
-    best_score: float = -1.0
-    seconds: float = 0.0
-
-    def begin_stage(self, number: int) -> None:
-        """Nothing of this stage is done yet."""
-        self.stage, self.epoch, self.best, self.best_score = number, 0, {}, -1.0
-
-    def note(self, network: nn.Module, score: float) -> None:
-        """Keep a copy of the network if it is the best so far."""
-        if score > self.best_score:
-            self.best_score = score
-            self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
-
-
-@dataclass
 class Checkpoints:
-    """Saves a run at the end of an epoch, and restores it.
+    """Saves a run at the end of an epoch, and restores it."""
 
-    Attributes
-    ----------
-    own
-        Positions of the training examples that this process owns.
-    y
-        Encoded answers of all training examples.
-    """
+    def __init__(self, folder: RunFolder, loop: Loop) -> None:
+        self.folder, self.loop, self.fabric = folder, loop, loop.fabric
+        self._config = folder.config_digest()
+        self._loaded: State | None = None
 
-    folder: RunFolder
-    fabric: Fabric
-    task: Task
-    network: nn.Module
-    stages: list[Stage]
-    streams: Streams
-    own: Tensor
-    y: Tensor
-
-    def __post_init__(self) -> None:
-        self._config = self.folder.config_digest()
-        self._history = HistoryDigest()
-        self._loaded: tuple[dict[str, Tensor], dict[str, Any]] | None = None
-
-    def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
-        """Write a checkpoint; the run has taken so many ``seconds``."""
-        optimizer_tensors: dict[str, Tensor] = {}
-        optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
+    def save(self) -> None:
+        """Write a checkpoint."""
+        progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
+        optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
         # Those of finished stages too: their chains are part of what a run leaves.
-        states = [stage.objective.state() for stage in self.stages[: progress.stage + 1]]
+        states = [stage.objective.state() for stage in self.loop.stages[: progress.stage + 1]]
         parts = {
-            NETWORK: dict(self.network.state_dict()),
+            NETWORK: dict(self.loop.network.state_dict()),
             OPTIMIZER: optimizer_tensors,
             OBJECTIVE: {f"{n}/{k}": self._gather(v) for n, state in enumerate(states) for k, v in state.items()},
             BEST: progress.best,
-            RANDOM: {name: self._stack(state) for name, state in self.streams.states().items()},
+            RANDOM: {name: self._stack(state) for name, state in self.loop.streams.states().items()},
         }
         meta = {
             "stage": progress.stage,
@@ -112,16 +62,16 @@ class Checkpoints:
             "best_score": progress.best_score,
             "results": progress.results,
             "records": len(progress.history),
-            "metrics_sha256": self._history.of(progress.history),
+            "metrics_sha256": progress.digest,
             CONFIG_DIGEST: self._config,
             "optimizer": optimizer_meta,
             "world": self.fabric.world_size,
             "device": self.fabric.device.type,
             "threads": torch.get_num_threads(),
-            "seconds": seconds,
+            "seconds": self.loop.seconds,
         }
         if self.fabric.is_global_zero:
-            flat = {f"{part}/{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
+            flat = {f"{name}/{k}": v for name, tensors in parts.items() for k, v in tensors.items()}
             self.folder.save_checkpoint(flat, meta)
         self.fabric.barrier()
 
@@ -131,28 +81,31 @@ class Checkpoints:
             if self.fabric.is_global_zero:
                 self.folder.truncate_metrics(0)
             return Progress()  # stopped before anything was saved: begin again
-        tensors, meta = self.folder.load_checkpoint(previous)
+        tensors, meta = _read(self.folder, previous)
         try:
-            check_meta(meta, self.stages)
-        except ValueError as error:
-            raise self._misfit("stages", error) from error
-        stage, epoch = meta["stage"], meta["epoch"]
-        finished = epoch == self.stages[stage].epochs
-        try:
-            self.network.load_state_dict(_part(tensors, NETWORK))
-            self._restore_streams(_part(tensors, RANDOM), meta)
+            stage, epoch = int(meta["stage"]), int(meta["epoch"])
+            if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].epochs):
+                raise ValueError(f"it was saved after {_place(meta)}, which this run does not have")
+            finished = epoch == self.loop.stages[stage].epochs
+            self.loop.network.load_state_dict(part(tensors, NETWORK))
+            self._restore_streams(part(tensors, RANDOM), meta)
             for number in range(stage + finished):
                 self._restore_objective(tensors, number)
+            results = meta["results"]
+            if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
+                raise ValueError("its results are not numbers")
+            records, digest = int(meta["records"]), str(meta["metrics_sha256"])
+            seconds, best_score = float(meta["seconds"]), float(meta["best_score"])
         except MISFITS as error:
-            raise self._misfit("network", error) from error
+            raise self._misfit("stages or network", error) from error
         if self.fabric.is_global_zero:
-            self.folder.truncate_metrics(meta["records"], meta.get("metrics_sha256"))
+            self.folder.truncate_metrics(records, digest)
         self.fabric.barrier()
-        progress = Progress(stage, epoch, self.folder.read_metrics(), meta["results"], seconds=meta["seconds"])
+        progress = Progress(stage, epoch, self.folder.read_metrics(), digest, results, seconds=seconds)
         if finished:
             progress.begin_stage(stage + 1)
         else:
-            progress.best, progress.best_score = _part(tensors, BEST), meta["best_score"]
+            progress.best, progress.best_score = part(tensors, BEST), best_score
             self._loaded = tensors, meta
         return progress
 
@@ -162,8 +115,11 @@ class Checkpoints:
             return
         (tensors, meta), self._loaded = self._loaded, None
         try:
-            state = decode(meta["optimizer"], _part(tensors, OPTIMIZER))
-            check_optimizer(state, optimizer)
+            state = decode(meta["optimizer"], part(tensors, OPTIMIZER))
+            for mine, theirs in zip(optimizer.state_dict()["param_groups"], state["param_groups"], strict=True):
+                for name, value in mine.items():
+                    if not isinstance(given := theirs[name], int | float) and isinstance(value, int | float):
+                        raise ValueError(f"its {name} is {str(given)[:60]!r}")
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
             self._restore_objective(tensors, meta["stage"], stage.objective.state())
@@ -175,16 +131,15 @@ class Checkpoints:
     ) -> None:
         """Give a stage's objective its memory back; ``fresh`` is what it has without it."""
         device = self.fabric.device
-        state = {k: v.to(device) for k, v in _part(_part(tensors, OBJECTIVE), str(stage)).items()}
-        check_memory(state, fresh or {}, len(self.y))
-        check_chains(self.task, state.get(CHAINS), self.y)
-        self.stages[stage].objective.restore(state)
+        state = {k: v.to(device) for k, v in part(part(tensors, OBJECTIVE), str(stage)).items()}
+        _check_memory(state, fresh or {}, self.loop.task, self.loop.y)
+        self.loop.stages[stage].objective.restore(state)
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
         fabric = self.fabric
         if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
             # Other processes or another kind of device cannot have the same streams; new ones keep the law.
-            self.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
+            self.loop.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
             warnings.warn(
@@ -194,7 +149,7 @@ class Checkpoints:
                 stacklevel=2,
             )
         # Copies: torch's generators read the storage from its beginning, whatever the row.
-        self.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
+        self.loop.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:
         return CheckpointError(
@@ -211,25 +166,52 @@ class Checkpoints:
         """Each example's row from the process that owns it."""
         if self.fabric.world_size == 1:
             return memory
-        own, rows = torch.zeros_like(memory), self.own.to(memory.device)
+        own, rows = torch.zeros_like(memory), self.loop.own.to(memory.device)
         own[rows] = memory[rows]
         return self.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
     """The network's state in a run's checkpoint, or in the one before it."""
-    return _part(folder.load_checkpoint(previous)[0], NETWORK)
+    return part(_read(folder, previous)[0], NETWORK)
 
 
 def chains_of(folder: RunFolder) -> Tensor | None:
     """The chains in a run's checkpoint: those of its last stage that has any."""
     if not folder.has_checkpoint():
         return None
-    found = _part(folder.load_checkpoint()[0], OBJECTIVE)
+    found = part(_read(folder)[0], OBJECTIVE)
     stages = [int(name.partition("/")[0]) for name in found if name.endswith(f"/{CHAINS}")]
     return found[f"{max(stages)}/{CHAINS}"] if stages else None
 
 
-def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    prefix = f"{name}/"
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+def _read(folder: RunFolder, previous: bool = False) -> State:
+    """A checkpoint; a warning says so where the newest one is gone."""
+    tensors, meta = folder.load_checkpoint(previous)
+    records = meta.get("records")
+    if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
+        warnings.warn(
+            f"{folder.path}: the newest checkpoint is missing. The one before it is used instead, which was saved "
+            f"after {_place(meta)}.",
+            stacklevel=2,
+        )
+    return tensors, meta
+
+
+def _place(meta: Mapping[str, Any]) -> str:
+    stage = meta.get("stage")
+    number = stage + 1 if isinstance(stage, int) else stage
+    return f"epoch {str(meta.get('epoch'))[:20]} of stage {str(number)[:20]}"
+
+
+def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:
+    """An objective's memory has one row per example, like a ``fresh`` one; chains explain the answers ``y``."""
+    for name, value in state.items():
+        like, symbols = fresh.get(name, value), name == CHAINS and task.space.categorical
+        fits = value.shape[:1] == y.shape[:1] and (value.shape, value.dtype) == (like.shape, like.dtype)
+        if not fits or (symbols and (value.is_floating_point() or value.shape[1:] != (task.space.sites,))):
+            raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
+        if symbols and not 0 <= int(value.min()) <= int(value.max()) < task.space.width:
+            raise ValueError("its chains hold symbols that there are not")
+        if symbols and not bool(task.feasible(value[:GROUNDED], y[:GROUNDED]).all()):
+            raise ValueError("its chains do not explain the answers, so the rule is another")

@@ -28,14 +28,13 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from ..runs.digests import tensor_digest
-from .stage import Stage, make_optimizer
+from .stage import make_optimizer
 
 if TYPE_CHECKING:
     from .learner import Learner
 
 LONG = 400  # characters of a text, or items of a list, that are kept as they are
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # where a learning rate's factor is asked for
+PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is asked for
 
 
 def settings(learner: Learner) -> dict[str, Any]:
@@ -50,6 +49,7 @@ def settings(learner: Learner) -> dict[str, Any]:
     return {
         "batch_size": learner.batch_size,
         "seed": learner.seed,
+        "evaluate_every": learner.evaluate_every,
         "augment": told(learner.augment),
         "network": told(learner.network),
         "space": told(task.space),
@@ -60,7 +60,7 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "objective": told(stage.objective),
                 "epochs": stage.epochs,
                 "optimizer": told(make_optimizer(stage, learner.network.parameters())),
-                "learning_rate": _rate(stage, told),
+                "learning_rate": told(_asked(stage.learning_rate)),
                 "keep": stage.keep,
             }
             for number, stage in enumerate(learner.stages)
@@ -82,45 +82,47 @@ def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:
             return value if math.isfinite(value) else str(value)
         case np.generic():
             return describe(value.item())
+        case np.ndarray() if value.dtype != object:
+            return describe(torch.from_numpy(np.ascontiguousarray(value)))
         case Tensor() if value.numel() == 1:
             return describe(value.item())
         case Tensor():
             return {"shape": list(value.shape), "sha256": tensor_digest(value)[:16]}
-        case np.ndarray():
-            return describe(torch.from_numpy(np.ascontiguousarray(value))) if value.dtype != object else _class(value)
         case type() | torch.dtype() | torch.device():
-            return ADDRESS.sub("", getattr(value, "__qualname__", str(value)))
+            return getattr(value, "__qualname__", str(value))
         case nn.Module():
             weights = sum(p.numel() for p in value.parameters() if not is_lazy(p))
-            return {"class": _class(value), "parameters": weights, "structure": _short(ADDRESS.sub("", str(value)))}
-        case Optimizer():
-            return _optimizer(value, names)
+            return {"class": type(value).__qualname__, "parameters": weights, "structure": _short(str(value))}
     # From here on a description has parts; one that is met again inside itself has been described already.
     inner = {**names, id(value): "…"}
+
+    def each(parts: Mapping[Any, Any]) -> dict[str, Any]:
+        return {str(name): describe(part, inner) for name, part in parts.items()}
+
+    name = type(value).__qualname__
     match value:
         case Mapping():
-            return {str(key): describe(part, inner) for key, part in value.items()}
-        case list() | tuple() | range():
-            return (
-                [describe(part, inner) for part in value]
-                if len(value) <= LONG
-                else _short(ADDRESS.sub("", repr(value)))
-            )
+            return each(value)
+        case list() | tuple() | range() if len(value) <= LONG:
+            return [describe(part, inner) for part in value]
         case set() | frozenset():
             return sorted((describe(part, inner) for part in value), key=repr)
+        case Optimizer():
+            groups = [{"parameters": len(group["params"])} | each(_switched_on(group)) for group in value.param_groups]
+            return {"class": name} | (groups[0] if len(groups) == 1 else {"groups": groups})
         case functools.partial():
-            return {"class": "partial", "of": describe(value.func, inner), "arguments": describe(value.args, inner)} | {
-                name: describe(part, inner) for name, part in value.keywords.items()
-            }
+            return {"class": name} | each({"of": value.func, "arguments": value.args} | value.keywords)
+    if inspect.isroutine(value):
+        kept = _closed_over(value)
+        name = getattr(value, "__qualname__", name)
+        return {"class": name} | each(kept) if kept else name
     if dataclasses.is_dataclass(value):
         kept = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value) if f.init and f.repr}
-    elif inspect.isroutine(value):
-        return _function(value, inner)
     else:
         kept = _made_with(value)
     if not kept and getattr(type(value), "__repr__", None) is not object.__repr__:
-        return _short(ADDRESS.sub("", repr(value)))
-    return {"class": _class(value)} | {name: describe(part, inner) for name, part in kept.items()}
+        return _short(repr(value))
+    return {"class": name} | each(kept)
 
 
 def _made_with(value: Any) -> dict[str, Any]:
@@ -129,51 +131,33 @@ def _made_with(value: Any) -> dict[str, Any]:
         parameters = inspect.signature(type(value)).parameters
     except (TypeError, ValueError):
         return {}
-    kept = vars(value) if hasattr(value, "__dict__") else {}
+    kept = getattr(value, "__dict__", {})
     return {name: kept[name] for name in parameters if name in kept}
 
 
-def _function(value: Any, names: Mapping[int, str]) -> Any:
-    name = getattr(value, "__qualname__", type(value).__qualname__)
-    code, cells = getattr(value, "__code__", None), getattr(value, "__closure__", None) or ()
-    closed: dict[str, Any] = {}
-    for variable, cell in zip(code.co_freevars if code else (), cells, strict=True):
-        try:
-            closed[variable] = describe(cell.cell_contents, names)
-        except ValueError:  # not assigned yet
-            continue
-    owner = getattr(value, "__self__", None)
-    of = {"of": describe(owner, names)} if owner is not None and not inspect.ismodule(owner) else {}
-    return {"class": name} | closed | of if closed or of else name
+def _closed_over(function: Any) -> dict[str, Any]:
+    """The values that a function closes over, and the object that a method belongs to."""
+    owner = getattr(function, "__self__", None)
+    of = {"of": owner} if owner is not None and not inspect.ismodule(owner) else {}
+    python = inspect.isfunction(function) or inspect.ismethod(function)
+    return dict(inspect.getclosurevars(function).nonlocals if python else {}) | of
 
 
-def _optimizer(value: Optimizer, names: Mapping[int, str]) -> dict[str, Any]:
-    """Hyper-parameters, those that are off aside: a newer torch may have more of them."""
-    groups = [
-        {"parameters": len(group["params"])}
-        | {k: describe(v, names) for k, v in group.items() if k != "params" and v is not None and v is not False}
-        for group in value.param_groups
-    ]
-    return {"class": _class(value)} | (groups[0] if len(groups) == 1 else {"groups": groups})
+def _switched_on(group: Mapping[str, Any]) -> dict[str, Any]:
+    """An optimiser's hyper-parameters, those that are off aside: a newer torch may have more of them."""
+    return {name: v for name, v in group.items() if name != "params" and v is not None and v is not False}
 
 
-def _rate(stage: Stage, told: Callable[[Any], Any]) -> Any:
+def _asked(rate: Callable[[float], float] | None) -> Any:
     """A learning rate's factor: a dataclass says what it is, any other function is asked."""
-    rate = stage.learning_rate
     if rate is None or dataclasses.is_dataclass(rate):
-        return told(rate)
-    try:
-        return {"class": _class(rate), "at": dict(zip(map(str, PROGRESS), map(told, map(rate, PROGRESS)), strict=True))}
-    except (TypeError, ValueError, ArithmeticError):
-        return told(rate)
-
-
-def _class(value: Any) -> str:
-    return type(value).__qualname__
+        return rate
+    return {"class": type(rate).__qualname__, "at": {progress: rate(progress) for progress in PROGRESS}}
 
 
 def _short(text: str) -> str:
-    """A text, or the digest of a long one."""
+    """A text without addresses, or the digest of a long one."""
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
     if len(text) <= LONG:
         return text
     return f"{text[:40]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,14 +16,6 @@ from .batches import Batches
 from .finite import FiniteOutputs, complaint
 
 BATCH = 256
-
-
-class Reads(Protocol):
-    """A task, or a model: whatever knows the space of its symbols."""
-
-    @property
-    def space(self) -> Any:
-        """The symbol vectors."""
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
@@ -56,7 +48,7 @@ def like_weights(network: nn.Module, x: Any) -> Any:
 
 
 def believe(
-    task: Reads, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
+    space: Any, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
 ) -> Any:
     """P(z|x) of the examples at positions ``index``, as the space's own kind of belief.
 
@@ -68,28 +60,27 @@ def believe(
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
         raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row per input.")
     if watch is not None and isinstance(output, Tensor):
-        return task.space.belief(watch.watch(output, step, index), finite=True)
+        return space.belief(watch.watch(output, step, index), finite=True)
     try:
-        return task.space.belief(output)
+        return space.belief(output)
     except NonFiniteOutput as error:
         raise complaint(~torch.isfinite(output).flatten(1).all(1), index) from error
 
 
-def beliefs(task: Reads, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
+def beliefs(space: Any, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
     """``(positions, P(z|x))`` batch by batch, off the gradient tape."""
     network = reader(network, data.device)
     for index, x in data.walk(data.in_order(BATCH)):
         with torch.no_grad():
-            belief = believe(task, network, x, index)
+            belief = believe(space, network, x, index)
         yield index, belief
 
 
-def predictions(task: Reads, network: nn.Module, data: Batches) -> Tensor:
+def predictions(space: Any, network: nn.Module, data: Batches) -> Tensor:
     """The most probable symbol vector of every example, ``[examples, sites]``."""
-    return torch.cat([belief.mode() for _, belief in beliefs(task, network, data)])
+    return torch.cat([belief.mode() for _, belief in beliefs(space, network, data)])
 
 
 def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:
     """The task's metrics on a data set with encoded answers ``y``."""
-    predicted = predictions(task, network, data)
-    return task.figures(predicted, y, data.symbols)
+    return task.figures(predictions(task.space, network, data), y, data.symbols)

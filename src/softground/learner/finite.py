@@ -13,8 +13,7 @@ answer is read at once, before the step is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -27,30 +26,18 @@ from ..objectives.base import Objective
 SHOWN = 8  # names in a message
 
 
-@dataclass(frozen=True, eq=False)
-class _Question:
-    step: int
-    index: Tensor
-    good: Tensor  # [batch] which rows of the output are finite
-    loss: Tensor
-    network: nn.Module  # its gradients stay until those of the next batch are computed
-    answer: Tensor  # pinned, on the CPU
-    ready: torch.cuda.Event
-
-
 class FiniteOutputs:
     """Watches a run's outputs and what is learnt from them; an error is about the batch whose number is ``step``."""
 
     def __init__(self) -> None:
-        self._asked: _Question | None = None
         self.step = 0
+        self._open: Callable[[], None] | None = None  # a GPU's answer about the batch before
 
     def watch(self, output: Tensor, step: int, index: Tensor) -> Tensor:
         """The output, safe to go on with. Raises for this batch on a CPU, for the one before on a GPU."""
         self.settle()
-        self.step, self._index = step, index
         finite = torch.isfinite(output)
-        self._good = finite.flatten(1).all(1)
+        self.step, self._index, self._good = step, index, finite.flatten(1).all(1)
         if output.is_cuda:
             return torch.where(finite, output, 0.0)
         if not bool(self._good.all()):
@@ -66,21 +53,24 @@ class FiniteOutputs:
             if not bool(usable):
                 raise unlearnable(loss, network)
             return
+        index, good = self._index, self._good
         answer = torch.empty((), dtype=torch.bool, pin_memory=True)
-        answer.copy_(self._good.all() & usable, non_blocking=True)
+        answer.copy_(good.all() & usable, non_blocking=True)
         ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
         ready.record()
-        self._asked = _Question(self.step, self._index, self._good, loss, network, answer, ready)
+
+        def read() -> None:
+            ready.synchronize()
+            if not bool(answer):  # the network's gradients stay until those of the next batch are computed
+                raise unlearnable(loss, network) if bool(good.all()) else complaint(~good, index)
+
+        self._open = read
 
     def settle(self) -> None:
-        """Read the answer that is still open."""
-        asked, self._asked = self._asked, None
-        if asked is not None:
-            asked.ready.synchronize()
-            if not bool(asked.answer):
-                self.step = asked.step
-                bad = ~asked.good
-                raise complaint(bad, asked.index) if bool(bad.any()) else unlearnable(asked.loss, asked.network)
+        """Read the answer that is still open; ``step`` is still the number of its batch."""
+        read, self._open = self._open, None
+        if read is not None:
+            read()
 
 
 def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
@@ -94,17 +84,12 @@ def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
 
 def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
     """The error for a loss or a gradient that is not finite, or not when squared, though the outputs are."""
+    remedy = "Lower the learning rate, or look for very large inputs or outputs."
     if not bool(torch.isfinite(loss)):
-        return NonFiniteOutput(
-            f"The loss is {float(loss):g}, though the network's outputs are finite. Lower the learning rate, or look "
-            "for very large inputs or outputs."
-        )
-    names = broken(gradients(network))
-    if not names:
-        return NonFiniteOutput(
-            f"The loss is {float(loss):g}: its square, or that of its gradient, is more than a number can hold. Lower "
-            "the learning rate, or look for very large inputs or outputs."
-        )
+        return NonFiniteOutput(f"The loss is {float(loss):g}, though the network's outputs are finite. {remedy}")
+    if not (names := broken(gradients(network))):
+        what = "its square, or that of its gradient, is more than a number can hold"
+        return NonFiniteOutput(f"The loss is {float(loss):g}: {what}. {remedy}")
     return NonFiniteOutput(
         f"The loss is {float(loss):g}, but its gradient holds NaN or infinity at the network's {_listed(names)}. Lower "
         "the learning rate, or look for a square root, logarithm or division at 0 in the network or the objective."

@@ -33,7 +33,15 @@ def grounding_stages(
     ``answers``; see there for when these may be left out.
     """
     if projection is not None:
-        kernel, schedule, steps = _auto(task, kernel, schedule, steps, projection, answers)
+        from ..inspection import recommend
+
+        if projection != "auto" or kernel is not None:
+            raise LearnerError(
+                f"projection={projection!r} and kernel={kernel!r} were given; expected projection='auto' without a "
+                "kernel, or a kernel with its own projection."
+            )
+        best = recommend(task, answers)
+        kernel, schedule, steps = best.kernel, schedule or Constant(best.gamma0), max(steps, best.steps)
 
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
@@ -43,23 +51,3 @@ def grounding_stages(
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
     return stages
-
-
-def _auto(
-    task: Task,
-    kernel: Kernel | None,
-    schedule: Schedule | None,
-    steps: int,
-    projection: str,
-    answers: Sequence[Any] | None,
-) -> tuple[Kernel, Schedule, int]:
-    """What the inspection recommends, except for a schedule or steps that were given."""
-    from ..inspection import recommend
-
-    if projection != "auto" or kernel is not None:
-        raise LearnerError(
-            f"projection={projection!r} and kernel={kernel!r} were given; expected projection='auto' without a kernel, "
-            "or a kernel with its own projection."
-        )
-    best = recommend(task, answers)
-    return best.kernel, schedule or Constant(best.gamma0), max(steps, best.steps)

@@ -11,16 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, SoftgroundError
-from ..runs.digests import decisive, tensor_digest
+from ..runs.digests import tensor_digest
 from ..runs.environment import environment
-from ..runs.folder import FORMAT, RunFolder, plain
+from ..runs.folder import RunFolder, plain
 from ..seeds import untouched
 from ..task import Task
 from .batches import Batches
@@ -37,7 +36,6 @@ def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
     return {
-        "format": FORMAT,
         "version": found["softground"],
         "task": learner.task.name,
         "recipe": plain(learner.recipe),
@@ -65,9 +63,8 @@ def rule_digest(task: Task, data: Batches) -> str | None:
     space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
-        said = [
-            rule.feasible(_states(space, chance, STATES).to(device), y[torch.arange(STATES) % min(ANSWERS, len(y))])
-        ]
+        asked = y[torch.arange(STATES) % min(ANSWERS, len(y))]
+        said = [rule.feasible(_states(space, chance, STATES).to(device), asked)]
         if data.symbols is not None:
             known = data.symbols[:KNOWN]
             site = torch.randint(space.sites, (len(known), 1), generator=chance)
@@ -81,7 +78,7 @@ def rule_digest(task: Task, data: Batches) -> str | None:
 
 def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     """Raise :class:`CheckpointError` where a run is not the one in the folder, naming all that differs."""
-    then, now = decisive(folder.read_config()), decisive(config)
+    then, now = folder.read_config(), config
     found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
     found += _other_data(then.get("data"), now["data"])
@@ -119,11 +116,7 @@ def _items(data: Batches) -> str | None:
 
 def _digest(values: list[Any]) -> str:
     """The digest of answers and the like, the same for 7 and ``np.int64(7)``."""
-
-    def told(value: Any) -> Any:  # of what JSON does not have
-        return str(value) if isinstance(value, Fraction) else describe(value)
-
-    return hashlib.sha256(json.dumps(values, default=told).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(values, default=describe).encode()).hexdigest()
 
 
 def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:

@@ -7,26 +7,23 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy.typing as npt
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import Dataset
 
 from ..errors import LearnerError
-from ..runs.folder import RunFolder
 from ..task import Task
-from .batches import Batches
 from .device import make_fabric
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
-from .prediction import BUDGET
+from .reading import Reader
 from .stage import Stage
 
 if TYPE_CHECKING:
     from ..model import Model
 
 
-class Learner:
+class Learner(Reader):
     """Trains a network to recognise symbols from answers alone.
 
     Parameters
@@ -37,8 +34,12 @@ class Learner:
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
-    batch_size, seed, augment, evaluate_every
-        See :class:`~softground.learner.loop.Loop`.
+    batch_size, seed
+        Examples per gradient step, over all processes together; what decides every draw.
+    augment
+        Optional distortion ``augment(x, generator)`` of each training batch.
+    evaluate_every
+        Epochs between evaluations on the test set (the last epoch of a stage always is).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
@@ -75,7 +76,8 @@ class Learner:
         place: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> None:
-        self.task = task
+        self.task: Task = task
+        self.space = task.space
         self.network = network
         self.stages = list(grounding_stages(task) if stages is None else stages)
         if not self.stages or len({s.name for s in self.stages}) != len(self.stages):
@@ -96,13 +98,14 @@ class Learner:
         self.recipe, self.place = recipe, place
         self.note = note
         self.fabric = make_fabric(device)
+        self.device = self.fabric.device
 
     def fit(
         self,
         train: Dataset[Any],
         test: Dataset[Any] | None = None,
         *,
-        out: Path | str | RunFolder | None = None,
+        out: Path | str | None = None,
         resume: bool = False,
         previous: bool = False,
         observer: Observer | None = None,
@@ -133,18 +136,11 @@ class Learner:
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, batches[1], folder) if folder and batches[1] else {}
-            self.loop = Loop(
-                self.task,
-                self.network,
-                self.stages,
-                self.fabric,
-                self.batch_size,
-                self.seed,
-                self.augment,
-                folder,
-                self._observers(observer, train, folder),
-                self.evaluate_every,
-            )
+            if folder and self.fabric.is_global_zero:
+                from ..report import Watch, together  # which imports this module
+
+                observer = together(Watch(self, train, folder), observer)
+            self.loop = Loop(self, folder, observer)
             self.loop.run(*batches, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
@@ -153,61 +149,23 @@ class Learner:
                 self.summary_ = finish(self, (train, test), batches, first, folder)
         return self
 
-    def _observers(self, observer: Observer | None, train: Dataset[Any], folder: RunFolder | None) -> Observer:
-        """The one that was given and, for a run with a folder, the one that watches a few examples for its report."""
-        if folder is None or not self.fabric.is_global_zero:
-            return observer or (lambda event, facts: None)
-        from ..report import Watch, together  # which imports this module
-
-        return together(Watch(self, train, folder), observer)
-
-    def _batches(self, data: Dataset[Any]) -> Batches:
-        return Batches(data, self.fabric.device, self.workers)
-
     @property
     def model(self) -> Model:
         """What predicts, without what trained it. The network is shared: training on changes both."""
         from ..model import Model
 
         shape, dtype = getattr(self, "input_", (None, None))
-        return Model(self.network, self.task.space, self.task, self.fabric.device, shape, dtype, self.task.name)
+        return Model(self.network, self.space, self.task, self.device, shape, dtype, self.task.name)
 
     def save(self, path: Path | str) -> None:
         """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""
         self.model.save(path)
 
-    def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
-        """The task's metrics on pairs (x, y)."""
-        return self.model.figures(self._batches(data))
-
-    def grounded(self, data: Dataset[Any]) -> int:
-        """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
-        return self.model.grounded(self._batches(data))
-
-    def predict(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
-    ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input, as :meth:`softground.Model.predict` finds them.
-
-        The network is the one given, trained or not: a learner may as well read with a network trained elsewhere.
-        """
-        return self.model.predict(x, y, constrained=constrained, budget=budget)
-
-    def predict_codes(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
-    ) -> Tensor:
-        """:meth:`predict`, as codes ``[inputs, sites]``."""
-        return self.model.predict_codes(x, y, constrained=constrained, budget=budget)
-
-    def predict_proba(self, x: Any) -> npt.NDArray[Any]:
-        """P(z|x) site by site; see :meth:`softground.Model.predict_proba`."""
-        return self.model.predict_proba(x)
-
     def __getstate__(self) -> dict[str, Any]:
         """Copies read, and have the history; what trains (chains, optimisers, processes) is not copied."""
-        state = {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "stages")}
-        return state | {"stages": [], "device": self.fabric.device.type}
+        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {"stages": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.fabric = make_fabric(state.pop("device"))
         vars(self).update(state)
+        self.fabric = make_fabric(self.device.type)  # type: ignore[arg-type]
+        self.device = self.fabric.device

@@ -25,29 +25,24 @@ MODEL = "model"
 
 
 @contextmanager
-def run_folder(
-    out: Path | str | RunFolder | None, learner: Learner, train: Batches, resume: bool
-) -> Iterator[RunFolder | None]:
+def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume: bool) -> Iterator[RunFolder | None]:
     """The run folder ``out``, which nobody else may train in meanwhile.
 
     Process 0 makes a new one, or refuses one that holds another run.
     """
-    fabric, task = learner.fabric, learner.task
+    fabric, name = learner.fabric, learner.task.name
     with ExitStack() as stack:
-        path = ""
         if out is not None and fabric.is_global_zero:
-            given = out.path if isinstance(out, RunFolder) else out
-            folder = RunFolder.open(given) if resume else RunFolder.create(given, task.name)
+            folder = RunFolder.open(out) if resume else RunFolder.create(out, name)
             stack.enter_context(folder.lock())
             config = config_of(learner, train)
             if resume:
                 refuse_another(folder, config)
             else:
-                RunFolder.create(folder.path, task.name)  # still empty, now that nobody else can fill it
+                RunFolder.create(out, name)  # still empty, now that nobody else can fill it
                 folder.write_config(config)
-            path = str(folder.path)
-        path = fabric.broadcast(path)
-        yield RunFolder(Path(path)) if path else None
+        out = fabric.broadcast(out)
+        yield None if out is None else RunFolder(Path(out))
         fabric.barrier()
 
 
@@ -110,7 +105,7 @@ def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
     """What the network reads in a data set, and its encoded answers."""
     device = learner.fabric.device
     try:
-        predicted = predictions(learner.task, learner.network, data)
+        predicted = predictions(learner.space, learner.network, data)
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)

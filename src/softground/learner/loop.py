@@ -6,70 +6,54 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import CheckpointError, DataError, NonFiniteOutput
-from ..gpu.graphed import Graphed
+from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import CHAINS, Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
-from ..task import Task
-from .batches import Batches
-from .checkpoint import Checkpoints, Progress
+from .batches import Batches, shuffled
+from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
+from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import Streams
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from .learner import Learner
 
 Augment = Callable[[Any, torch.Generator], Any]
 Observer = Callable[[str, dict[str, Any]], None]
 
 
-@dataclass
 class Loop:
-    """One training run.
+    """One training run of a learner.
 
     Parameters
     ----------
-    task, network, stages
-        What is learnt, by what, how.
-    fabric
-        Where; an unlaunched or launched :class:`lightning_fabric.Fabric`.
-    batch_size, seed
-        Examples per gradient step, over all processes together; what decides every draw.
-    augment
-        Optional distortion ``augment(x, generator)`` of each training batch.
+    learner
+        What is trained, on what, how.
     folder
         Where metrics and checkpoints go, if anywhere.
     observer
         Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
-    evaluate_every
-        Epochs between evaluations on the test set (the last epoch of a stage always is).
     """
 
-    task: Task
-    network: nn.Module
-    stages: list[Stage]
-    fabric: Fabric
-    batch_size: int = 64
-    seed: int = 0
-    augment: Augment | None = None
-    folder: RunFolder | None = None
-    observer: Observer = lambda event, facts: None
-    evaluate_every: int = 1
+    def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
+        self.learner, self.folder = learner, folder
+        self.observer: Observer = observer or (lambda event, facts: None)
+        self.task, self.network, self.fabric = learner.task, learner.network, learner.fabric
+        self.stages = learner.stages
 
     def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
         """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
@@ -95,27 +79,23 @@ class Loop:
         rank, world = fabric.global_rank, fabric.world_size
         if len(train) < world:
             raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
-        self.began = time.perf_counter()
-        self.progress = Progress()
-        self.streams = Streams(self.seed, rank, device)
+        self.began, self.progress = time.perf_counter(), Progress()
+        self.streams = Streams(self.learner.seed, rank, device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.own = torch.arange(rank, len(train), world)
+        self.own: Tensor = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
-        self.checkpoints: Checkpoints | None = None
-        if self.folder is not None:
-            parts = self.task, self.network, self.stages, self.streams, self.own, self.y
-            self.checkpoints = Checkpoints(self.folder, fabric, *parts)
+        self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
-        stage.objective.begin(self.task, self.y, stream(self.seed, f"start {stage.name}"))
+        stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
@@ -127,7 +107,7 @@ class Loop:
 
     def _save(self) -> None:
         if self.checkpoints is not None:
-            self.checkpoints.save(self.progress, self.optimizer, self.seconds)
+            self.checkpoints.save()
 
     def _stage(self, number: int, stage: Stage) -> None:
         progress = self.progress
@@ -145,7 +125,7 @@ class Loop:
             if stage.keep == "best":
                 progress.note(self.network, record["feasible"])
             last = epoch + 1 == stage.epochs
-            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.evaluate_every == 0 else {}
+            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
             record |= {f"test_{name}": value for name, value in figures.items()}
             if last and stage.keep == "best":
                 self.network.load_state_dict(progress.best)
@@ -154,8 +134,7 @@ class Loop:
                 progress.results[stage.name] = plain(figures)
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
-            progress.history.append(record)
-            progress.epoch = epoch + 1
+            progress.add(record)
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
@@ -173,9 +152,10 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver, stopwatch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device)
+        solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
-        batches, watch = self._shuffled(), FiniteOutputs()
+        augment, world = self.learner.augment, self.fabric.world_size
+        batches = shuffled(self.own, len(self.train), world, self.learner.batch_size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
@@ -184,8 +164,8 @@ class Loop:
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             with named(), stopwatch("network"):
-                inputs = self.augment(x, self.streams.distortion) if self.augment else x
-                belief = believe(self.task, self.module, inputs, index, watch, step)
+                inputs = augment(x, self.streams.distortion) if augment else x
+                belief = believe(self.task.space, self.module, inputs, index, watch, step)
             outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
@@ -234,17 +214,6 @@ class Loop:
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )
-
-    def _shuffled(self) -> list[Tensor]:
-        """This process's examples in a new random order, cut into the same number of batches on every process."""
-        world = self.fabric.world_size
-        size = max(1, self.batch_size // world)
-        steps = math.ceil(math.ceil(len(self.train) / world) / size)
-        order = self.own[torch.randperm(len(self.own), generator=self.streams.order)]
-        short = (steps - 1) * size + 1 - len(order)
-        if short > 0:  # other processes own one example more: begin again, so that all take as many steps
-            order = torch.cat([order, order[:short]])
-        return list(torch.split(order, size))
 
     def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
         """The epoch's averages over all processes."""

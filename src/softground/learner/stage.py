@@ -73,9 +73,8 @@ class OneCycle:
         return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
 
 
-def one_cycle(warm: float = 0.2, end: float = 0.01) -> OneCycle:
-    """See :class:`OneCycle`."""
-    return OneCycle(warm, end)
+one_cycle = OneCycle
+"""See :class:`~softground.learner.OneCycle`."""
 
 
 def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimizer:

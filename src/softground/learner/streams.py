@@ -20,43 +20,33 @@ class Streams:
 
     def __init__(self, seed: int, rank: int, device: torch.device) -> None:
         self.seed, self.rank, self.device = seed, rank, device
-        self.dice = Sampler(0, device)
-        self.order = torch.Generator()
-        self.distortion = torch.Generator(device)
-        self.chance = torch.Generator(device)
+        self.dice, self.order = Sampler(0, device), torch.Generator()
+        self.distortion, self.chance = torch.Generator(device), torch.Generator(device)
         self.begin()
 
     def begin(self, again: str = "") -> None:
         """Seed every stream; ``again`` names a second beginning, whose draws are independent of the first."""
-
-        def seed(name: str) -> int:
-            return stream(self.seed, f"{name} {again}".strip(), self.rank)
-
-        self.dice.generator.manual_seed(seed("dice"))
-        self.order.manual_seed(seed("order"))
-        self.distortion.manual_seed(seed("augment"))
-        self.chance.manual_seed(seed("network"))
-        reseed(seed("network"))
+        seeds = {name: stream(self.seed, f"{name} {again}".strip(), self.rank) for name in self._generators()}
+        for name, generator in self._generators().items():
+            generator.manual_seed(seeds[name])
+        reseed(seeds["network"])
 
     def states(self) -> dict[str, Tensor]:
         """Where every stream is."""
-        states = {
-            "dice": self.dice.state(),
-            "order": self.order.get_state(),
-            "augment": self.distortion.get_state(),
-            "network": self.chance.get_state(),
-            "torch": torch.get_rng_state(),
-        }
+        states = {name: generator.get_state() for name, generator in self._generators().items()}
+        states["torch"] = torch.get_rng_state()
         if self.device.type == "cuda":
             states["cuda"] = torch.cuda.get_rng_state(self.device)
         return states
 
     def restore(self, states: Mapping[str, Tensor]) -> None:
         """Go on from :meth:`states`."""
-        self.dice.restore(states["dice"])
-        self.order.set_state(states["order"])
-        self.distortion.set_state(states["augment"])
-        self.chance.set_state(states["network"])
+        for name, generator in self._generators().items():
+            generator.set_state(states[name])
         torch.set_rng_state(states["torch"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(states["cuda"], self.device)
+
+    def _generators(self) -> dict[str, torch.Generator]:
+        """The streams of one's own by name; asked for anew each time, because dice may change theirs."""
+        return {"dice": self.dice.generator, "order": self.order, "augment": self.distortion, "network": self.chance}

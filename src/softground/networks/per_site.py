@@ -24,9 +24,8 @@ class PerSite(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() != 5 or tuple(x.shape[2:]) != self.image:
             raise DataError(
-                f"Inputs have shape {tuple(x.shape)}; this network reads "
-                f"(batch, sites, {', '.join(map(str, self.image))}). "
-                "Resize the images, or build the network for their size."
+                f"Inputs have shape {tuple(x.shape)}; this network reads (batch, sites, "
+                f"{', '.join(map(str, self.image))}). Resize the images, or build the network for their size."
             )
         images = x.flatten(0, 1)
         if not images.is_floating_point():
@@ -40,8 +39,7 @@ class PerSite(nn.Module):
 def channels_last(images: Tensor) -> Tensor:
     """The same images, stored pixel by pixel.
 
-    Unlike torch's own conversion this says so in the strides even of images with one channel, which look the same
-    either way: the layers' outputs take the order of their inputs.
+    torch's own conversion leaves the strides of images with one channel as they are, and then the layers' outputs too.
     """
     _, channels, height, width = images.shape
     stored = images.permute(0, 2, 3, 1).contiguous()

@@ -43,8 +43,7 @@ class SemanticLoss(Objective):
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):
             log_mass = self.task.inverse.law(Target(batch.belief, batch.y, 1.0)).log_mass()
-            empty = torch.isinf(log_mass)
-            if bool(empty.any()):
-                lost = empty.nonzero().flatten()
+            lost = torch.isinf(log_mass).nonzero().flatten()
+            if len(lost):
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
         return Outcome(-log_mass.mean() / self.task.space.sites, {"feasible_mass": log_mass.detach().exp()})

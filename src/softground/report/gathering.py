@@ -111,7 +111,7 @@ def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | N
     batches = Batches(data, device, learner.workers)
     symbols = known[: len(batches)].to(device) if isinstance(known, Tensor) else batches.symbols
     if predicted is None:
-        predicted = predicted_by(learner.task, learner.network, batches)
+        predicted = predicted_by(learner.space, learner.network, batches)
     y = learner.task.constraint.encode(batches.answers).to(device)
     return _Read(data, predicted[:most].to(device), y, batches.answers, symbols)
 

@@ -30,37 +30,35 @@ TAG = "$"
 def encode(value: Any, tensors: dict[str, Tensor] | None = None, where: str = "") -> Any:
     """``value`` as something ``json.dumps`` writes strictly; tensors are moved to ``tensors`` where given.
 
+    Raises :class:`CheckpointError` for a type with no exact form here; the message names its place.
+
     >>> encode({"betas": (0.9, 0.999), "best": float("inf")})
     {'betas': {'$': 'tuple', 'items': [0.9, 0.999]}, 'best': {'$': 'float', 'value': 'inf'}}
-
-    Raises
-    ------
-    CheckpointError
-        For a type with no exact form here; the message names its place.
     """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, Integral):  # numpy's too
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else {TAG: "float", "value": repr(float(value))}
-    if isinstance(value, Fraction):
-        return {TAG: "fraction", "value": str(value)}
-    if isinstance(value, list):
-        return [encode(item, tensors, f"{where}/{i}") for i, item in enumerate(value)]
-    if isinstance(value, tuple):
-        return {TAG: "tuple", "items": [encode(item, tensors, f"{where}/{i}") for i, item in enumerate(value)]}
-    if isinstance(value, Mapping):
-        inner = [(key, encode(item, tensors, f"{where}/{key}")) for key, item in value.items()]
-        if all(isinstance(key, str) and key != TAG for key, _ in inner):
-            return dict(inner)
-        return {TAG: "dict", "items": [[encode(key, None, f"{where}/{key}"), item] for key, item in inner]}
-    if isinstance(value, Tensor) and tensors is not None:
-        name = where.strip("/") or "value"
-        while name in tensors:
-            name += "'"
-        tensors[name] = value.detach().clone()
-        return {TAG: "tensor", "name": name}
+    match value:
+        case None | bool() | str():
+            return value
+        case Integral():  # numpy's too
+            return int(value)
+        case float():
+            return float(value) if math.isfinite(value) else {TAG: "float", "value": repr(float(value))}
+        case Fraction():
+            return {TAG: "fraction", "value": str(value)}
+        case list():
+            return [encode(item, tensors, f"{where}/{i}") for i, item in enumerate(value)]
+        case tuple():
+            return {TAG: "tuple", "items": encode(list(value), tensors, where)}
+        case Mapping():
+            inner = [(key, encode(item, tensors, f"{where}/{key}")) for key, item in value.items()]
+            if all(isinstance(key, str) and key != TAG for key, _ in inner):
+                return dict(inner)
+            return {TAG: "dict", "items": [[encode(key, None, f"{where}/{key}"), item] for key, item in inner]}
+        case Tensor() if tensors is not None:
+            name = where.strip("/") or "value"
+            while name in tensors:
+                name += "'"
+            tensors[name] = value.detach().clone()
+            return {TAG: "tensor", "name": name}
     raise CheckpointError(
         f"{where.strip('/') or 'the value'} is a {type(value).__name__}, which a checkpoint's meta cannot hold. "
         "Use None, bool, int, float, str, list, tuple or dict, and put tensors among the tensors."
@@ -68,15 +66,10 @@ def encode(value: Any, tensors: dict[str, Tensor] | None = None, where: str = ""
 
 
 def decode(value: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
-    """The inverse of :func:`encode`.
+    """The inverse of :func:`encode`. Raises ValueError for what it did not make, and where ``tensors`` lacks one.
 
     >>> decode(encode({0: (1, [2.5, None])}))
     {0: (1, [2.5, None])}
-
-    Raises
-    ------
-    ValueError
-        When ``value`` was not made by :func:`encode`, or ``tensors`` lacks a tensor it names.
     """
     if isinstance(value, list):
         return [decode(item, tensors) for item in value]

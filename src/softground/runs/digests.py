@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 ROWS = 2**12  # of a tensor, digested at a time: a GPU's need not fit into the memory twice
-# Of a recipe: where things are and how they are shown decides nothing. A run may move, and be quiet.
-INCIDENTAL = frozenset({"out", "data_dir", "device", "quiet", "json", "tensorboard"})
 
 
 def tensor_digest(value: Tensor) -> str:
@@ -33,42 +31,16 @@ def tensor_digest(value: Tensor) -> str:
     return found.hexdigest()
 
 
-def decisive(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides how a run goes, of all that its config has.
-
-    >>> decisive({"task": "hwf", "recipe": {"seed": 1, "out": "a"}, "before": {}})
-    {'task': 'hwf', 'recipe': {'seed': 1}}
-    """
-
-    def essential(recipe: Any) -> Any:
-        if not isinstance(recipe, Mapping):
-            return recipe
-        return {name: essential(part) for name, part in recipe.items() if name not in INCIDENTAL}
-
-    # Not what was measured on the way, nor where.
-    kept = {name: part for name, part in config.items() if name not in ("before", "place")}
-    return kept | ({"recipe": essential(kept["recipe"])} if "recipe" in kept else {})
-
-
 def config_digest(config: Mapping[str, Any]) -> str:
-    """SHA-256 of all in a config that decides how a run goes."""
-    return hashlib.sha256(_text(decisive(config))).hexdigest()
+    """SHA-256 of what decides how a run goes: not of what was measured on the way, nor of where."""
+    return _digest(config, leaving_out=("before", "place"))
 
 
-class HistoryDigest:
-    """SHA-256 of a run's records, their timings aside; it goes on from where it was as the history grows."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._seen = 0
-
-    def of(self, history: Sequence[Mapping[str, Any]]) -> str:
-        """The digest of the whole history, of which earlier calls have seen the beginning."""
-        for record in history[self._seen :]:
-            self._hash.update(_text({name: value for name, value in record.items() if name != "seconds"}))
-        self._seen = len(history)
-        return self._hash.hexdigest()
+def history_digest(before: str, record: Mapping[str, Any]) -> str:
+    """SHA-256 of a history that goes on with ``record``, its timings aside; ``before`` is the digest up to there."""
+    return _digest(record, ("seconds",), before)
 
 
-def _text(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+def _digest(value: Mapping[str, Any], leaving_out: tuple[str, ...], before: str = "") -> str:
+    kept = {name: part for name, part in value.items() if name not in leaving_out}
+    return hashlib.sha256((before + json.dumps(kept, sort_keys=True)).encode()).hexdigest()

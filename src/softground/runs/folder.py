@@ -15,47 +15,39 @@ from __future__ import annotations
 
 import json
 import math
-import numbers
 import os
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from itertools import count
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from .. import files
 from ..errors import CheckpointError
-from ..files import (
-    DOCUMENT_LIMIT,
-    Unreadable,
-    append_line,
-    describe,
-    failure,
-    parse_object,
-    read_bounded,
-    read_lines,
-    replace_file,
-    temporary,
-)
+from ..files import Unreadable, describe, failure, parse_object, replace_file
 from . import checkpoint
-from .digests import HistoryDigest, config_digest
+from .digests import config_digest, history_digest
 from .lock import LOCK, locked
 
 FORMAT = 2
-CONFIG = "config.json"
-METRICS = "metrics.jsonl"
-SUMMARY = "summary.json"
-RESTORE = "It is written when a run starts: restore it from a backup, or start the run again"
-LEFT = (LOCK, temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
+CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
+LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
 CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk. Use :meth:`create` for a new run and :meth:`open` for one that exists."""
+    """One run on disk. Use :meth:`create` for a new run and :meth:`open` for one that exists.
+
+    What is damaged, missing or refused by the system raises :class:`CheckpointError`.
+    """
 
     path: Path
 
@@ -63,10 +55,7 @@ class RunFolder:
     def create(cls, path: Path | str | None, task: str) -> RunFolder:
         """A new, empty run folder: ``path``, or ``runs/<task>-<date>-<time>`` when it is None.
 
-        Raises
-        ------
-        CheckpointError
-            When ``path`` is taken, so that no run ever overwrites another, or cannot be made.
+        A folder that is taken is refused, so that no run ever overwrites another.
         """
         try:
             if path is None:
@@ -74,8 +63,6 @@ class RunFolder:
             chosen = Path(path)
             chosen.mkdir(parents=True, exist_ok=True)
             taken = any(path.name not in LEFT for path in chosen.iterdir())
-        except FileExistsError as error:
-            raise failure(Path(path or "runs"), "a file has this name", "Choose another folder") from error
         except OSError as error:
             reason = f"the folder cannot be made: {describe(error)}"
             raise failure(Path(path or "runs"), reason, "Choose a folder you may write to") from error
@@ -85,7 +72,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
-        """The run in ``path``. Raises :class:`CheckpointError` when that is not a run folder."""
+        """The run in ``path``."""
         chosen = Path(path)
         if not chosen.is_dir():
             raise failure(chosen, "there is no such folder", "Give the folder that the run was started in")
@@ -102,14 +89,12 @@ class RunFolder:
         self._write(CONFIG, {"format": FORMAT} | dict(config))
 
     def read_config(self) -> dict[str, Any]:
-        """What the run is. Raises :class:`CheckpointError` for a folder of another format, too."""
-        config = self._read(CONFIG, RESTORE)
+        """What the run is. A folder of another format is refused."""
+        config = self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
         if (found := config.get("format")) != FORMAT:
-            if found is None:
-                reason, version = "softground 0.1.0 wrote this run folder, in a layout that is no longer read", "0.1.0"
-            else:
-                version = str(config.get("version"))[:40]
-                reason = f"the run folder has format {str(found)[:40]!r}, and this version of softground reads {FORMAT}"
+            version = "0.1.0" if found is None else str(config.get("version"))[:40]  # which had no formats
+            layout = "a layout" if found is None else f"format {str(found)[:40]!r},"
+            reason = f"softground {version} wrote this run folder in {layout} that this version does not read"
             raise failure(self.path / CONFIG, reason, f"Use softground {version} for it, or start the run again")
         return config
 
@@ -127,30 +112,24 @@ class RunFolder:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record to the metrics; it is on disk when this returns."""
-        append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
+        files.append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """Every complete record, in order. A last line without its end is still being written, and left out."""
-        return [self._record(number, line) for number, line in enumerate(read_lines(self.path / METRICS), start=1)]
+        return self._records(files.read_lines(self.path / METRICS))
 
     def truncate_metrics(self, count: int, digest: str | None = None) -> None:
-        """Keep the first ``count`` records, atomically.
+        """Keep the first ``count`` records, atomically; refuse where there are fewer, or their ``digest`` is another.
 
         A resumed run repeats what came after its checkpoint. Dropping those records first makes its
         metrics those of a run that was never interrupted. Whatever follows the records kept may be damaged.
-
-        Raises
-        ------
-        CheckpointError
-            When there are fewer complete records than ``count``, or their ``digest`` is another; nothing is changed.
         """
         path = self.path / METRICS
-        lines = read_lines(path)
+        lines = files.read_lines(path)
         if not 0 <= count <= len(lines):
             reason = f"it has {len(lines)} complete records, so the first {count} cannot be kept"
             raise failure(path, reason, "The file does not belong to this checkpoint: restore both from one backup")
-        records = [self._record(number, line) for number, line in enumerate(lines[:count], start=1)]
-        if digest is not None and HistoryDigest().of(records) != digest:
+        if digest not in (None, reduce(history_digest, self._records(lines[:count]), "")):
             reason = f"its first {count} records are not those that the checkpoint was saved with"
             raise failure(path, reason, "It is damaged or was changed: restore it and the checkpoint from one backup")
         if os.path.lexists(path):
@@ -165,10 +144,7 @@ class RunFolder:
         checkpoint.save(self.path, tensors, meta)
 
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See :func:`softground.runs.checkpoint.load`.
-
-        A checkpoint that knows which config it was made with is refused beside another.
-        """
+        """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
         tensors, meta = checkpoint.load(self.path, previous)
         if meta.get(CONFIG_DIGEST) not in (None, self.config_digest()):
             reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
@@ -180,16 +156,19 @@ class RunFolder:
 
     def _read(self, name: str, remedy: str) -> dict[str, Any]:
         try:
-            return parse_object(read_bounded(self.path / name, DOCUMENT_LIMIT))
+            return parse_object(files.read_bounded(self.path / name, files.DOCUMENT_LIMIT))
         except Unreadable as error:
             raise failure(self.path / name, str(error), remedy) from error
 
-    def _record(self, number: int, line: bytes) -> dict[str, Any]:
-        try:
-            return parse_object(line)
-        except Unreadable as error:
-            reason = f"line {number} is damaged: {error}"
-            raise failure(self.path / METRICS, reason, "Restore the file from a backup, or delete that line") from error
+    def _records(self, lines: list[bytes]) -> list[dict[str, Any]]:
+        records = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                records.append(parse_object(line))
+            except Unreadable as error:
+                reason = f"line {number} is damaged: {error}"
+                raise failure(self.path / METRICS, reason, "Restore it from a backup, or delete that line") from error
+        return records
 
 
 def plain(value: Any) -> Any:
@@ -201,19 +180,19 @@ def plain(value: Any) -> Any:
     >>> plain({"loss": float("nan"), "shape": (2, 3)})
     {'loss': None, 'shape': [2, 3]}
     """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return number if math.isfinite(number) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    match value:
+        case None | bool() | str():
+            return value
+        case Integral():
+            return int(value)
+        case Real():
+            return float(value) if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case os.PathLike():
+            return os.fspath(value)
     raise CheckpointError(
         f"A {type(value).__name__} cannot be written as JSON. Use numbers, strings, lists and dicts "
         "(for a tensor, .item() or .tolist())."
@@ -224,11 +203,9 @@ def _fresh(task: str) -> Path:
     """A folder of the default name, with a number after it when that exists already."""
     stem = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', task)}-{datetime.now():%Y%m%d-%H%M%S}"
     Path("runs").mkdir(exist_ok=True)
-    number = 1
-    while True:
+    for number in count(1):
         path = Path("runs") / (stem if number == 1 else f"{stem}-{number}")
-        try:
+        with suppress(FileExistsError):
             path.mkdir()
-            return path
-        except FileExistsError:
-            number += 1
+            break
+    return path

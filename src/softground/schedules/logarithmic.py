@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .base import SCHEDULES, Schedule, check, cooled
+from .base import SCHEDULES, Cooling, Schedule
 
 
 @dataclass(frozen=True)
-class Logarithmic:
+class Logarithmic(Cooling):
     """γ_t = min(γ₀, γ₀ / log(1 + t)), with t counted from 1 in the first pass after the warm-up.
 
     The paper's formula divides by zero at t = 0, and gives 1.44 γ₀ at t = 1. So the count starts at 1, and
@@ -23,12 +23,8 @@ class Logarithmic:
     floor: float = 0.02
     warmup: int = 0
 
-    def __post_init__(self) -> None:
-        check(self.start, self.floor, self.warmup)
-
-    def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
-        return cooled(t, lambda k: min(self.start, self.start / math.log(2 + k)), self.floor, self.warmup)
+    def curve(self, t: int) -> float:
+        return min(self.start, self.start / math.log(2 + t))
 
 
 @SCHEDULES.register("log")

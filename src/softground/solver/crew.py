@@ -33,18 +33,10 @@ class Errand:
 
 
 class Crew:
-    """Solves queries in processes of this machine.
+    """Solves queries in ``size`` processes of this machine, each of which gets ``chunk`` queries at a time.
 
-    Parameters
-    ----------
-    smt, limits
-        The rule, and the limits of its queries.
-    size
-        Processes.
-    chunk
-        Queries that a process gets at a time; None cuts each call's into four chunks per process.
-    forks
-        False solves in this process, where nothing can be killed; so does a system that cannot fork.
+    Without a chunk, each call's queries are cut into four per process. ``forks=False`` solves in this process, where
+    nothing can be killed; so does a system that cannot fork.
     """
 
     losses = 0  # of workers on other machines

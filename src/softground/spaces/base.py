@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
+from ..errors import NonFiniteOutput, SpaceError
 
 
 class Belief(Protocol):
@@ -68,5 +70,23 @@ class Space(ABC):
         """Weight 1 for every state, so that sums over S_y count it; in double precision."""
 
     @abstractmethod
+    def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:
+        """The user's symbols as states, ``[len(states), sites]``."""
+
+    @abstractmethod
     def decode(self, z: Tensor) -> list[tuple[Any, ...]]:
         """States as the user's symbols, one tuple per state."""
+
+
+def check_output(output: Any, expected: dict[str, int], meaning: str, finite: bool) -> None:
+    """Refuse an output that is not of shape ``(batch, *expected.values())`` or, unless known ``finite``, holds NaN."""
+    if not isinstance(output, Tensor) or not output.dim() or tuple(output.shape[1:]) != tuple(expected.values()):
+        given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        shape = ", ".join(["batch", *(f"{size} {name}" for name, size in expected.items())])
+        raise SpaceError(f"The network's output has shape {given}; expected ({shape}): {meaning}.")
+    if not finite and not torch.isfinite(output).all():
+        row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
+        raise NonFiniteOutput(
+            f"The network's output holds NaN or infinity (first at row {row} of its batch). "
+            "Lower the learning rate, or look for NaN in the inputs."
+        )

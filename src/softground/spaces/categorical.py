@@ -21,12 +21,8 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..errors import NonFiniteOutput, SpaceError
-from .base import Space
-
-# Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
-# stay in a CPU's first-level cache; the exact figure changes nothing but speed.
-BLOCK_LIMIT = 2048
+from ..errors import SpaceError
+from .base import Space, check_output
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,21 +159,9 @@ class Categorical(Space):
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet."""
-        expected = (self.sites, self.outputs)
-        if not isinstance(output, Tensor) or output.dim() != 3 or tuple(output.shape[1:]) != expected:
-            given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise SpaceError(
-                f"The network's output has shape {given}; "
-                f"expected (batch, {self.sites} sites, {self.outputs} outputs): "
-                f"{'one per symbol of the union alphabet' if self.head == 'shared' else 'one per symbol of a site'} "
-                f"{list(self.symbols)!r}. Change the network's last layer or the space's head (now {self.head!r})."
-            )
-        if not finite and not torch.isfinite(output).all():
-            row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
-            raise NonFiniteOutput(
-                f"The network's output holds NaN or infinity (first at row {row} of its batch). "
-                "Lower the learning rate, or look for NaN in the inputs."
-            )
+        kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
+        meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
+        check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))
@@ -234,40 +218,3 @@ class CategoricalBelief:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
         finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)
         return (marginals * finite).sum((1, 2))
-
-    def blocks(self) -> list[Block]:
-        """Joint scores of runs of neighbouring sites, so that a state's log P takes one look-up per run.
-
-        For length-7 formulas two look-ups (of 324 and 1,296 entries) replace seven.
-        """
-        sizes, blocks = self.space.sizes, []
-        stride, stop = 1, len(sizes)
-        while stop > 0:
-            start, joint = stop - 1, self.scores[:, stop - 1, : sizes[stop - 1]]
-            while start > 0 and sizes[start - 1] * joint.shape[1] <= BLOCK_LIMIT:
-                start -= 1
-                joint = (self.scores[:, start, : sizes[start], None] + joint[:, None, :]).flatten(1)
-            blocks.append(Block(joint, stride, range(start, stop)))
-            stride, stop = stride * joint.shape[1], start
-        return blocks
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Joint scores ``[batch, m]`` of the neighbouring ``sites``; its code in a state is ``index // stride % m``."""
-
-    scores: Tensor
-    stride: int
-    sites: range
-
-    def position(self, owner: Tensor, index: Tensor) -> Tensor:
-        """Where example ``owner``'s state ``index`` is found in the flattened scores."""
-        m = self.scores.shape[1]
-        return owner * m + index // self.stride % m
-
-    def site_marginals(self, joint: Tensor, sizes: tuple[int, ...]) -> list[Tensor]:
-        """Sum a joint weight ``[batch, m]`` down to one ``[batch, size]`` per site."""
-        shape = [sizes[i] for i in self.sites]
-        grid = joint.view(len(joint), *shape)
-        axes = range(1, len(shape) + 1)
-        return [grid.sum([a for a in axes if a != axis]) if len(shape) > 1 else grid for axis in axes]

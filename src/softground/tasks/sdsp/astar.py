@@ -1,4 +1,4 @@
-r"""A* with a queue of length 1: from every source at once, always on to the neighbour that looks best.
+"""A* with a queue of length 1: from every source at once, always on to the neighbour that looks best.
 
 At vertex j the walk goes to the unvisited neighbour k with the least w(j, k) + z_k, where z_k estimates the distance
 from k to vertex 0; it ends at vertex 0, or fails where every neighbour has been visited.
@@ -17,17 +17,8 @@ from torch import Tensor
 def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     """Walk from each vertex: costs ``[graphs, n]`` (∞ where the walk fails), and the steps taken.
 
-    Parameters
-    ----------
-    weights
-        ``[graphs, n, n]``, 0 where there is no edge.
-    z
-        Estimated distances ``[graphs, n]``.
-
-    Returns
-    -------
-    costs, steps
-        ``steps[g, s, i]`` is the i-th vertex of source s's walk; after its end it repeats the last one.
+    ``weights[graphs, n, n]`` are 0 where there is no edge; ``z[graphs, n]`` estimates distances. ``steps[g, s, i]`` is
+    the i-th vertex of source s's walk, which repeats its last vertex after its end.
 
     >>> weights = torch.tensor([[[0.0, 1, 5], [1, 0, 1], [5, 1, 0]]])
     >>> search(weights, torch.tensor([[0.0, 1, 2]]))[0].tolist()

@@ -17,7 +17,7 @@ from ...data.room import check_room
 from ...errors import DataError
 
 HEAVIEST = 9
-BYTES_PER_PAIR = 16  # of vertices: its weight and whether it is a next hop, as they are and as answers
+BYTES_PER_PAIR = 16  # of vertices: weight and next hop, as inputs and as answers
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ def random_weights(nodes: int, rng: np.random.Generator) -> np.ndarray:
     chosen = free[rng.choice(len(free), size=extra, replace=False)]
     edges[chosen[:, 0], chosen[:, 1]] = True
     upper = np.where(edges, rng.integers(1, HEAVIEST + 1, size=(nodes, nodes)), 0).astype(np.float32)
-    whole: np.ndarray = upper + upper.T
-    return whole
+    return np.asarray(upper + upper.T)
 
 
 def solved(weights: Tensor) -> Graphs:

@@ -12,6 +12,7 @@ from ...objectives import SoftenedGrounding
 from ...projections import Drop, RandomDrop
 from ...reals import AddNoise, BlockGibbs, PointMass, SiteGibbs
 from ...registry import Registry
+from ...schedules import Schedule
 from ...task import Task
 
 NOISE = 5.0  # the paper's walk adds uniform noise from [−5, 5] to a kept component
@@ -42,11 +43,10 @@ def _nearest(task: Any, steps: int, marginals: bool) -> Kernel:
 
 
 @dataclass(frozen=True)
-class Zero:
+class Zero(Schedule):
     """The schedule of Stage II: γ = 0."""
 
     def gamma(self, t: int) -> float:
-        """0 in every epoch."""
         return 0.0
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import SoftgroundError
 from ...inverses.base import Inverse
 from ...reals.differences import Differences
 from ...reals.gaussian import Gaussian
@@ -16,8 +15,7 @@ from ...reals.intervals import Intervals
 from ...task import Task
 from .astar import shortest_found
 
-# Graphs searched at a time: 256 graphs of 30 vertices are 230,400 steps a round.
-CHUNK = 256
+GRAPHS_TOGETHER = 256  # searched at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +23,8 @@ class PathTask(Task):
     """A task whose figures come from A* on the graph, which is part of the answer."""
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
-        """Share of shortest paths found (all sources but vertex 0), of graphs solved, and Spearman's correlation.
-
-        ``feasible`` is the share of predictions in S_y, where true next hops lead by the rule's whole margin.
-        """
-        parts = zip(torch.split(predicted, CHUNK), torch.split(y, CHUNK), strict=True)
+        """Share of shortest paths found (from all vertices but 0), of graphs solved, of z ∈ S_y; Spearman's ρ."""
+        parts = zip(torch.split(predicted, GRAPHS_TOGETHER), torch.split(y, GRAPHS_TOGETHER), strict=True)
         found = torch.cat([shortest_found(a[:, 0], a[:, 1], z)[:, 1:] for z, a in parts])
         result = {
             "path_accuracy": found.double().mean().item(),
@@ -51,17 +46,14 @@ def sdsp_task(
 
 
 def make_inverse(name: str, rule: Differences, **solver: Any) -> Inverse:
-    """An inverse by its name on the command line."""
-    match name:
-        case "intervals":
-            # To train on, a twentieth of the margin is near enough to the nearest point, and so is what eighty steps
-            # find: on average less than a per cent farther away. The last few examples would take many more.
-            return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
-        case "z3":
-            from ...reals.z3 import Z3Reals
+    """An inverse by its name, ``intervals`` or ``z3``."""
+    if name == "z3":
+        from ...reals.z3 import Z3Reals
 
-            return Z3Reals(rule, **solver)
-    raise SoftgroundError(f"There is no inverse {name!r} for reals; choose intervals or z3.")
+        return Z3Reals(rule, **solver)
+    # For training, points within a twentieth of the margin, and what eighty steps find, are near enough: on average
+    # less than one per cent farther away than the nearest. The last few examples would take many more steps.
+    return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:

@@ -1,0 +1,40 @@
+"""How far a run has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..runs.digests import history_digest
+
+
+@dataclass
+class Progress:
+    """Where a run is, and what it has found so far."""
+
+    stage: int = 0
+    epoch: int = 0  # how many of the stage's epochs are done
+    history: list[dict[str, Any]] = field(default_factory=list)  # one record per epoch
+    digest: str = ""  # of the history
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # test figures after each stage
+    best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
+    best_score: float = -1.0
+    seconds: float = 0.0  # wall-clock time before the last interruption
+
+    def begin_stage(self, number: int) -> None:
+        """Nothing of this stage is done yet."""
+        self.stage, self.epoch, self.best, self.best_score = number, 0, {}, -1.0
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Another epoch is done."""
+        self.history.append(record)
+        self.digest = history_digest(self.digest, record)
+        self.epoch += 1
+
+    def note(self, network: nn.Module, score: float) -> None:
+        """Keep a copy of the network if it is the best so far."""
+        if score > self.best_score:
+            self.best_score = score
+            self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
