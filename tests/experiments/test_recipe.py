@@ -158,3 +158,17 @@ def test_a_fifth_task_is_its_data_its_rule_and_its_presets(tmp_path: Path, monke
     kept = json.loads((tmp_path / "run" / "config.json").read_text())
     assert kept["recipe"] == experiment.recipe.to_json()
     assert {f.name for f in dataclasses.fields(Recipe)} == set(kept["recipe"])
+
+
+def test_an_experiment_needs_no_name(tmp_path: Path) -> None:
+    space = sg.Categorical([range(10)] * 2)
+    z = torch.randint(10, (40, 2), generator=torch.Generator().manual_seed(0))
+    data = sg.Examples(sg.handwritten(z, "train"), [a + b for a, b in z.tolist()], z)
+    task = sg.Task(space, sg.Program(lambda a, b: a + b, space), name="sums")
+    stages = sg.grounding_stages(task, epochs=2)
+    place = Place(device="cpu")
+    experiment = Experiment(task, sg.default_network(data.x, space), data, data, stages, place=place)
+    summary = experiment.run(tmp_path / "run", silent=True)
+    assert (summary["task"], summary["epochs"]) == ("sums", 2)
+    assert (tmp_path / "run" / "report.html").exists()
+    assert sg.load(tmp_path / "run" / "model").predict_answers(data.x[:1])[0] in range(19)

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
-    """Do the work; returns its exit code. What a user can mend is told in one line that begins with ``name``."""
+    """Do the work; returns its exit code. What a user can mend is said in one line that begins with ``name``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold bytes that are not text
     try:
@@ -95,7 +95,7 @@ def command(name: str) -> Any:
 
 
 def _complain(error: Exception, name: str) -> int:
-    """Tell in one line what a user can mend. Everything else is a bug of ours and keeps its traceback."""
+    """Say in one line what a user can mend. Everything else is a bug of ours and keeps its traceback."""
     from ..errors import SoftgroundError
 
     if isinstance(error, SoftgroundError | OSError):  # a name that is too long, say, in the system's own words

@@ -1,4 +1,4 @@
-"""``softground new-task NAME``: a task of one's own to begin with, and its test."""
+"""``softground new-task NAME``: a task of your own to begin with, and its test."""
 
 from __future__ import annotations
 

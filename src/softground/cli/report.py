@@ -55,16 +55,17 @@ class Command:
                 webbrowser.open(page.resolve().as_uri())
 
     def _check(self, count: int) -> None:
+        wrong = ""
         if count == 0:
-            raise SoftgroundError("No run folder was given; give at least one, such as softground report runs/NAME.")
-        if self.compare and count < 2:
-            raise SoftgroundError("--compare was given with one run; give two or more run folders, or leave it out.")
-        if self.out is not None and count > 1 and not self.compare:
-            raise SoftgroundError(
-                f"{count} runs and one --out were given; add --compare for one page, or leave --out for a page each."
-            )
-        if self.out is not None and self.out.is_dir():
-            raise SoftgroundError(f"--out {self.out} is a folder; give a file, such as {self.out}/report.html.")
+            wrong = "No run folder was given; give at least one, such as softground report runs/NAME."
+        elif self.compare and count < 2:
+            wrong = "--compare was given with one run; give two or more run folders, or leave it out."
+        elif self.out is not None and count > 1 and not self.compare:
+            wrong = f"{count} runs and one --out were given; add --compare for one page, or leave --out out."
+        elif self.out is not None and self.out.is_dir():
+            wrong = f"--out {self.out} is a folder; give a file, such as {self.out}/report.html."
+        if wrong:
+            raise SoftgroundError(wrong)
 
     def _look(self, folder: RunFolder) -> None:
         """Make the findings of a run that has none, or that has gone on since they were made."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -44,6 +45,11 @@ EXACT: dict[str, Any] = {
     "optimizer": "adamw",
     "one_cycle": True,
     "zero_epochs": 0,
+}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": partial(torch.optim.Adam, fused=True),
+    "adamw": partial(torch.optim.AdamW, weight_decay=0.01, fused=True),
 }
 NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
 
@@ -132,11 +138,11 @@ class Problem(ABC):
     def stages(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> list[Stage]:
         """Stage I, a baseline or supervision; then, where the recipe has epochs for it, Stage II."""
         rate = one_cycle() if recipe.one_cycle else None
-        optimizer = Optimizer(recipe.optimizer, recipe.learning_rate)
+        optimizer = partial(OPTIMIZERS[recipe.optimizer], lr=recipe.learning_rate)
         name = "SUP" if recipe.objective == "sup" else "I"
         stages = [Stage(name, self._objective(recipe, task, answers), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
-            adam = Optimizer("adam", recipe.zero_learning_rate)
+            adam = partial(OPTIMIZERS["adam"], lr=recipe.zero_learning_rate)
             stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam))
         return stages
 
@@ -146,21 +152,6 @@ class Problem(ABC):
         objective = OBJECTIVES[recipe.objective]
         takes_steps = "steps" in inspect.signature(objective).parameters
         return objective(recipe.steps) if takes_steps else objective()
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """Makes an optimiser of torch by its name."""
-
-    name: str
-    rate: float
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        if self.name == "sgd":
-            return torch.optim.SGD(parameters, lr=self.rate)
-        if self.name == "adam":
-            return torch.optim.Adam(parameters, lr=self.rate, fused=True)
-        return torch.optim.AdamW(parameters, lr=self.rate, weight_decay=0.01, fused=True)
 
 
 TASKS: Registry[type[Problem]] = Registry("task")

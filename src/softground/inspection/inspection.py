@@ -53,8 +53,7 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values; infinities are None."""
-        plain: dict[str, Any] = _plain(self)
-        return plain | {"ranked_by": RULE}
+        return _plain(self) | {"ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """:meth:`as_dict` as one JSON document."""
@@ -81,7 +80,7 @@ def inspect(
     answers
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
     kernels
-        Kernels of one's own, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
+        Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     mixing

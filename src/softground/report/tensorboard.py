@@ -20,7 +20,7 @@ def available() -> bool:
 
 
 def require() -> None:
-    """Say what to do where it is not."""
+    """Say what to do where the package is not installed."""
     if not available():
         raise SoftgroundError(
             "TensorBoard logs were asked for, but the package tensorboard is not installed. Install it with "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from ...files import replace_file
+from ...runs import RunFolder
 from ..facts import Facts
 from ..numbers import figure, is_number, is_share, seconds, spoken
 from .config import flat
@@ -25,6 +28,12 @@ class Run(NamedTuple):
     place: int
     letter: str
     colour: str
+
+
+def write_comparison(folders: Sequence[RunFolder], path: Path) -> Path:
+    """Write a page with several runs side by side."""
+    replace_file(path, compare_page([Facts.read(folder) for folder in folders]).encode())
+    return path
 
 
 def compare_page(given: Sequence[Facts]) -> str:

@@ -10,8 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..numbers import seconds, symbol
-from .gallery import ONE_ROW, columns, moments, thinned
-from .scatter import panels
+from .gallery import ONE_ROW, columns, moments, panels, thinned
 
 if TYPE_CHECKING:
     from jinja2 import Environment

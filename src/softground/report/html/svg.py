@@ -6,7 +6,7 @@ A drawing has fixed coordinates and is scaled to the width of its card.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -72,11 +72,10 @@ def powers(low: float, high: float, count: int = 5) -> list[float]:
     >>> powers(0.02, 1.0), powers(1e-8, 1.0)
     ([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], [1e-08, 1e-06, 0.0001, 0.01, 1.0])
     """
-
-    def inside(values: Iterable[float]) -> list[float]:
-        return [v for v in values if low * 0.999 <= v <= high * 1.001]
-
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    fine = inside(f * 10.0**e for e in exponents for f in (1, 2, 5))
     stride = -(-len(exponents) // (count + 2))
-    return fine if len(fine) <= count + 2 else inside(10.0**e for e in exponents if e % stride == 0)
+    fine, coarse = (
+        [v for v in marks if low * 0.999 <= v <= high * 1.001]
+        for marks in ([f * 10.0**e for e in exponents for f in (1, 2, 5)], [10.0**e for e in exponents[::stride]])
+    )
+    return fine if len(fine) <= count + 2 else coarse
