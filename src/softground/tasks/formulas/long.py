@@ -100,7 +100,7 @@ class LongFormulas(Enumeration):
         drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
         first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
         hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
-        first, last = first.gather(1, hit).squeeze(1), last.gather(1, hit).squeeze(1)
+        first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]
         place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
         head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
         tail = known.states[place.clamp(max=len(known.states) - 1)]

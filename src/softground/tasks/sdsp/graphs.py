@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...data import Examples
-from ...data.room import check_room
+from ...data.checks import check_room
 from ...errors import DataError
 
 HEAVIEST = 9
