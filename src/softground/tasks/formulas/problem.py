@@ -14,8 +14,7 @@ from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...inverses import Inverse, Table, default_inverse
 from ...metrics import accuracies
-from ...projections import ChangeOne, Drop, RandomDrop
-from ...projections.base import Walk
+from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...task import Task
 from .data import Source, SplitName, load

@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...inverses.base import Inverse
-from ...reals.differences import Differences
-from ...reals.gaussian import Gaussian
-from ...reals.intervals import Intervals
+from ...inverses import Inverse
+from ...reals import Differences, Gaussian, Intervals
 from ...task import Task
 
 GRAPHS_TOGETHER = 256  # searched at a time
