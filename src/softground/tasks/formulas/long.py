@@ -20,8 +20,9 @@ from torch import Tensor
 
 from ...constraints.program import Program
 from ...errors import InverseError
-from ...inverses.base import Inverse, Start
+from ...inverses.base import Fibre, Inverse, Start
 from ...inverses.enumeration import Enumeration
+from ...projections.base import Dropped
 from .rule import formula_space, value
 
 SUFFIX_LENGTH = 7
@@ -59,7 +60,7 @@ class Suffixes:
 suffixes = cache(Suffixes)
 
 
-class LongFormulas(Enumeration):
+class LongFormulas(Inverse):
     """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula.
 
     >>> from softground.tasks.formulas import formula_program
@@ -73,8 +74,14 @@ class LongFormulas(Enumeration):
     def __init__(self, program: Program, *, draws: int = 65_536) -> None:
         if program.space.sites <= SUFFIX_LENGTH:
             raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
-        super().__init__(program.space, program)
-        self.program, self.draws = program, draws
+        self.space, self.constraint, self.program, self.draws = program.space, program, program, draws
+        self._enumeration = Enumeration(program.space, program)
+
+    def __repr__(self) -> str:
+        return f"LongFormulas({self.space!r})"
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        return self._enumeration.fibre(z, y, dropped)
 
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
