@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..findings import Matrix
 from ..numbers import symbol
-from .svg import WIDTH
+from .lines import WIDTH
 
 MOST_SYMBOLS = 32  # beyond this a cell is smaller than a finger and a letter
 TOP, MOST_LEFT, CHARACTER = 42, 96, 7
