@@ -6,8 +6,6 @@ generator. The tests use other dice that walk through **all** outcomes and add u
 matrix that is checked against Q* comes from the code that runs in training, to machine precision.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import torch

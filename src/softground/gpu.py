@@ -6,8 +6,6 @@ inputs gets a recording of its own. On a CPU, and where a recording fails, the f
 are the same, and so are the draws.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import fields, replace

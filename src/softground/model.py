@@ -8,8 +8,6 @@ One folder holds it::
 There are no pickles in it, and nothing of the training data. It can be moved, and loaded on any device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

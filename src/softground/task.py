@@ -1,7 +1,5 @@
 """A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

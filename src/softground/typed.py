@@ -12,8 +12,6 @@ Traceback (most recent call last):
 ValueError: 'at' is 'here'; expected list[float]
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

@@ -4,8 +4,6 @@ Each command is a module of this folder with a class ``Command``: tyro reads the
 method ``run`` does the work. Nothing is imported before it is needed, so that ``--help`` answers at once.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """``softground completion``: a script that teaches a shell the commands, tasks and options."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """``softground evaluate RUN``: a run's network on test data."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

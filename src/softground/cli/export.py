@@ -1,7 +1,5 @@
 """``softground export RUN``: a run's network as an ONNX file."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

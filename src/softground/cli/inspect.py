@@ -1,7 +1,5 @@
 """``softground inspect TASK``: what can be known before training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run from its folder: as an experiment with the trained network, or as a model that needs no data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """``softground new-task NAME``: a task of your own to begin with, and its test."""
 
-from __future__ import annotations
-
 import keyword
 import sys
 from dataclasses import dataclass

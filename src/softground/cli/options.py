@@ -1,7 +1,5 @@
 """A task's command line: its own options, the settings of a recipe, and where to run, as one dataclass for tyro."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Iterable

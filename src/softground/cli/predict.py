@@ -1,7 +1,5 @@
 """``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """``softground report``: write a run's page again, or put runs side by side."""
 
-from __future__ import annotations
-
 import json
 import sys
 import webbrowser

@@ -1,7 +1,5 @@
 """``softground resume RUN``: go on with an interrupted run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``softground tasks``: what can be trained."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``softground train TASK``: start a run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Feasibility is decided by equality of exact values, never by a float tolerance. 
 :class:`fractions.Fraction`, strings and tuples of these are exact; floats are not.
 """
 
-from __future__ import annotations
-
 import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence

@@ -15,8 +15,6 @@ which states have an answer.
 [True, False]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any

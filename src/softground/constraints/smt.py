@@ -15,8 +15,6 @@ quantified.
 [True, False]
 """
 
-from __future__ import annotations
-
 import importlib
 import uuid
 from collections.abc import Callable, Hashable, Sequence

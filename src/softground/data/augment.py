@@ -1,7 +1,5 @@
 """Random distortions of symbol images, affine and elastic, in one batched operation on the network's device."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

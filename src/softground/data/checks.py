@@ -1,7 +1,5 @@
 """What is refused before anything is read or made: folders that are not there, data that do not fit into memory."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Images of handwritten digits: scikit-learn's 1,797, which need no download, or MNIST's."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Literal

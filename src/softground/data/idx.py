@@ -6,8 +6,6 @@ dimensions, then each dimension as a big-endian 32-bit whole number, then the da
 Reference: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib

@@ -1,7 +1,5 @@
 """Image files as the inputs of a network that reads one symbol at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where a run happens: the device, the solver's processes. Nothing here is part of what is learnt."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Iterator

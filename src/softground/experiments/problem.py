@@ -4,8 +4,6 @@ A problem's own fields are its options on the command line. Everything else that
 stages) is made here from the recipe, the same way for all problems; a problem overrides what is particular to it.
 """
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -14,8 +14,6 @@ the target is made attractive: the belief prefers its symbols, as a trained netw
 the two connected; one that does not arrive in time proves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

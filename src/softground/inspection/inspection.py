@@ -4,8 +4,6 @@ The paper finds its projections by trial and error, looking at entropy, correlat
 "Framework guideline"). Here connectivity is measured, and the choice is explained.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

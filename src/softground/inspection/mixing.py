@@ -11,8 +11,6 @@ Reference: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, R
 localization: an improved R̂, Bayesian Analysis 16 (2021).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import time

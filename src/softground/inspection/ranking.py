@@ -19,8 +19,6 @@ The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
 Nothing in the rule is a measured time: the same seed gives the same choice on every machine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

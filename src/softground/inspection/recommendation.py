@@ -10,8 +10,6 @@ first of 1, 2, 5, 10 at which chains move at least half as often as at γ = ∞:
 the new state will not be rejected at the first few training epochs" (Appendix B).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -18,8 +18,6 @@ analysis and mitigation of reasoning shortcuts, NeurIPS 2023; C. C. Sims, Comput
 permutation groups (1970).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

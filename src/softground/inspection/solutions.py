@@ -7,8 +7,6 @@ are drawn, in the way that chains would be started, and \|S_y\| is estimated: wi
 completion it says nothing, and only the number of solutions seen is reported.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """log w(z) by state index: joint scores of runs of neighbouring sites, so that a state takes one look-up per run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

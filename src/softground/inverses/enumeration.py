@@ -1,7 +1,5 @@
 """The inverse by enumeration: try every combination of the dropped sites, as one batched tensor operation."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 from typing import Any
 

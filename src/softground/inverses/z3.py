@@ -4,8 +4,6 @@ Fibres are remembered across steps, because chains come back to where they have 
 :mod:`~softground.solver.engine`, which also says why replies do not depend on which models Z3 happens to find.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -9,18 +9,5 @@ from .guided import Guided
 from .metropolis import Metropolis
 from .uniform import Uniform
 
-__all__ = [
-    "KERNELS",
-    "Collapsed",
-    "Composed",
-    "DirectWalk",
-    "Exact",
-    "Guided",
-    "Info",
-    "Kernel",
-    "Metropolis",
-    "Uniform",
-    "default_kernel",
-    "fibre_weights",
-    "pick",
-]
+__all__ = ["KERNELS", "Collapsed", "Composed", "DirectWalk", "Exact", "Guided", "Info", "Kernel", "Metropolis"]
+__all__ += ["Uniform", "default_kernel", "fibre_weights", "pick"]

@@ -4,8 +4,6 @@ r"""The kernel seam: one transition that leaves Q* invariant.
 parameters live in the kernel itself. A kernel works on a whole batch, one chain per example, and never looks at labels.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

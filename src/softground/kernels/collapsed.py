@@ -11,8 +11,6 @@ while its fibre holds more than one completion.
 Reference: J. S. Liu, The collapsed Gibbs sampler, JASA 89 (1994).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

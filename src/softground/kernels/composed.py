@@ -1,7 +1,5 @@
 """Kernels one after the other, and the kernel of a task that names none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

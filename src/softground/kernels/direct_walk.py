@@ -10,8 +10,6 @@ digits over the whole board and reaches the 24 relabellings of its first board, 
 Reference: N. Metropolis et al., J. Chem. Phys. 21 (1953); Z. Li et al., ICLR 2023, Section 5.2 ('MCMC').
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

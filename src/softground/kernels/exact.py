@@ -7,8 +7,6 @@ Q*_i(s) come from the same weights: with them the loss −Σ_i Σ_s Q*_i(s) log 
 that of the semantic loss (Proposition 2), with no sampling noise at all.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

@@ -11,8 +11,6 @@ space in one step, which frees chains that single-site walks leave frozen as γ 
 Reference: L. Tierney, Markov chains for exploring posterior distributions, Ann. Statist. 22 (1994).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

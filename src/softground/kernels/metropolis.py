@@ -11,8 +11,6 @@ a solver that always answers the same, parts of S_y are never reached. The other
 Reference: Z. Li et al., ICLR 2023, Algorithm 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

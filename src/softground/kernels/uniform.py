@@ -9,8 +9,6 @@ gives detailed balance with Q*: the paper's ratio, with the factor it leaves out
 Reference: W. K. Hastings, Biometrika 57 (1970).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Examples on their way to the network: held on the device where they are tensors, fetched otherwise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -9,15 +9,5 @@ from .mlp import mlp
 from .per_site import PerSite
 from .standardise import Standardise
 
-__all__ = [
-    "IMAGE_NETWORKS",
-    "LAYERS",
-    "Dropout",
-    "PerSite",
-    "RandomLayer",
-    "Standardise",
-    "convnet",
-    "default_network",
-    "lenet",
-    "mlp",
-]
+__all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
+__all__ += ["default_network", "lenet", "mlp"]

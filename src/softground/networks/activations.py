@@ -1,7 +1,5 @@
 """Whether a network's activations for a batch fit into memory, asked before any are computed."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -10,8 +10,6 @@ name in :data:`LAYERS` are described and built. Name a class of your own with ``
 keeps its constructor's arguments as attributes and makes everything else from them.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """A small convolutional network with batch normalisation: what we recommend for images of symbols."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from .blueprint import IMAGE_NETWORKS, LAYERS

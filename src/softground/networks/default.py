@@ -1,7 +1,5 @@
 """The network that inputs get when none is named, chosen by their shape."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from ..errors import DataError

@@ -4,8 +4,6 @@ torch's dropout draws from one generator that all threads share, so that simulta
 layers do not: one seed gives one result, whatever else runs.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -3,8 +3,6 @@
 Reference: Y. LeCun et al., Gradient-based learning applied to document recognition, Proc. IEEE 86 (1998).
 """
 
-from __future__ import annotations
-
 from torch import nn
 
 from ..errors import DataError

@@ -1,7 +1,5 @@
 """A small fully connected network for inputs that are rows of numbers, not images."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from .dropout import Dropout

@@ -1,7 +1,5 @@
 """One network for every site: read a symbol's image, whatever its place in the vector."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -8,16 +8,5 @@ from .mapo import MAPO
 from .reinforce import Reinforce
 from .semantic import SemanticLoss
 
-__all__ = [
-    "MAPO",
-    "OBJECTIVES",
-    "BackSearch",
-    "Batch",
-    "Objective",
-    "Outcome",
-    "Reinforce",
-    "SemanticLoss",
-    "SoftenedGrounding",
-    "Supervised",
-    "ZeroDegree",
-]
+__all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
+__all__ += ["SoftenedGrounding", "Supervised", "ZeroDegree"]

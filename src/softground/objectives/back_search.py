@@ -26,8 +26,6 @@ Reference: Q. Li, S. Huang, Y. Hong, Y. Chen, Y. N. Wu and S.-C. Zhu, Closed loo
 integrating neural perception, grammar parsing, and symbolic reasoning, ICML 2020.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -9,8 +9,6 @@ energy in Q* is the paper's sum over sites; the loss is divided by the number of
 that learning rates carry over between lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -9,8 +9,6 @@ examples are left out of the batch.
 Reference: Z. Li et al., ICLR 2023, Section 4 and Appendix B.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

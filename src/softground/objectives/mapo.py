@@ -25,8 +25,6 @@ Reference: C. Liang, M. Norouzi, J. Berant, Q. Le and N. Lao, Memory augmented p
 and semantic parsing, NeurIPS 2018.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -15,8 +15,6 @@ Reference: R. J. Williams, Simple statistical gradient-following algorithms for 
 Machine Learning 8 (1992).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -12,8 +12,6 @@ Reference: J. Xu, Z. Zhang, T. Friedman, Y. Liang and G. Van den Broeck, A seman
 symbolic knowledge, ICML 2018.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

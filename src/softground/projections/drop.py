@@ -5,8 +5,6 @@ choice of a set does not look at the chain's state, a step with a random set is 
 invariant, and so leaves it invariant too; it connects states that one set cannot connect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

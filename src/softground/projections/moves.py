@@ -1,7 +1,5 @@
 """Moves on Ω for symbols. All are symmetric: the same site or pair leads back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -6,14 +6,5 @@ from .gibbs import BlockGibbs, SiteGibbs
 from .intervals import Intervals
 from .nearest import PointMass
 
-__all__ = [
-    "AddNoise",
-    "BlockGibbs",
-    "Differences",
-    "Gaussian",
-    "GaussianBelief",
-    "Intervals",
-    "PointMass",
-    "SiteGibbs",
-    "snap",
-]
+__all__ = ["AddNoise", "BlockGibbs", "Differences", "Gaussian", "GaussianBelief", "Intervals", "PointMass"]
+__all__ += ["SiteGibbs", "snap"]

@@ -12,8 +12,6 @@ so the feasible t form **one interval**, ties or not. With a single component it
 dropped ones, begun far below, they decide whether a completion exists.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

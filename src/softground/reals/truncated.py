@@ -11,8 +11,6 @@ done with log Φ, on the side where it is accurate (the interval is mirrored whe
 Reference: C. P. Robert, Simulation of truncated normal variables, Statistics and Computing 5 (1995).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

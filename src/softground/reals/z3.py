@@ -7,8 +7,6 @@ Kept components are exact rationals, dropped ones Real constants, and each row o
 Every query has a context of its own, so that its model does not depend on what was asked before.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from fractions import Fraction

@@ -6,14 +6,5 @@ from .html import write_comparison, write_report
 from .progress import Display, result_table, title, together
 from .watch import Watch
 
-__all__ = [
-    "Display",
-    "Watch",
-    "gather",
-    "result_table",
-    "tensorboard",
-    "title",
-    "together",
-    "write_comparison",
-    "write_report",
-]
+__all__ = ["Display", "Watch", "gather", "result_table", "tensorboard", "title", "together", "write_comparison"]
+__all__ += ["write_report"]

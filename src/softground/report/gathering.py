@@ -1,7 +1,5 @@
 """Findings of a trained network: which symbols it confuses, and examples to look at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

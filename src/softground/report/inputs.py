@@ -1,7 +1,5 @@
 """An input as a person can look at it: images as PNG, graphs and values in a few words."""
 
-from __future__ import annotations
-
 import base64
 import io
 from typing import Any

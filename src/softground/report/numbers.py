@@ -1,7 +1,5 @@
 """Numbers as a reader wants them, the same on the terminal and on a page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either

@@ -1,7 +1,5 @@
 """Metrics for TensorBoard, in ``tensorboard/`` of the run folder; needs the extra ``tensorboard``."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import Any

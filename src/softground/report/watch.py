@@ -9,8 +9,6 @@ null in stages without chains. The file is for people: a run killed just after a
 nothing is ever restored from it.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

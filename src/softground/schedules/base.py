@@ -4,8 +4,6 @@ A schedule says at which temperature γ the chains walk during gradient pass t. 
 warm-up passes at γ = ∞, where every feasible symbol vector is equally likely.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

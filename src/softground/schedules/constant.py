@@ -1,7 +1,5 @@
 """No cooling: γ_t = γ₀. The paper's no-annealing reference is this at γ₀ = 0.001."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .base import SCHEDULES, Cooling

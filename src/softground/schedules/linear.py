@@ -1,7 +1,5 @@
 """Linear cooling, γ_t = γ₀ − αt."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

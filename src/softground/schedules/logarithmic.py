@@ -1,7 +1,5 @@
 """Logarithmic cooling, γ_t = γ₀ / log(1 + t): slow enough for simulated annealing's convergence proofs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

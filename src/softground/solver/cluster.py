@@ -5,8 +5,6 @@ means that the worker is lost: stopped, or its machine gone. What lost workers h
 machine. Replies do not depend on who found them, so a run that loses workers ends with the same bits.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """Solver processes on this machine that share out queries, and are replaced when they die or have to be killed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -12,8 +12,6 @@ its resource or time limit can depend on more.)
 Three kinds of solver are asked in turn until one knows. 'Unknown' from all of them yields no states.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Memory limits: Z3's own for a query, and the system's for a process that only solves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ It ends when its parent ends, whatever the reason: an idle process finds its pip
 system (Linux), or looks every second whether its parent is still there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import mmap

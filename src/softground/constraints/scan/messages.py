@@ -12,8 +12,6 @@ Everything is kept as logarithms, with a large negative number in place of âˆ’âˆ
 References: L. E. Baum et al., Ann. Math. Statist. 41 (1970); S. L. Scott, J. Amer. Statist. Assoc. 97 (2002).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

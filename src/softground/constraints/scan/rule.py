@@ -16,8 +16,6 @@ shows it at this site. The state then need not remember what was written so far.
 [True, False]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ running total costs no more than the totals possible so far. Every layer has one
 refused symbol leads and nothing leads out of.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 from collections.abc import Callable, Hashable, Sequence

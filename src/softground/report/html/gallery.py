@@ -1,14 +1,12 @@
 """Examples to look at: symbols as a row or a board, reals against the true values, at some moments of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...typed import typed
 from ..findings import Shown, Symbols
 from ..numbers import is_number, number
-from .svg import Frame, Scale
+from .lines import Frame, Scale
 
 ONE_ROW = 10  # sites up to which symbols stand in one row
 SIZE, LEFT, TOP, BOTTOM, RIGHT = 200, 30, 18, 28, 6  # of a panel

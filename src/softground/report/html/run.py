@@ -1,7 +1,5 @@
 """The report of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,8 @@ from ..findings import Findings
 from ..numbers import figure, is_number, seconds, spoken
 from .config import flat, listed
 from .confusion import confusion
-from .curves import Records, curves, keys
+from .curves import Records, curves, keys, timing
 from .page import render
-from .timing import timing
 
 REPORT = "report.html"
 MOST_ROWS = 200

@@ -6,8 +6,6 @@ images likewise. Only the sum is known in training.
 Reference: R. Manhaeve et al., DeepProbLog, NeurIPS 2018 (one and two digits; longer numbers in later work).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``addition``: MNIST addition as a ready-made problem."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -7,8 +7,6 @@ So a sum over all 10ᴺ or so pairs of numbers that explain a total costs N smal
 Up to 18 digits the same rule is also given as a program on whole numbers, for the projection kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -11,8 +11,6 @@ looked up among all of them.
 No label is looked at. Where no draw succeeds, the formula gets no state.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import torch

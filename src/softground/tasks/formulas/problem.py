@@ -1,7 +1,5 @@
 """``hwf``: handwritten formulas as a ready-made problem."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial

@@ -11,8 +11,6 @@ Values are rationals in lowest terms, so whole numbers decide feasibility. With 
 1 … 9, and the alphabets make every prediction grammatical.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -10,8 +10,6 @@ that Z3 sees a polynomial equation over whole numbers and never a division,
 guarded by 'no divisor is zero'. The walk mostly keeps the operators; the few that it drops are split into cases.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

@@ -4,8 +4,6 @@ A graph is a random spanning tree plus edges between random pairs, up to a numbe
 (29 … 99 for the paper's 30 vertices); weights are whole numbers, uniform in 1 … 9.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

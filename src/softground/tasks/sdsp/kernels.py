@@ -1,7 +1,5 @@
 """Kernels for shortest paths by name: ``(task, steps, marginals) -> Kernel``; a step is a sweep over all components."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

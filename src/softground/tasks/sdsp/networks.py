@@ -1,7 +1,5 @@
 """Networks that read a weighted graph and estimate each vertex's distance to vertex 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """``sdsp``: single-destination shortest paths as a ready-made problem."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

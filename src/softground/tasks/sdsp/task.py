@@ -7,8 +7,6 @@ has been visited.
 Reference: Z. Li et al., ICLR 2023, Section 5.3.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

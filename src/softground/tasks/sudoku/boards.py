@@ -7,8 +7,6 @@ onto each other have the same one, but the law over all boards is **not exactly 
 more easily than others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

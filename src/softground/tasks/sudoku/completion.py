@@ -5,8 +5,6 @@ left and branches into one board per digit; a board with a cell that no digit fi
 cells were dropped, the fibres are left. All of it is tensor code, on any device.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

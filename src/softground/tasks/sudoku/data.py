@@ -4,8 +4,6 @@ Boards are valid ones drawn at random (see :mod:`.boards`); every cell shows an 
 images are disjoint. Images of a digit are used in a random order, each once before any is used again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

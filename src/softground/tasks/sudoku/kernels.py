@@ -23,8 +23,6 @@ a chain at a wrong board reaches a right one in a single step, where walks of sm
 Reference: A. B. Kempe, Amer. J. Math. 2 (1879), for the chains; S. and D. Geman, IEEE PAMI 6 (1984), for the sampler.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

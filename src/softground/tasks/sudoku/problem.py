@@ -1,7 +1,5 @@
 """``sudoku``: visual Sudoku as a ready-made problem."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ A group of S cells holds all S digits exactly when :math:`\sum_c 2^{z_c} = 2^{S+
 ones in binary in one way only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -11,8 +11,6 @@ Gibbs steps on 27 cells. ``kempe`` needs no inverse at all; ``mixed`` follows it
 network reads (:mod:`.kernels`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

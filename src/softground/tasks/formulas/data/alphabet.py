@@ -5,8 +5,6 @@ own site, so digit 7 has code 6 and ``*`` has code 2. Values are fractions: 1/3*
 they are equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Integral

@@ -1,7 +1,5 @@
 """The built-in source: real handwritten digits of scikit-learn and operators drawn by strokes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ....data.digits import embedded_digits

@@ -1,7 +1,5 @@
 """A user's own images: one folder for each symbol, ``1`` to ``9``, ``plus``, ``minus``, ``times``, ``divide``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

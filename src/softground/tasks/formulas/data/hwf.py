@@ -4,8 +4,6 @@ In the published split most test slots show an image that also occurs in trainin
 set of writers and shows the published formulas anew: nobody whose hand is tested has been seen in training.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

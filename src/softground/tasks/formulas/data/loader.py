@@ -1,7 +1,5 @@
 """One entry to every source of handwritten formulas."""
 
-from __future__ import annotations
-
 from os import PathLike
 from typing import Literal, get_args
 

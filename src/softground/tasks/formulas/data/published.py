@@ -5,8 +5,6 @@
 nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import reprlib

@@ -1,7 +1,5 @@
 """What the sources share: a pool of labelled images, and formulas made from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

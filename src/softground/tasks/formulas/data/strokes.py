@@ -5,8 +5,6 @@ draws strokes on the same canvas and the same count follows, so the operators sh
 grey levels.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
