@@ -8,17 +8,5 @@ from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
 
-__all__ = [
-    "Z3",
-    "Enumeration",
-    "Fibre",
-    "Inverse",
-    "Law",
-    "Listing",
-    "Scanned",
-    "Solutions",
-    "Start",
-    "Table",
-    "complete",
-    "default_inverse",
-]
+__all__ = ["Z3", "Enumeration", "Fibre", "Inverse", "Law", "Listing", "Scanned", "Solutions", "Start", "Table"]
+__all__ += ["complete", "default_inverse"]
