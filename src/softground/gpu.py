@@ -60,7 +60,7 @@ class Recorded:
 
 
 class NotRecordable(Exception):
-    """A recording failed. ``place`` is where the generator stood; the generator itself is of no further use."""
+    """A recording failed. ``place`` is where the generator stood; the generator itself cannot be used again."""
 
     def __init__(self, place: Tensor) -> None:
         super().__init__("a recording failed")
@@ -125,7 +125,7 @@ class Graphed(Kernel):
         return self.kernel.static(target)
 
     def _recorded(self, dice: Sampler, target: Target[Any], names: list[str]) -> Recorded:
-        """The step as a function of its tensors; everything else about the target is taken for granted."""
+        """The step as a function of its tensors; everything else about the target stays as it is."""
 
         def step(z: Tensor, answers: Tensor, *parts: Tensor) -> tuple[Tensor, Info]:
             weights = replace(target.weights, **dict(zip(names, parts, strict=True)))

@@ -1,4 +1,4 @@
-"""A trained network that lives on: what it reads, what its outputs mean, and the rule where that can be kept.
+"""A trained network to keep: its layers, what its outputs mean, and the rule if it can be saved.
 
 One folder holds it::
 
@@ -120,7 +120,7 @@ def load(
     except (*blueprint.MISFITS, RecursionError) as error:
         reason = f"it does not fit together ({type(error).__name__}: {error})"
         raise failure(
-            folder / saved.DOCUMENT, reason, "Check the network or task given, or save the model anew"
+            folder / saved.DOCUMENT, reason, "Check the network or task given, or save the model again"
         ) from error
     if built is None:
         raise failure(

@@ -58,7 +58,7 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             raise Unreadable(f"its SHA-256 is not the one in {DOCUMENT}: it is damaged, or another model's")
         return document, unpack(data)[0]
     except Unreadable as error:
-        raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model anew") from error
+        raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model again") from error
 
 
 def space_facts(space: Any) -> dict[str, Any] | None:

@@ -1,8 +1,7 @@
-"""One seed decides everything: independent streams of chance, each with a name of its own.
+"""One seed decides everything: independent random streams, each with its own name.
 
-torch has generators of its own, which all threads of a process share. Nothing here leaves them changed: they are lent
-to whoever draws weights, and to a fit for what is not the library's (a layer or a data set of the user's), and are put
-back afterwards.
+torch has global generators, which all threads of a process share. They are used to draw initial weights, and during a
+fit by layers and data sets of the user's own. Afterwards they are put back as they were.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def stream(seed: int, name: str, rank: int = 0) -> int:
 
 @contextmanager
 def untouched() -> Iterator[None]:
-    """Put torch's generators back, whatever is drawn meanwhile. One thread at a time."""
+    """Put torch's generators back at the end. One thread at a time."""
     with _LOCK, _put_back():
         yield
 
@@ -53,7 +52,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def borrowed() -> Iterator[None]:
-    """While a fit lasts, torch's generators are its own. Fits in several threads share them until the last one ends."""
+    """A fit uses torch's generators; they are put back when the last of several fits in threads ends."""
     global _fits
     with _LOCK:
         if not _fits:
@@ -69,7 +68,7 @@ def borrowed() -> Iterator[None]:
 
 
 def reseed(seed: int) -> None:
-    """Begin torch's generators anew; only inside :func:`seeded` and :func:`borrowed`."""
+    """Seed torch's generators; only inside :func:`seeded` and :func:`borrowed`."""
     with _LOCK:
         torch.default_generator.manual_seed(seed)
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # else a GPU would be seeded later, when it is first used

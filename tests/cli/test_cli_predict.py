@@ -105,7 +105,7 @@ def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -
     assert (ink.max(0).values - ink.min(0).values + 1).tolist() == [2, 16]
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "strips")])
+@pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "ask for strips")])
 def test_a_number_of_files_that_does_not_fit(count: int, words: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=words):
         read_symbols([tmp_path / "any.png"] * count, 5, (1, 8, 8), strip=False)

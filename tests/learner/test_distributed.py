@@ -54,6 +54,7 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
         "config.json",
         "gallery.jsonl",
         "metrics.jsonl",
+        "model",
         "report.html",
         "report.json",
         "summary.json",

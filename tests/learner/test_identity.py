@@ -121,12 +121,12 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "inverse": ({"task": addition(tabulated=False)}, "inverse was Table, is Enumeration"),
     "preset": ({"recipe": {"preset": "paper"}}, "recipe.preset was best, is paper"),
     "no recipe": ({"recipe": None}, "recipe was {'preset': 'best'}, is not set"),
-    "swapped images": ({"data": turned(DATA)}, "the training inputs are others"),
-    "answers": ({"data": changed(y=[*DATA.y[:-1], 9])}, "the training answers are others"),
-    "symbols": ({"data": changed(symbols=DATA.symbols.flip(1))}, "the true symbols are others"),
-    "no symbols": ({"data": Examples(DATA.x, DATA.y)}, "the true symbols are others"),
+    "swapped images": ({"data": turned(DATA)}, "the training inputs have changed"),
+    "answers": ({"data": changed(y=[*DATA.y[:-1], 9])}, "the training answers have changed"),
+    "symbols": ({"data": changed(symbols=DATA.symbols.flip(1))}, "the true symbols have changed"),
+    "no symbols": ({"data": Examples(DATA.x, DATA.y)}, "the true symbols have changed"),
     "fewer": ({"data": examples(addition(), 40)}, "the training examples were 48, are 40"),
-    "rule": ({"task": like(lambda a, b, c: a + b + c + (a == 3) * (b == 3))}, "the rule is another"),
+    "rule": ({"task": like(lambda a, b, c: a + b + c + (a == 3) * (b == 3))}, "the rule has changed"),
 }
 
 
@@ -152,7 +152,7 @@ def test_all_differences_are_named_at_once_and_nothing_else_is(stopped: Path) ->
         "seed was 0, is 1",
         "stages.I.objective.kernel was Guided, is Exact",
         "stages.I.optimizer.lr was 0.02, is 0.5",
-        "the training inputs are others",
+        "the training inputs have changed",
     ]
 
 
@@ -220,7 +220,7 @@ def test_a_data_set_read_item_by_item_is_known_by_its_ends(tmp_path: Path) -> No
     with pytest.raises(Stop):
         run(tmp_path / "run", data=Lazily())
     assert RunFolder.open(tmp_path / "run").read_config()["data"]["read"].startswith("item by item")
-    with pytest.raises(CheckpointError, match="the training inputs are others"):
+    with pytest.raises(CheckpointError, match="the training inputs have changed"):
         run(tmp_path / "run", resume=True, data=Lazily(swapped=True))
     run(tmp_path / "run", resume=True, data=Lazily())
 
@@ -237,7 +237,7 @@ def test_a_rule_without_known_symbols_is_known_by_its_chains(tmp_path: Path, mon
     with pytest.raises(Stop):
         run(tmp_path / "run", data=data)
     monkeypatch.setattr(identity, "rule_digest", lambda task, data: RunFolder(tmp_path / "run").read_config()["rule"])
-    with pytest.raises(CheckpointError, match="its chains do not explain the answers, so the rule is another"):
+    with pytest.raises(CheckpointError, match="its chains do not explain the answers, so the rule has changed"):
         run(tmp_path / "run", resume=True, data=data, task=like(lambda a, b, c: a + b + 2 * c))
 
 

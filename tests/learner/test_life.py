@@ -89,3 +89,11 @@ def test_figures_that_are_no_numbers_are_measured_again(tmp_path: Path) -> None:
     folder.write_config(folder.read_config() | {"before": {"answer_accuracy": "good"}})
     make_learner(task).fit(data, data, out=tmp_path / "run", resume=True)
     assert isinstance(folder.read_summary()["before"]["answer_accuracy"], float)
+
+
+def test_without_a_folder_nothing_is_digested_saved_or_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("softground.learner.life.config_of", "softground.model.Model.save", "softground.report.Watch"):
+        monkeypatch.setattr(name, lambda *_: pytest.fail("this belongs to runs with a folder"))
+    learner = make_learner(addition()).fit(examples(addition(), 48), examples(addition(), 20, seed=1))
+    assert len(learner.history_) == 3
+    assert not hasattr(learner, "summary_")

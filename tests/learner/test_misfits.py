@@ -89,9 +89,9 @@ CHANGES: dict[str, tuple[Callable[[Tensors, Meta], None], str]] = {
     "chains of another length": (chains(torch.zeros(63, 3, dtype=torch.int64)), r"its chains are \[63, 3\]"),
     "chains of another width": (chains(torch.zeros(64, 4, dtype=torch.int64)), r"its chains are \[64, 4\]"),
     "chains of floats": (chains(torch.zeros(64, 3)), "its chains are .* numbers of torch.float32"),
-    "chains of no symbols": (chains(torch.full((64, 3), 4)), "symbols that there are not"),
-    "chains below zero": (chains(torch.full((64, 3), -1)), "symbols that there are not"),
-    "chains of another rule": (chains(torch.zeros(64, 3, dtype=torch.int64)), "so the rule is another"),
+    "chains of no symbols": (chains(torch.full((64, 3), 4)), "symbols that the space does not have"),
+    "chains below zero": (chains(torch.full((64, 3), -1)), "symbols that the space does not have"),
+    "chains of another rule": (chains(torch.zeros(64, 3, dtype=torch.int64)), "so the rule has changed"),
     "learning rate": (lr, "its lr is 'fast'"),
     "no betas": (no_betas, "stage I's optimiser or objective: 'betas'"),
 }

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 import softground
 from learner_cases import addition, classifier, examples, make_learner
 from softground import SMT, Categorical, Enumeration, Examples, Learner, Model, Program, Scan, SoftGrounder, Task
+from softground.cli.loading import read_examples
 from softground.errors import CheckpointError, ConstraintError, DataError, LearnerError
 from softground.inverses import Listing
 from softground.reals.gaussian import Gaussian
@@ -344,3 +345,11 @@ def test_what_cannot_be_read_is_refused() -> None:
         model.predict(3)
     with pytest.raises(LearnerError, match="rule"):
         model.predict(torch.rand(2, 3, 4), [1, 2])
+
+
+def test_examples_of_a_file_are_evaluated_with_their_symbols(tmp_path: Path) -> None:
+    task, data = addition(), examples(addition(), 20)
+    assert data.symbols is not None
+    np.savez(tmp_path / "data.npz", x=data.x.numpy(), y=data.y, symbols=data.symbols.numpy())
+    model = Learner(task, classifier(), device="cpu").model
+    assert model.evaluate(read_examples(tmp_path / "data.npz")) == model.evaluate(data)

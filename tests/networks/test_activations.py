@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from softground import PerSite, convnet, lenet
-from softground.data import room
+from softground.data import checks
 from softground.data.images import resize
 from softground.errors import DataError
 from softground.experiments import Experiment
@@ -17,7 +17,7 @@ from softground.networks.activations import check_activations
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One gigabyte of memory and no GPU."""
-    monkeypatch.setattr(room, "memory_size", lambda: 2**30)
+    monkeypatch.setattr(checks, "memory_size", lambda: 2**30)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 

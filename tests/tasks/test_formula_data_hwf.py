@@ -91,7 +91,7 @@ def test_writer_split(tmp_path: Path) -> None:
     source, root = arrays(), pack(tmp_path)
     found = published.read_archive(root / "hwf.npz", 5, (None, None))
     sides = hwf.divide(found, source["image_writer"], source["symbol_labels"].astype(np.int64))
-    trained, tested = (set(source["image_writer"][indices]) for indices in (sides.train, sides.test))
+    trained, tested = (set(source["image_writer"][indices]) for indices in sides)
     assert trained.isdisjoint(tested)
     assert trained | tested == set(WRITERS)
     assert len(tested) == 4
@@ -99,7 +99,7 @@ def test_writer_split(tmp_path: Path) -> None:
     data = load("hwf", data_dir=root, length=5, split="writer")
     standard = load("hwf", data_dir=root, length=5)
     place = {(255 - image).tobytes(): at for at, image in enumerate(source["images"])}
-    for part, usual, allowed in ((data.train, standard.train, sides.train), (data.test, standard.test, sides.test)):
+    for part, usual, allowed in ((data.train, standard.train, sides[0]), (data.test, standard.test, sides[1])):
         assert part.symbols is not None
         assert usual.symbols is not None
         assert torch.equal(part.symbols, usual.symbols)
@@ -128,8 +128,8 @@ def test_held_out_pictures_seen_in_training_are_dropped(tmp_path: Path) -> None:
     source["images"][hidden] = source["images"][copied]
     found = published.read_archive(pack(tmp_path, images=source["images"]) / "hwf.npz", 5, (None, None))
     sides = hwf.divide(found, source["image_writer"], source["symbol_labels"].astype(np.int64))
-    assert hidden not in sides.test
-    assert copied in sides.train
+    assert hidden not in sides[1]
+    assert copied in sides[0]
 
 
 def test_too_few_writers(tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ def test_writer_split() -> None:
     assert found.writers is not None
     assert found.labels is not None
     sides = hwf.divide(found, found.writers, found.labels)
-    trained, tested = (set(found.writers[indices].tolist()) for indices in (sides.train, sides.test))
+    trained, tested = (set(found.writers[indices].tolist()) for indices in sides)
     assert trained.isdisjoint(tested)
     assert {"", "Unknown"}.isdisjoint(trained | tested)
-    counts = [np.bincount(found.labels[indices], minlength=13) for indices in (sides.train, sides.test)]
+    counts = [np.bincount(found.labels[indices], minlength=13) for indices in sides]
     share = counts[1] / (counts[0] + counts[1])
     assert ((share > 0.15) & (share < 0.25)).all()
-    assert 0.18 < len(sides.test) / (len(sides.train) + len(sides.test)) < 0.22
+    assert 0.18 < len(sides[1]) / (len(sides[0]) + len(sides[1])) < 0.22
 
     data = load("hwf", data_dir=DATA, split="writer", train_size=1000)
     standard = load("hwf", data_dir=DATA, train_size=1000)

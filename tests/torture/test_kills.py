@@ -20,7 +20,11 @@ def fail(): raise ValueError("out of sorts")
 def code(code): return code
 """
 # A run that does not put its dice back is another run.
-SABOTEUR = "from softground.dice import Sampler\nSampler.restore = lambda self, state: None\n"
+SABOTEUR = """
+from softground.learner.streams import Streams
+put_back = Streams.restore
+Streams.restore = lambda self, states: put_back(self, states | {"dice": self.dice.state()})
+"""
 
 
 @pytest.fixture

@@ -25,8 +25,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     y
         One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
-        Optional true symbol codes ``[examples, sites]``. Training never reads them; they are used
-        to report symbol accuracy and to train the supervised reference.
+        Optional true symbol codes ``[examples, sites]``, for reports and the supervised reference alone.
 
     >>> import torch
     >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
@@ -73,6 +72,6 @@ def as_tensor(x: Any) -> Tensor:
         return torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
-            f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all "
-            "rows of one shape; turn text into numbers first."
+            f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all rows of "
+            "one shape; turn text into numbers first."
         ) from error

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError
-from .folders import existing_folder
+from .checks import existing_folder
 
 Bytes = npt.NDArray[np.uint8]
 UNSIGNED_BYTES = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DataError
-from .room import check_room
+from .checks import check_room
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,17 +53,23 @@ def read_grey(path: Path) -> Images:
 def _grey(image: Image) -> Images:
     if image.mode.startswith("I"):
         return (np.asarray(image, dtype=np.float32) / 257).clip(0, 255).astype(np.uint8)
-    if "A" in image.getbands() or "transparency" in image.info:
-        layers = np.asarray(image.convert("RGBA").convert("LA"))
-        return _flatten(layers[..., 0].astype(np.float32), layers[..., 1].astype(np.float32))
-    return np.array(image.convert("L"), dtype=np.uint8)
-
-
-def _flatten(grey: npt.NDArray[np.float32], alpha: npt.NDArray[np.float32]) -> Images:
-    alpha /= 255
+    if "A" not in image.getbands() and "transparency" not in image.info:
+        return np.array(image.convert("L"), dtype=np.uint8)
+    grey, alpha = np.moveaxis(np.asarray(image.convert("RGBA").convert("LA"), dtype=np.float32), -1, 0)
+    alpha = alpha / 255
     ink = (grey * alpha).sum(dtype=np.float64) / max(alpha.sum(dtype=np.float64), 1e-9)
-    backdrop = np.float32(255 if ink < 128 else 0)
-    return (grey * alpha + backdrop * (1 - alpha)).round().astype(np.uint8)
+    flat = grey * alpha + np.float32(255 if ink < 128 else 0) * (1 - alpha)
+    return np.asarray(flat.round(), dtype=np.uint8)
+
+
+def check_same_size(paths: Sequence[Path], images: Sequence[Images], remedy: str) -> None:
+    """Refuse images of several sizes."""
+    for path, image in zip(paths, images, strict=True):
+        if image.shape != images[0].shape:
+            raise DataError(
+                f"{path} is {image.shape[1]}x{image.shape[0]} pixels but {paths[0]} is "
+                f"{images[0].shape[1]}x{images[0].shape[0]}: {remedy}."
+            )
 
 
 def border(image: Images) -> Images:

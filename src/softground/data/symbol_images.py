@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import DataError
-from .images import Images, border, fit, read_grey
+from .images import border, fit, read_grey
 
 
 def read_symbols(paths: Sequence[Path], sites: int, image: tuple[int, int, int], strip: bool) -> Tensor:
@@ -33,14 +33,11 @@ def read_symbols(paths: Sequence[Path], sites: int, image: tuple[int, int, int],
         )
     symbols = []
     for path in paths:
-        picture = _bright(read_grey(path))
+        picture = read_grey(path)
+        if np.median(border(picture)) > 127:  # most of the border shows the background: ink is to be bright
+            picture = 255 - picture
         if strip and picture.shape[1] < sites:
             raise DataError(f"{path} is {picture.shape[1]} pixels wide; that cannot be cut into {sites} symbols.")
         parts = np.array_split(picture, sites, axis=1) if strip else [picture]
         symbols += [fit(part, height, width, round(float(np.median(part[[0, -1]])))) for part in parts]
     return torch.from_numpy(np.stack(symbols)).view(-1, sites, 1, height, width)
-
-
-def _bright(picture: Images) -> Images:
-    """Ink bright on dark: the background is what most of the border shows."""
-    return 255 - picture if np.median(border(picture)) > 127 else picture

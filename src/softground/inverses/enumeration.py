@@ -21,19 +21,13 @@ CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
 class Enumeration(Inverse):
     """Fibres by trying every completion; exact for any constraint, on any device.
 
-    Parameters
-    ----------
-    cap
-        Largest number of combinations of the dropped sites. Beyond it, drop fewer sites or use a solver.
-    tries
-        How many random projections :meth:`start` tries per example when the space is too large to list.
+    ``cap`` is the largest number of combinations of the dropped sites, and ``tries`` how many random projections
+    :meth:`start` tries per example when the space is too large to list.
     """
 
     def __init__(self, space: Categorical, constraint: Constraint, *, cap: int = 100_000, tries: int = 2_000) -> None:
         self.space: Categorical = space
-        self.constraint = constraint
-        self.cap = cap
-        self.tries = tries
+        self.constraint, self.cap, self.tries = constraint, cap, tries
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r})"

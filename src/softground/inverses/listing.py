@@ -26,14 +26,9 @@ from .law import Law, Shared, Solutions, ragged
 
 @RECORDED.register("listing")
 class Listing(Inverse):
-    """Fibres, starts and solutions out of a list of states; the answer y is ignored.
+    """Fibres, starts and solutions out of a list of **all** feasible states; the answer y is ignored.
 
-    Parameters
-    ----------
-    space
-        The symbol space.
-    states
-        **All** feasible states as codes ``[N, sites]``, in any order, each once.
+    The states are given as codes ``[N, sites]``, in any order, each once.
 
     >>> space = Categorical([range(2)] * 3)
     >>> Listing(space, torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1]]))

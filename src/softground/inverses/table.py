@@ -49,7 +49,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """The table for one drop set: a row per u, a column per completion."""
+    """The table for one drop set: one row per u, one column per completion."""
 
     answer: Tensor  # [kept states, options]
     strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones

@@ -142,7 +142,13 @@ class Z3(Inverse):
                 self._cache.move_to_end(key)
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
-        return self._pack([known[key] for key in keys], sites)
+        replies = [known[key] for key in keys]
+        options, padding = max([1, *(len(reply.states) for reply in replies)]), (0,) * dropped.count
+        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
+        values = torch.tensor(rows, dtype=torch.long, device=z.device).view(len(rows), options, dropped.count)
+        count = torch.tensor([len(reply.states) for reply in replies], device=z.device)
+        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=z.device)
+        return Fibre(values, torch.arange(options, device=z.device) < count[:, None], complete)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, in different places of S_y for different rows and seeds.
@@ -164,10 +170,10 @@ class Z3(Inverse):
         same = {i: reply for i, reply in zip(answers, replies, strict=True) if reply.states}
         replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(answers, replies, strict=True)]
         nothing = (0,) * self.space.sites
-        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], dtype=torch.long)
-        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool)
-        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool)
-        return Start(z.view(len(y), self.space.sites).to(y.device), found.to(y.device), proved.to(y.device))
+        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], device=y.device)
+        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool, device=y.device)
+        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
+        return Start(z.long().view(len(y), self.space.sites), found, proved)
 
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or Z3 gives up."""
@@ -194,16 +200,6 @@ class Z3(Inverse):
             i: self.space.index(torch.tensor(s, dtype=torch.long).view(-1, self.space.sites)) for i, s in states.items()
         }
         return Solutions.of([index[i] for i in y.tolist()], y.device)
-
-    def _pack(self, replies: list[Reply], dropped: Tensor) -> Fibre:
-        options = max([1, *(len(reply.states) for reply in replies)])
-        padding = (0,) * dropped.shape[1]
-        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
-        values = torch.tensor(rows, dtype=torch.long).view(len(rows), options, dropped.shape[1])
-        count = torch.tensor([len(reply.states) for reply in replies], dtype=torch.long)
-        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool)
-        mask = torch.arange(options) < count[:, None]
-        return Fibre(values.to(dropped.device), mask.to(dropped.device), complete.to(dropped.device))
 
     @property
     def faults(self) -> dict[str, int]:

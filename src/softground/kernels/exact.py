@@ -26,15 +26,9 @@ from .base import KERNELS, Info, Kernel, redrawn
 class Exact(Kernel):
     """Target Q*; each step is an independent draw from it, whatever the chain's state.
 
-    Parameters
-    ----------
-    inverse
-        Knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan.
-    marginals
-        Whether steps report Q*'s marginals (the default: they cost little and remove the sampling noise).
-    draws
-        Whether steps draw at all. The loss needs none where it has the marginals; without draws the chains stay at
-        the states they began with.
+    The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. Steps report Q*'s
+    marginals by default, which cost little and remove the sampling noise. The loss then needs no draws; without
+    ``draws`` the chains stay at the states they began with.
     """
 
     independent = True

@@ -1,4 +1,4 @@
-"""Learner: Algorithm 1, and the estimator around it."""
+"""Algorithm 1 of the paper, and the learner around it."""
 
 from .device import make_fabric
 from .grounding import grounding_stages

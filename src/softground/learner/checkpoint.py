@@ -1,10 +1,10 @@
-"""What a run must remember to go on as if it had never stopped. The names under which it does are known here only.
+"""What a run must remember to go on as if it had never stopped. Only this file knows the names it uses.
 
 Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``), the best
 network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
 
-A digest shows that a checkpoint is whole, not that it is well meant. What would do harm later is checked here: the
-place in the run, chains of symbols that the space does not have, settings of the optimiser that are no numbers.
+A digest shows that a checkpoint is whole, not that it is well meant. What would cause harm later is checked
+here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
-# What torch and Python say of a state that is not what it should be.
+# What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
 GROUNDED = 64  # chains that are held against the rule
 
@@ -47,7 +47,7 @@ class Checkpoints:
         """Write a checkpoint."""
         progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
         optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
-        # Those of finished stages too: their chains are part of what a run leaves.
+        # Finished stages too: their chains are part of what a run leaves behind.
         states = [stage.objective.state() for stage in self.loop.stages[: progress.stage + 1]]
         parts = {
             NETWORK: dict(self.loop.network.state_dict()),
@@ -138,7 +138,7 @@ class Checkpoints:
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
         fabric = self.fabric
         if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
-            # Other processes or another kind of device cannot have the same streams; new ones keep the law.
+            # Streams cannot move to another number of processes or kind of device; new ones keep the law.
             self.loop.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
@@ -148,7 +148,7 @@ class Checkpoints:
                 f"torch.set_num_threads({meta['threads']}) first, or set OMP_NUM_THREADS.",
                 stacklevel=2,
             )
-        # Copies: torch's generators read the storage from its beginning, whatever the row.
+        # Copies, because torch's generators read a tensor's storage from its start, not from the row.
         self.loop.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:
@@ -186,7 +186,7 @@ def chains_of(folder: RunFolder) -> Tensor | None:
 
 
 def _read(folder: RunFolder, previous: bool = False) -> State:
-    """A checkpoint; a warning says so where the newest one is gone."""
+    """A checkpoint. Warns if the newest one is gone."""
     tensors, meta = folder.load_checkpoint(previous)
     records = meta.get("records")
     if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
@@ -212,6 +212,6 @@ def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task
         if not fits or (symbols and (value.is_floating_point() or value.shape[1:] != (task.space.sites,))):
             raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
         if symbols and not 0 <= int(value.min()) <= int(value.max()) < task.space.width:
-            raise ValueError("its chains hold symbols that there are not")
+            raise ValueError("its chains hold symbols that the space does not have")
         if symbols and not bool(task.feasible(value[:GROUNDED], y[:GROUNDED]).all()):
-            raise ValueError("its chains do not explain the answers, so the rule is another")
+            raise ValueError("its chains do not explain the answers, so the rule has changed")

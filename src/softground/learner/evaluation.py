@@ -1,4 +1,4 @@
-"""Predictions for a whole data set, and what they are worth."""
+"""Predictions for a whole data set, and how good they are."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BATCH = 256
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
-    """The network in evaluation mode on ``device``, without changing it under anybody's feet.
+    """The network in evaluation mode on ``device``, without changing the network given.
 
-    It is the network itself where it is that already, as after a fit. Else it is a copy, which shares the parameters
-    and buffers where they are on the device.
+    That is the network itself if it is already so, as after a fit. Otherwise it is a copy, which shares the parameters
+    and buffers if they are on the device.
     """
     tensors = [*network.parameters(), *network.buffers()]
     here = all(tensor.device == device for tensor in tensors)
@@ -56,7 +56,7 @@ def believe(
     """
     output = network(like_weights(network, x))
     if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
-        output = output.float()  # sums over S_y need more digits than these have
+        output = output.float()  # sums over S_y need more precision
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
         raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row per input.")
     if watch is not None and isinstance(output, Tensor):

@@ -1,12 +1,12 @@
-"""Is what a step computes finite? Asked of every batch, without making the CPU wait for a GPU.
+"""Checks that every batch gives finite numbers, without making the CPU wait for a GPU.
 
-Asked of the network's outputs, and of the loss and its gradients: a loss may be infinite though the outputs are finite
-(a feasible symbol of probability 0), and a gradient though the loss is finite (a square root at 0). The batch that is
-named is then the one that did it, not the next one, whose outputs a broken network spoils.
+Outputs, loss and gradients are checked. A loss may be infinite although the outputs are finite (a feasible symbol of
+probability 0), and a gradient although the loss is finite (a square root at 0). So the error names the batch that
+caused it, not the next one, whose outputs come from a broken network.
 
-A GPU works through a queue that the CPU fills; asking it a question empties the queue, and the next kernels begin late.
-So on a GPU the answer for one batch is read when the next one comes, by which time it has long been there. Meanwhile
-the batch goes on with zeros in place of NaN, which harm nothing: the run stops before anything is saved. On a CPU the
+A GPU works through a queue that the CPU fills. Asking for a result empties the queue, and the next kernels start late.
+So on a GPU the answer for one batch is read when the next batch comes; by then it has long been there. Until then the
+batch goes on with zeros in place of NaN. They do no harm, because the run stops before anything is saved. On a CPU the
 answer is read at once, before the step is taken.
 """
 

@@ -1,9 +1,9 @@
-"""What a run is: its settings, its data and its rule, as its ``config.json`` keeps them, and how another one differs.
+"""What identifies a run: settings, data and rule, as ``config.json`` keeps them; and how another run differs.
 
-Data are known by digests. Of a data set that is read item by item, its answers and symbols are, and of its inputs the
-first and the last alone; not even these where two readings differ, because the data set draws at random. A rule is
-known by what it says of some states, whatever it is written in: pseudo-random ones against the first answers, and known
-symbols, as they are and with one site changed, against their own.
+Data are identified by digests. If a data set is read item by item, only its first and its last input count, and not
+even these if two readings differ, because then the data set draws at random. A rule is identified by what it says of
+some states: pseudo-random ones with the first answers, and known symbols, unchanged and with one site changed, with
+their own answers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def data_digests(data: Batches) -> dict[str, Any]:
 
 
 def rule_digest(task: Task, data: Batches) -> str | None:
-    """What the rule says of some states; None where it cannot be asked about any state."""
+    """What the rule says of some states; None if it is not defined on all of them."""
     space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
@@ -71,7 +71,7 @@ def rule_digest(task: Task, data: Batches) -> str | None:
             drawn = _states(space, chance, len(known)).gather(1, site)
             other = known.scatter(1, site.to(device), drawn.to(device, known.dtype))
             said += [rule.feasible(known, y), rule.feasible(other, y)]
-    except SoftgroundError:  # a rule may be defined on the states that its inverse proposes, and on no others
+    except SoftgroundError:  # a rule may be defined only on the states that its inverse proposes
         return None
     return tensor_digest(torch.cat(said))
 
@@ -82,8 +82,8 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
     found += _other_data(then.get("data"), now["data"])
-    if not found and then.get("rule") != now["rule"]:  # asked about these data, so other data would answer otherwise
-        found = ["the rule is another: it judges some states differently"]
+    if not found and then.get("rule") != now["rule"]:  # with other data its digest would differ anyway
+        found = ["the rule has changed: it judges some states differently"]
     if not found:
         return
     versions = then.get("version"), now["version"]
@@ -124,7 +124,7 @@ def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
     if then.get("examples") != now["examples"]:
         return [f"the training examples were {_shown(then.get('examples'))}, are {now['examples']}"]
     names = {"inputs": "training inputs", "answers": "training answers", "symbols": "true symbols"}
-    return [f"the {text} are others" for name, text in names.items() if then.get(name) != now[name]]
+    return [f"the {text} have changed" for name, text in names.items() if then.get(name) != now[name]]
 
 
 def _differences(then: Any, now: Any, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The estimator: fit, predict, evaluate. Thin on purpose; the loop is in :mod:`softground.learner.loop`."""
+"""The learner: fit, predict, evaluate. Thin on purpose; the loop is in :mod:`softground.learner.loop`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Learner(Reader):
     results_
         Test figures after each stage.
     seconds_
-        Wall-clock time of the run, that before an interruption included.
+        Wall-clock time of the run, including the time before an interruption.
     summary_
         What ``summary.json`` holds, where the run has a folder; process 0 alone has it.
     """
@@ -117,16 +117,18 @@ class Learner(Reader):
         train, test
             Map-style data sets of ``(x, y)``.
         out
-            A new run folder for settings, metrics, checkpoints, summary, report and model; nobody else may train in it
-            meanwhile.
+            A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
+            in it at the same time.
         resume, previous
-            Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be those
-            the run was started with.
+            Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be the
+            same as when the run was started.
         observer
             See :class:`~softground.learner.loop.Loop`.
         """
         if not self.stages:
-            raise LearnerError("This learner is a copy, which reads only. To train on, make a Learner with stages.")
+            raise LearnerError(
+                "This learner is a copy, which can only predict. To train on, make a Learner with stages."
+            )
         batches = self._batches(train), None if test is None else self._batches(test)
         for data in batches:
             if data is not None:
@@ -151,7 +153,7 @@ class Learner(Reader):
 
     @property
     def model(self) -> Model:
-        """What predicts, without what trained it. The network is shared: training on changes both."""
+        """What is needed to predict. The network is shared: further training changes both."""
         from ..model import Model
 
         shape, dtype = getattr(self, "input_", (None, None))
@@ -162,7 +164,7 @@ class Learner(Reader):
         self.model.save(path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies read, and have the history; what trains (chains, optimisers, processes) is not copied."""
+        """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
         return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {"stages": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

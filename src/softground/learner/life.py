@@ -1,4 +1,4 @@
-"""A run's life in its folder: locked, measured before training, summed up and reported after it. Process 0 writes."""
+"""A run in its folder: locked, measured before training, summed up and reported after it. Process 0 writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODEL = "model"
 
 @contextmanager
 def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume: bool) -> Iterator[RunFolder | None]:
-    """The run folder ``out``, which nobody else may train in meanwhile.
+    """The run folder ``out``, locked against other processes.
 
     Process 0 makes a new one, or refuses one that holds another run.
     """
@@ -47,7 +47,7 @@ def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume:
 
 
 def before(learner: Learner, test: Batches, folder: RunFolder) -> dict[str, Any]:
-    """The untrained network's figures, kept in the config: measured once, also for a run that stopped before that."""
+    """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept

@@ -102,7 +102,7 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        """Wall-clock time of the run so far, that before an interruption included."""
+        """Wall-clock time of the run so far, including the time before an interruption."""
         return time.perf_counter() - self.began + self.progress.seconds
 
     def _save(self) -> None:
@@ -196,7 +196,7 @@ class Loop:
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
-        """A number that is not finite stops the run with its stage, its epoch and ``where`` in it."""
+        """Add stage, epoch and ``where`` in the epoch to the error for a number that is not finite."""
         try:
             yield
         except NonFiniteOutput as error:
@@ -208,7 +208,7 @@ class Loop:
             raise NonFiniteOutput(f"{place}: {error}{kept}") from error
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
-        """What the epoch's last step broke must not become the checkpoint, nor what overflowed without being seen."""
+        """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
         with self._named(stage, epoch, lambda: "after its last batch"):
             if found := broken(everything(self.network, self.optimizer, stage.objective)):
                 raise NonFiniteOutput(

@@ -1,4 +1,4 @@
-"""Reading with a network: what a model and a learner have in common."""
+"""Prediction and evaluation: what a model and a learner have in common."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .prediction import BUDGET, most_probable
 
 
 class Reader:
-    """Reads symbols with a network. Its methods may be called in several threads at once.
+    """Predicts symbols with a network. Its methods may be called in several threads at once.
 
-    Reading never changes the network: where it is in training mode or on another device, a copy is used.
+    They never change the network: if it is in training mode or on another device, a copy is used.
     """
 
     network: nn.Module  # from a batch of inputs to what the space reads, trained or not
     space: Any  # the symbol vectors
     task: Task | None  # the rule; where it is not known, nothing can be constrained or evaluated
-    device: torch.device  # where to read
+    device: torch.device  # where to compute
     workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
     def predict(

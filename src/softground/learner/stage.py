@@ -1,4 +1,4 @@
-"""A stage of training: an objective with the optimiser and the number of passes it gets."""
+"""A stage of training: an objective with its optimiser and its number of passes over the data."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
     if not isinstance(optimizer, Optimizer) or isinstance(optimizer, LBFGS):
         raise LearnerError(
             f"Stage {stage.name}'s optimiser is {type(optimizer).__name__}; expected a torch optimiser that takes one "
-            "gradient a step, such as SGD or Adam (LBFGS evaluates the loss anew, which would move the chains)."
+            "gradient per step, such as SGD or Adam (LBFGS evaluates the loss again, which would move the chains)."
         )
     for group in optimizer.param_groups:
         if not abs(float(group["lr"])) <= LARGEST:

@@ -32,7 +32,7 @@ class Stopwatch:
             self._seconds[part] += time.perf_counter() - start
 
     def read(self) -> dict[str, float]:
-        """Seconds per part since the last reading; starts anew."""
+        """Seconds per part since the last reading."""
         if self._events:
             torch.cuda.synchronize()
             for part, begin, end in self._events:

@@ -1,4 +1,4 @@
-"""The streams of chance of one process: all that a run draws, in generators that a checkpoint can hold."""
+"""The random streams of one process: everything a run draws, in generators that a checkpoint can hold."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..seeds import reseed, stream
 class Streams:
     """Dice for the kernels, the order of the examples, their distortion, and the network's random layers.
 
-    Torch's own generators, which all threads share, are among them for what is not the library's; they are
-    :func:`~softground.seeds.borrowed`.
+    Layers and data sets of the user's own draw from torch's global generators, which all threads share. A fit borrows
+    them (:func:`~softground.seeds.borrowed`), and their state belongs to the streams too.
     """
 
     def __init__(self, seed: int, rank: int, device: torch.device) -> None:
@@ -48,5 +48,5 @@ class Streams:
             torch.cuda.set_rng_state(states["cuda"], self.device)
 
     def _generators(self) -> dict[str, torch.Generator]:
-        """The streams of one's own by name; asked for anew each time, because dice may change theirs."""
+        """The library's own streams by name. Not stored, because dice may get a new generator."""
         return {"dice": self.dice.generator, "order": self.order, "augment": self.distortion, "network": self.chance}

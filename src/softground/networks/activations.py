@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..data.room import check_room
+from ..data.checks import check_room
 
 SMALL_BATCH = 2**22  # input values; no ready-made network needs more than a few gigabytes for fewer
 

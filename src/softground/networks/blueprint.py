@@ -77,13 +77,9 @@ def _description(module: nn.Module) -> dict[str, Any]:
         raise ValueError(f"a {type(module).__name__} with a hook does more than its class says")
     if type(module) is nn.Sequential:
         return {"layer": "Sequential", "parts": [[name, _description(part)] for name, part in module._modules.items()]}
-    name = next((name for name, kind in LAYERS.items() if kind is type(module)), None)
-    if name is None:
+    layer = next((name for name, kind in LAYERS.items() if kind is type(module)), None)
+    if layer is None:
         raise ValueError(f"{type(module).__name__} is not among the layers that can be described")
-    return {"layer": name, "arguments": _arguments(module)}
-
-
-def _arguments(module: nn.Module) -> dict[str, Any]:
     found = {}
     for name, parameter in inspect.signature(type(module)).parameters.items():
         if name in ("device", "dtype", "args", "kwargs") or name.startswith("_"):
@@ -92,7 +88,7 @@ def _arguments(module: nn.Module) -> dict[str, Any]:
         if isinstance(parameter.default, bool) and not isinstance(value, bool):
             value = value is not None  # torch's bias=True becomes the bias itself
         found[name] = _plain(value)
-    return found
+    return {"layer": layer, "arguments": found}
 
 
 def _plain(value: Any) -> Any:

@@ -31,16 +31,10 @@ class PerSite(nn.Module):
         if not images.is_floating_point():
             images = images.to(next((p.dtype for p in self.parameters()), torch.float32)) / 255
         if not torch.compiler.is_compiling():  # an exported graph should not depend on how images are stored
-            images = channels_last(images)
+            # Store images pixel by pixel, as layers are fastest. torch's own conversion would leave the strides of
+            # images with one channel as they are, and then the layers' outputs too.
+            _, channels, height, width = images.shape
+            strides = (channels * height * width, 1, width * channels, channels)
+            images = images.permute(0, 2, 3, 1).contiguous().as_strided(images.shape, strides)
         scores: Tensor = self.classifier(images)
         return scores.view(x.shape[0], x.shape[1], -1)  # not len(x), which an export would take for a constant
-
-
-def channels_last(images: Tensor) -> Tensor:
-    """The same images, stored pixel by pixel.
-
-    torch's own conversion leaves the strides of images with one channel as they are, and then the layers' outputs too.
-    """
-    _, channels, height, width = images.shape
-    stored = images.permute(0, 2, 3, 1).contiguous()
-    return stored.as_strided(images.shape, (channels * height * width, 1, width * channels, channels))

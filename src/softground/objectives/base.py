@@ -57,9 +57,11 @@ class Outcome:
 class Objective(ABC):
     """A loss, with whatever it remembers about each example; most remember nothing."""
 
-    @abstractmethod
+    task: Task
+
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""
+        self.task = task
 
     @abstractmethod
     def loss(self, batch: Batch) -> Outcome:

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..spaces.base import Belief
-from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
 
 
@@ -33,24 +32,18 @@ def label_loss(belief: Belief, z: Tensor, used: Tensor, sites: int) -> Tensor:
 class Supervised(Objective):
     """Cross-entropy with the true symbols, which the training set must hold."""
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.sites = task.space.sites
-
     def loss(self, batch: Batch) -> Outcome:
         if batch.symbols is None:
             raise LearnerError(
                 "Supervised training needs true symbols; this training set has none. Give Examples(x, y, symbols)."
             )
-        return Outcome(-batch.belief.log_prob(batch.symbols).mean() / self.sites, {})
+        return Outcome(-batch.belief.log_prob(batch.symbols).mean() / self.task.space.sites, {})
 
 
 @OBJECTIVES.register("zero")
 @dataclass
 class ZeroDegree(Objective):
     """Stage II: learn from one's own predictions where the rule accepts them."""
-
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task = task
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):

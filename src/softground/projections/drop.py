@@ -2,7 +2,7 @@ r"""Projections that drop sites: one fixed set (the paper's), or a family drawn 
 
 The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, from 0). Since the
 choice of a set does not look at the chain's state, a step with a random set is a mixture of kernels that each leave Q*
-invariant, and so leaves it invariant too; it connects what one set leaves apart.
+invariant, and so leaves it invariant too; it connects states that one set cannot connect.
 """
 
 from __future__ import annotations

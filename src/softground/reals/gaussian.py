@@ -104,7 +104,6 @@ class GaussianBelief:
         return snap(self.mean.detach() + math.sqrt(self.variance) * normal)
 
     def detach(self) -> GaussianBelief:
-        """The same belief, cut off from the gradient tape."""
         return GaussianBelief(self.mean.detach(), self.variance)
 
     def rows(self, index: Tensor | slice) -> GaussianBelief:

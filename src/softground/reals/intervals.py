@@ -56,23 +56,15 @@ class Intervals(Inverse):
     are a hint: the completion is the least one above them if there is one, else it comes as near to them from below
     as the rows allow.
 
-    Parameters
-    ----------
-    spread
-        Standard deviation of the noise above which :meth:`start` takes the least solution, so that chains begin in
-        different places.
-    tolerance
-        Accuracy of :meth:`most_probable`, before it is made exactly feasible.
-    limit
-        The most steps that :meth:`most_probable` takes towards it.
+    ``spread`` is the standard deviation of the noise above which :meth:`start` takes the least solution, so that chains
+    begin in different places. ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly
+    feasible, and ``limit`` the most steps that it takes.
     """
 
     def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
         self.rule = self.constraint = rule
         self.space = rule.space
-        self.spread = spread
-        self.tolerance = tolerance
-        self.limit = limit
+        self.spread, self.tolerance, self.limit = spread, tolerance, limit
         self._last: tuple[Tensor, int, Rows, Tensor] | None = None
 
     def __repr__(self) -> str:

@@ -4,10 +4,10 @@ r"""The nearest feasible point under difference constraints: Q* as γ → 0.
 
 For a choice h(j) of one marked entry per row, S_y is a polyhedron {z : Az ≤ c} whose rows are z_h − z_k ≤ w_jk − w_jh −
 m. Its projection is f − Aᵀλ with λ ≥ 0 the maximiser of the dual, found by accelerated proximal gradient steps with a
-step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has arrived,
-its rows choose again the entry that is now least, and it goes on from the weights it has; the point stays feasible for
-the new choice, so that the distance can only fall, and an example ends when no row gains by it. Where no row has ties
-the result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
+step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has
+converged, its rows choose again the entry that is now least, and it goes on from the weights it has. The point stays
+feasible for the new choice, so the distance can only fall; an example ends when no row gains. Where no row has ties the
+result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
 entries. A last rise (:meth:`~softground.reals.differences.Rows.raised`) of the size of the error makes it exactly
 feasible.
 
@@ -36,7 +36,7 @@ from ..target import Target
 from .differences import Rows
 from .gaussian import GaussianBelief, snap
 
-STEPS_PER_LOOK = 20  # iterations between looks at who has arrived, for which a GPU must be waited for
+STEPS_PER_LOOK = 20  # between looks at which examples have converged, for which a GPU must be waited for
 PADDING = 2048  # constraints are padded to a multiple of this on a GPU
 SLACK = 1e12  # the weight of an entry that binds nothing
 COARSE_TOLERANCE = 1e-3  # for which single precision will do
@@ -83,10 +83,7 @@ class Search(NamedTuple):
 
 
 def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
-    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again.
-
-    ``parts`` are those of :class:`Pairs`, then those of :class:`Search`.
-    """
+    """Some accelerated steps on the dual weights; ``parts`` are those of :class:`Pairs`, then of :class:`Search`."""
     pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
     flat, example = centre.flatten(), pairs.example
     chosen = marked.gather(2, search.choice[..., None]).squeeze(2)

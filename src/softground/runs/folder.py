@@ -1,4 +1,4 @@
-"""A run's folder: its configuration, its metrics, its summary and its checkpoint.
+"""A run folder: configuration, metrics, summary and checkpoints.
 
 ::
 
@@ -6,7 +6,7 @@
     metrics.jsonl             one JSON object per line, appended as the run proceeds
     summary.json              what came out
     checkpoint-….safetensors  the last two, see :mod:`softground.runs.checkpoint`
-    .lock                     while a process trains here, see :mod:`softground.runs.lock`
+    .lock                     locked while a process trains here, see :mod:`softground.runs.lock`
 
 ``format`` in ``config.json`` is the number of this layout; a folder of another one is refused.
 """
@@ -81,7 +81,7 @@ class RunFolder:
         return cls(chosen)
 
     def lock(self) -> AbstractContextManager[None]:
-        """Keep other processes from training here meanwhile; see :func:`softground.runs.lock.locked`."""
+        """Lock the folder against other processes that want to train in it; see :func:`softground.runs.lock.locked`."""
         return locked(self.path)
 
     def write_config(self, config: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ else:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep everybody else, other threads included, from training in ``folder`` meanwhile.
+    """Lock ``folder`` against training by any other process or thread.
 
     Raises :class:`CheckpointError` when it is locked already, or nothing can be written there.
     """

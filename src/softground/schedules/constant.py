@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .base import SCHEDULES, Cooling, Schedule
+from .base import SCHEDULES, Cooling
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,4 @@ class Constant(Cooling):
         return self.start
 
 
-@SCHEDULES.register("constant")
-def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
-    return Constant(start, warmup=warmup)
+SCHEDULES.register("constant")(lambda start, floor, warmup, epochs: Constant(start, warmup=warmup))

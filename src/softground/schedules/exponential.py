@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .base import SCHEDULES, Cooling, Schedule
+from .base import SCHEDULES, Cooling
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,4 @@ class Exponential(Cooling):
         return self.start * self.alpha**t
 
 
-@SCHEDULES.register("exp")
-def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
-    return Exponential(start, floor=floor, warmup=warmup)
+SCHEDULES.register("exp")(lambda start, floor, warmup, epochs: Exponential(start, floor=floor, warmup=warmup))

@@ -1,8 +1,8 @@
 """Z3 in one process: a query in, a reply out.
 
-Which model Z3 finds depends on what the process did before. So no model is handed on: a reply is made of *sat* and
-*unsat* answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check
-reaches its resource or time limit can depend on more.)
+Which model Z3 finds depends on what the process did before. So no reply holds a model: it is made of *sat* and *unsat*
+answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check reaches
+its resource or time limit can depend on more.)
 
 - **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all of
   them, and several queries that drop the same sites at once.

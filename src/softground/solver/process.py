@@ -31,7 +31,7 @@ from .queries import Limits
 
 CAN_FORK = hasattr(os, "fork")  # not on Windows
 SECONDS_BETWEEN_SENDS = 0.05  # each message wakes the parent, which costs time
-NOTHING = -1  # the group that a process is at before it has begun one
+NO_GROUP = -1  # where a process is before it has begun a group
 PR_SET_PDEATHSIG = 1  # Linux's prctl: the signal to get when the parent ends
 
 
@@ -101,15 +101,16 @@ class SolverProcess:
             os._exit(0)
 
 
-def _end_with(parent: int) -> None:
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(0)
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
 
+
+def _end_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before that was set
             os._exit(0)
     else:
-        threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()

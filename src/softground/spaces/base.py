@@ -41,25 +41,16 @@ class Belief(Protocol):
         """What it says of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
-        """Expected log P(z|x) under a law known by what a kernel reports of it (``Info.marginals``): ``[batch]``.
-
-        Site-wise distributions for categorical symbols, site-wise means for reals.
-        """
+        """Expected log P(z|x) under a law with these marginals (as in ``Info.marginals``): ``[batch]``."""
 
 
 class Space(ABC):
-    """All symbol vectors z of a problem.
+    """All symbol vectors z of a problem."""
 
-    Attributes
-    ----------
-    sites
-        Number of components of z.
-    categorical
-        Whether each component is a symbol of a finite alphabet, held as its code; else components are reals.
-    """
-
-    categorical: ClassVar[bool]
-    sites: int
+    categorical: ClassVar[
+        bool
+    ]  # whether components are symbols of finite alphabets, held as codes; else they are reals
+    sites: int  # components of z
 
     @abstractmethod
     def belief(self, output: Any, *, finite: bool = False) -> Belief:

@@ -1,13 +1,12 @@
 r"""Categorical symbol vectors whose sites have their own alphabets.
 
-A symbol vector z has n sites; site i takes one of the symbols of its alphabet :math:`A_i`. The network is
-a product over sites,
+A symbol vector z has n sites; site i takes one of the symbols of its alphabet. The network is a product over sites,
 
 .. math:: \log P(z|x) = \sum_{i=1}^{n} \log P_i(z_i|x),
 
-each factor a softmax **restricted to the site's alphabet**: an operator is never predicted where only a
-digit can stand. Inside the library a symbol is its position in its site's alphabet (a *code*), so that a
-state is also a mixed-radix integer (its *index*), and everything stays integer tensors on the device.
+each factor a softmax **restricted to the site's alphabet**: an operator is never predicted where only a digit can
+stand. Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a
+mixed-radix integer (its *index*), and everything stays integer tensors on the device.
 """
 
 from __future__ import annotations
@@ -36,16 +35,11 @@ class Layout:
 
 
 class Categorical(Space):
-    """Symbol vectors with one alphabet per site.
+    """Symbol vectors with one alphabet per site, e.g. ``[range(10)] * 3``; symbols are any hashable values.
 
-    Parameters
-    ----------
-    alphabets
-        One sequence of distinct hashable symbols per site, e.g. ``[range(10)] * 3``.
-    head
-        ``"shared"``: the network's output is ``[batch, n, len(symbols)]`` over the union alphabet
-        ``symbols`` (one head for all sites, the usual case for images of symbols). ``"site"``: a head per site, padded
-        to the largest alphabet, ``[batch, n, width]``, in the order of each site's own alphabet.
+    With ``head="shared"`` the network's output is ``[batch, n, len(symbols)]`` over the union alphabet ``symbols`` (one
+    head for all sites, the usual case for images of symbols). With ``"site"`` it is ``[batch, n, width]``: one head per
+    site, padded to the largest alphabet, in the order of each site's own alphabet.
 
     >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
     >>> space.symbols, space.size
@@ -93,8 +87,7 @@ class Categorical(Space):
         """The constant tensors on ``device``, made once."""
         if device not in self._layouts:
             union = {s: c for c, s in enumerate(self.symbols)}
-            codes = torch.arange(self.width)
-            sizes = torch.tensor(self.sizes)
+            codes, sizes = torch.arange(self.width), torch.tensor(self.sizes)
             columns = torch.zeros(self.sites, self.width, dtype=torch.long)
             for site, alphabet in enumerate(self.alphabets):
                 shared = torch.tensor([union[s] for s in alphabet])
@@ -106,16 +99,13 @@ class Categorical(Space):
 
     def encode(self, states: Sequence[Sequence[Hashable]]) -> Tensor:
         """Symbols to codes, ``[len(states), n]``."""
-        rows = []
         for row, state in enumerate(states):
             if len(state) != self.sites:
                 raise SpaceError(f"State {row} has {len(state)} symbols; this space has {self.sites} sites.")
-            for site, symbol in enumerate(state):
-                if symbol not in self._codes[site]:
-                    raise SpaceError(
-                        f"State {row} has {symbol!r} at site {site}; its alphabet is {list(self.alphabets[site])!r}."
-                    )
-            rows.append([self._codes[site][symbol] for site, symbol in enumerate(state)])
+            for site, (symbol, codes) in enumerate(zip(state, self._codes, strict=True)):
+                if symbol not in codes:
+                    raise SpaceError(f"State {row} has {symbol!r} at site {site}; its alphabet is {list(codes)!r}.")
+        rows = [[codes[symbol] for symbol, codes in zip(state, self._codes, strict=True)] for state in states]
         return torch.tensor(rows, dtype=torch.long).reshape(len(rows), self.sites)
 
     def decode(self, z: Tensor) -> list[tuple[Hashable, ...]]:
@@ -124,12 +114,10 @@ class Categorical(Space):
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
         """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
-        columns = []
+        columns = list(z.unbind(-1))
         for site, alphabet in enumerate(self.alphabets):
-            code = z[..., site]
             if all(isinstance(s, int) for s in alphabet) and alphabet != tuple(range(len(alphabet))):
-                code = torch.tensor(alphabet, device=z.device)[code]
-            columns.append(code)
+                columns[site] = torch.tensor(alphabet, device=z.device)[columns[site]]
         return tuple(columns)
 
     def index(self, z: Tensor) -> Tensor:
@@ -152,7 +140,6 @@ class Categorical(Space):
             raise SpaceError(f"This space has {self.size:.2e} states; a state's index would not fit into 64 bits.")
 
     def uniform(self, batch: int, device: torch.device) -> CategoricalBelief:
-        """Weight 1 for every state, so that sums over S_y count it; in double precision."""
         scores = torch.zeros(self.sites, self.width, dtype=torch.float64, device=device)
         scores = scores.masked_fill(~self.layout(device).allowed, -math.inf)
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
@@ -171,10 +158,7 @@ class Categorical(Space):
 
 @dataclass(frozen=True, eq=False)
 class CategoricalBelief:
-    """Site-wise log-probabilities (or tempered, unnormalised log-weights) ``scores[b, i, code]``.
-
-    Codes outside a site's alphabet have score −∞.
-    """
+    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet."""
 
     space: Categorical
     scores: Tensor
@@ -196,7 +180,6 @@ class CategoricalBelief:
         return dice.categorical(self.scores.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
     def detach(self) -> CategoricalBelief:
-        """The same belief, cut off from the gradient tape."""
         return CategoricalBelief(self.space, self.scores.detach())
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:

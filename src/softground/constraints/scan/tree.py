@@ -32,23 +32,16 @@ MOST_EXTRA_WORK = 4  # how many times the work of going site by site the tree ma
 class Tree:
     """The recursion over a tree of neighbouring blocks.
 
-    Attributes
-    ----------
-    first, second
-        Which symbols lead from a state to another, ``[pairs, cues, E, O, m]`` and ``[pairs, cues, O, E, m]`` for the
-        first and the second position of each pair: E and O are the most states that even and odd layers have, m the
-        most symbols between two states. K is 'no symbol', K + 1 'no reading' after the last position of an odd n.
-    step
-        ``[n, cues, states + 1, K]``, all layers padded to one size; the last state is dead.
-    positions, ends
-        n, and the number of states of the last layer.
+    ``first`` and ``second`` hold which symbols lead from a state to another at the first and the second position of
+    each pair. E and O are the most states that even and odd layers have, m the most symbols between two states. K is
+    'no symbol', K + 1 'no reading' after the last position of an odd n.
     """
 
-    first: Tensor
-    second: Tensor
-    step: Tensor
-    positions: int
-    ends: int
+    first: Tensor  # [pairs, cues, E, O, m]
+    second: Tensor  # [pairs, cues, O, E, m]
+    step: Tensor  # [n, cues, states + 1, K], all layers padded to one size; the last state is dead
+    positions: int  # n
+    ends: int  # the number of states of the last layer
 
     @staticmethod
     def pays(layers: list[Tensor]) -> bool:

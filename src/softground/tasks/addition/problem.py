@@ -63,6 +63,6 @@ class Addition(Problem):
 
 
 def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
-    """Sums of numbers of so many digits as a task."""
+    """Sums of two numbers of ``digits`` digits each, as a task."""
     constraint = addition_scan(digits) if rule == "scan" else addition_program(digits)
     return Task(constraint.space, constraint, metrics=METRICS, name="addition")

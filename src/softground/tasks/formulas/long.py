@@ -20,8 +20,9 @@ from torch import Tensor
 
 from ...constraints.program import Program
 from ...errors import InverseError
-from ...inverses.base import Inverse, Start
+from ...inverses.base import Fibre, Inverse, Start
 from ...inverses.enumeration import Enumeration
+from ...projections.base import Dropped
 from .rule import formula_space, value
 
 SUFFIX_LENGTH = 7
@@ -59,7 +60,7 @@ class Suffixes:
 suffixes = cache(Suffixes)
 
 
-class LongFormulas(Enumeration):
+class LongFormulas(Inverse):
     """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula.
 
     >>> from softground.tasks.formulas import formula_program
@@ -73,8 +74,14 @@ class LongFormulas(Enumeration):
     def __init__(self, program: Program, *, draws: int = 65_536) -> None:
         if program.space.sites <= SUFFIX_LENGTH:
             raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
-        super().__init__(program.space, program)
-        self.program, self.draws = program, draws
+        self.space, self.constraint, self.program, self.draws = program.space, program, program, draws
+        self._enumeration = Enumeration(program.space, program)
+
+    def __repr__(self) -> str:
+        return f"LongFormulas({self.space!r})"
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        return self._enumeration.fibre(z, y, dropped)
 
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
@@ -100,7 +107,7 @@ class LongFormulas(Enumeration):
         drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
         first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
         hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
-        first, last = first.gather(1, hit).squeeze(1), last.gather(1, hit).squeeze(1)
+        first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]
         place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
         head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
         tail = known.states[place.clamp(max=len(known.states) - 1)]

@@ -14,8 +14,7 @@ from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...inverses import Inverse, Table, default_inverse
 from ...metrics import accuracies
-from ...projections import ChangeOne, Drop, RandomDrop
-from ...projections.base import Walk
+from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...task import Task
 from .data import Source, SplitName, load
@@ -85,15 +84,14 @@ def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
 
 
 def _inverse(name: str, program: Program, **solver: Any) -> Inverse:
-    match name:
-        case "table":
-            return Table(program)
-        case "enumeration":
-            return enumeration(program)
-        case "z3":
-            from ...constraints.smt import SMT
-            from ...inverses.z3 import Z3
-            from .smt import formula_rule
+    if name == "z3":
+        from ...constraints.smt import SMT
+        from ...inverses.z3 import Z3
+        from .smt import formula_rule
 
-            return Z3(SMT(formula_rule, program.space, answers=program), **solver)
-    return default_inverse(program, program.space) if program.space.sites <= LONGEST_TABULATED else enumeration(program)
+        return Z3(SMT(formula_rule, program.space, answers=program), **solver)
+    if name == "table":
+        return Table(program)
+    if name == "enumeration" or program.space.sites > LONGEST_TABULATED:
+        return enumeration(program)
+    return default_inverse(program, program.space)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...data import Examples
-from ...data.room import check_room
+from ...data.checks import check_room
 from ...errors import DataError
 
 HEAVIEST = 9
@@ -53,8 +53,8 @@ def random_weights(nodes: int, rng: np.random.Generator) -> np.ndarray:
 
     tree = nx.random_labeled_tree(nodes, seed=int(rng.integers(2**32)))
     edges = np.zeros((nodes, nodes), dtype=bool)
-    for a, b in tree.edges:
-        edges[min(a, b), max(a, b)] = True
+    for edge in tree.edges:
+        edges[min(edge), max(edge)] = True
     most = min(nodes * (nodes - 1) // 2, max(nodes - 1, 10 * nodes // 3 - 1))
     extra = int(rng.integers(nodes - 1, most + 1)) - (nodes - 1)
     free = np.argwhere(np.triu(~edges, 1))

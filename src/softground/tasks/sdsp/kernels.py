@@ -25,11 +25,6 @@ def _paper(task: Task, steps: int, marginals: bool) -> Kernel:
     return Composed([walk] * steps)
 
 
-@PATH_KERNELS.register("gibbs")
-def _gibbs(task: Any, steps: int, marginals: bool) -> Kernel:
-    return SiteGibbs(task.constraint, steps, marginals)
-
-
 @PATH_KERNELS.register("blocks")
 def _blocks(task: Any, steps: int, marginals: bool) -> Kernel:
     """Shifts of random triples, then single components, whose conditional means cover all of z."""
@@ -37,9 +32,8 @@ def _blocks(task: Any, steps: int, marginals: bool) -> Kernel:
     return Composed(([blocks] * 8 + [SiteGibbs(task.constraint, 1, marginals)]) * steps)
 
 
-@PATH_KERNELS.register("nearest")
-def _nearest(task: Any, steps: int, marginals: bool) -> Kernel:
-    return PointMass(task.inverse)
+PATH_KERNELS["gibbs"] = lambda task, steps, marginals: SiteGibbs(task.constraint, steps, marginals)
+PATH_KERNELS["nearest"] = lambda task, steps, marginals: PointMass(task.inverse)
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class Zero(Schedule):
 
 def point_mass(task: Task) -> SoftenedGrounding:
     """Learn from the nearest feasible points."""
-    return SoftenedGrounding(PATH_KERNELS["nearest"](task, 1, False), Zero())
+    return SoftenedGrounding(PointMass(task.inverse), Zero())
 
 
 def dropped(sites: int) -> list[int]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ...data.checks import check_room
 from ...data.digits import Source, load_digits
 from ...data.examples import Examples, Split
 from ...data.idx import Digits
-from ...data.room import check_room
 from ...errors import DataError
 from .boards import Boards, random_boards
 

@@ -32,8 +32,8 @@ from torch import Tensor
 
 from ...dice import Dice
 from ...inverses.base import Inverse
+from ...kernels import Guided
 from ...kernels.base import Info, Kernel, info
-from ...kernels.guided import Guided
 from ...projections.base import Dropped, Projection
 from ...spaces.categorical import CategoricalBelief
 from ...target import Target

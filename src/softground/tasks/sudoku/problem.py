@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from ...data.augment import RandomAffine
+from ...data import RandomAffine
 from ...data.digits import Source
 from ...data.examples import Split
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
-from ...projections.base import Walk
+from ...projections import Walk
 from ...schedules import Exponential, Schedule
 from ...seeds import stream
 from ...task import Task

@@ -20,8 +20,7 @@ import torch
 
 from ...inverses import Inverse, Listing
 from ...kernels import KERNELS, Composed, DirectWalk, Kernel, Metropolis, Uniform
-from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols
-from ...projections.base import Walk
+from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols, Walk
 from ...spaces.categorical import Categorical
 from ...task import Task
 from .boards import LARGEST_LISTED, all_boards

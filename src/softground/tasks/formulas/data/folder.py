@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ....data.checks import check_room
 from ....data.examples import Split
-from ....data.images import Images, border, fit, read_grey
-from ....data.room import check_room
+from ....data.images import Images, border, check_same_size, fit, read_grey
 from ....errors import DataError
 from .alphabet import DIGITS
 from .source import Pool, check_formulas, held_out, random_split
@@ -40,12 +40,7 @@ def pools(data_dir: Path, image_size: int | None) -> tuple[Pool, Pool]:
     if image_size is not None:
         check_room("images", len(images), image_size**2)
         images = [fit(image, image_size, image_size, background) for image in images]
-    for (_, path), image in zip(files, images, strict=True):
-        if image.shape != images[0].shape:
-            raise DataError(
-                f"{path} is {image.shape[1]}x{image.shape[0]} pixels but {files[0][1]} is "
-                f"{images[0].shape[1]}x{images[0].shape[0]}: give image_size to resize all images."
-            )
+    check_same_size([path for _, path in files], images, "give image_size to resize all images")
     return _divide(data_dir, files, images)
 
 

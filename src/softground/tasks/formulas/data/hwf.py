@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +22,6 @@ from .source import Indices, Pool, Sizes, check_formulas, examples, labels_of
 
 HELD_OUT_SHARE = 0.2
 NO_WRITER = ("", "unknown")  # names, in lower case, that HWF's source files give to writers that are not known
-
-
-class Sides(NamedTuple):
-    """Indices of the images that may be shown in training and in test."""
-
-    train: Indices
-    test: Indices
 
 
 def load(data_dir: Path, sizes: Sizes, length: int, image_size: int | None, split: str, seed: int) -> Split:
@@ -78,15 +70,14 @@ def redraw(published: Published, seed: int) -> Published:
         )
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
     listings = []
-    for listing, allowed, rng in zip(
-        (published.train, published.test), divide(published, writers, labels), rngs, strict=True
-    ):
+    sides = divide(published, writers, labels)
+    for listing, allowed, rng in zip((published.train, published.test), sides, rngs, strict=True):
         pool = Pool(published.images[allowed], labels[allowed])
         listings.append(replace(listing, index=allowed[pool.draw(labels_of(listing.codes), rng)]))
     return replace(published, train=listings[0], test=listings[1])
 
 
-def divide(published: Published, writers: npt.NDArray[np.str_], labels: Indices) -> Sides:
+def divide(published: Published, writers: npt.NDArray[np.str_], labels: Indices) -> tuple[Indices, Indices]:
     """Images of training and of held-out writers; unknown writers and shared pictures are left out."""
     known = np.array([str(writer).strip().lower() not in NO_WRITER for writer in writers])
     held = known & np.isin(writers, held_out_writers(writers[known], labels[known]))
@@ -100,7 +91,7 @@ def divide(published: Published, writers: npt.NDArray[np.str_], labels: Indices)
                 f"The {side} writers left no image of {SYMBOLS[int(counts.argmin())]}: too few known writers for "
                 "split='writer'; use split='standard'."
             )
-    return Sides(train, test)
+    return train, test
 
 
 def held_out_writers(writers: npt.NDArray[np.str_], labels: Indices) -> list[str]:
@@ -114,9 +105,9 @@ def held_out_writers(writers: npt.NDArray[np.str_], labels: Indices) -> list[str
     np.add.at(counts, (row, labels), 1)
     shares = counts / np.maximum(counts.sum(axis=0), 1)
     order = sorted(range(len(names)), key=lambda at: hashlib.sha256(str(names[at]).encode()).digest())
-    total, chosen = np.zeros(len(SYMBOLS)), []
+    total, held = np.zeros(len(SYMBOLS)), []
     for at in order:
         if np.square(total + shares[at] - HELD_OUT_SHARE).sum() < np.square(total - HELD_OUT_SHARE).sum():
             total += shares[at]
-            chosen.append(str(names[at]))
-    return chosen
+            held.append(str(names[at]))
+    return held

@@ -5,8 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Literal, get_args
 
+from ....data.checks import existing_folder
 from ....data.examples import Split
-from ....data.folders import existing_folder
 from ....errors import DataError
 from . import digits, folder, hwf
 from .alphabet import LONGEST
@@ -15,7 +15,6 @@ from .source import DEFAULT_SIZES
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]
 HOLDS = {"hwf": "hwf.npz or HWF's original layout", "folder": "one folder of images for each symbol"}
-IMAGE_SIZES = (4, 1024)  # least and most pixels a side
 
 
 def load(
@@ -37,7 +36,21 @@ def load(
     published; images are 16×16 for ``digits``, and as found for the others. ``split="writer"`` shows HWF's test
     formulas in hands never seen in training. Which images are held out does not depend on the seed.
     """
-    _check(source, length, split, image_size, seed)
+    if source not in get_args(Source):
+        raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
+    if not 1 <= length <= LONGEST or length % 2 == 0:
+        raise DataError(
+            f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1 and at "
+            f"most {LONGEST}."
+        )
+    if split not in get_args(SplitName):
+        raise DataError(f"Unknown split {split!r}: choose standard or writer.")
+    if split == "writer" and source != "hwf":
+        raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
+    if image_size is not None and not 4 <= image_size <= 1024:
+        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or None for the default.")
+    if seed < 0:
+        raise DataError(f"seed is {seed}: give zero or a positive integer.")
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         if size is not None and size < 1:
             raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
@@ -50,22 +63,3 @@ def load(
     if source == "folder":
         return folder.load(root, sizes, length, image_size, seed)
     return hwf.load(root, (train_size, test_size), length, image_size, split, seed)
-
-
-def _check(source: str, length: int, split: str, image_size: int | None, seed: int) -> None:
-    if source not in get_args(Source):
-        raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
-    if not 1 <= length <= LONGEST or length % 2 == 0:
-        raise DataError(
-            f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1 and at "
-            f"most {LONGEST}."
-        )
-    if split not in get_args(SplitName):
-        raise DataError(f"Unknown split {split!r}: choose standard or writer.")
-    if split == "writer" and source != "hwf":
-        raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
-    smallest, largest = IMAGE_SIZES
-    if image_size is not None and not smallest <= image_size <= largest:
-        raise DataError(f"image_size is {image_size}: give {smallest} to {largest:,} pixels, or None for the default.")
-    if seed < 0:
-        raise DataError(f"seed is {seed}: give zero or a positive integer.")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....data.images import Images, read_grey
+from ....data.images import Images, check_same_size, read_grey
 from ....errors import DataError
 from ....files import Unreadable, read_bounded
 from .alphabet import SYMBOLS, encode, parse, value
@@ -143,10 +143,13 @@ def read_original(data_dir: Path, length: int, sizes: Sizes) -> Published:
         _formulas(data_dir / file, length, size, side) for file, side, size in zip(LISTS, SIDES, sizes, strict=True)
     ]
     names = sorted({name for shown, _ in sides for row in shown for name in row})
-    images = _images(_folder(data_dir, names[0]), names)
+    folder = _folder(data_dir, names[0])
+    paths = [folder / name for name in names]
+    images = [read_grey(path) for path in paths]
+    check_same_size(paths, images, "HWF images all have one size, so fetch them again")
     place = {name: at for at, name in enumerate(names)}
     train, test = (Listing(np.array([[place[n] for n in row] for row in shown]), codes) for shown, codes in sides)
-    return Published(images, train, test)
+    return Published(255 - np.stack(images), train, test)
 
 
 def _formulas(path: Path, length: int, size: int | None, side: str) -> tuple[list[list[str]], Indices]:
@@ -182,19 +185,6 @@ def _folder(data_dir: Path, name: str) -> Path:
                 return data_dir / folder
     tried = ", ".join(str(data_dir / folder) for folder in IMAGE_FOLDERS)
     raise DataError(f"Image {name} not found in any of {tried}: unpack the HWF images into one of them.")
-
-
-def _images(folder: Path, names: Sequence[str]) -> Images:
-    images: list[Images] = []
-    for name in names:
-        image = read_grey(folder / name)
-        if images and image.shape != images[0].shape:
-            raise DataError(
-                f"{folder / name} is {image.shape[1]}x{image.shape[0]} pixels but {folder / names[0]} is "
-                f"{images[0].shape[1]}x{images[0].shape[0]}: HWF images all have one size, so fetch them again."
-            )
-        images.append(image)
-    return 255 - np.stack(images)
 
 
 def chosen(

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ....data.checks import check_room
 from ....data.examples import Examples, Split
 from ....data.images import Images
-from ....data.room import check_room
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
 Indices = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the 
 
 @dataclass(frozen=True)
 class Pool:
-    """Images ``[images, height, width]`` and, for each, the place of its symbol in ``SYMBOLS``."""
+    """Images ``[images, height, width]`` of every symbol and, for each, the place of its symbol in ``SYMBOLS``."""
 
     images: Images
     labels: Indices

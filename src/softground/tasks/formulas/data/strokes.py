@@ -27,15 +27,14 @@ def draw(operator: str, count: int, rng: np.random.Generator) -> Images:
     drawn: dict[bytes, Images] = {}
     while len(drawn) < count:
         pen = rng.uniform(*PEN_RADIUS)
-        image = _digitise(_ink(_strokes(operator, pen, rng), pen, rng))
+        image = _digitise(_strokes(operator, pen, rng), pen, rng)
         drawn.setdefault(image.tobytes(), image)
     return np.stack(list(drawn.values()))
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], rng: np.random.Generator) -> Points:
     """A stroke of the pen: jittered ends, a slight bow, a slow wobble."""
-    first = np.array(start) + rng.normal(0, 0.9, 2)
-    last = np.array(end) + rng.normal(0, 0.9, 2)
+    first, last = np.array(start) + rng.normal(0, 0.9, 2), np.array(end) + rng.normal(0, 0.9, 2)
     along = np.linspace(0, 1, POINTS_PER_LINE)[:, None]
     direction = last - first
     normal = np.array([-direction[1], direction[0]])
@@ -46,8 +45,7 @@ def _line(start: tuple[float, float], end: tuple[float, float], rng: np.random.G
 
 def _strokes(operator: str, pen: float, rng: np.random.Generator) -> list[Points]:
     """The strokes of an operator around the origin, in pixels, y downwards; ``pen`` is its radius."""
-    half = rng.uniform(9.0, 13.0)
-    lean = rng.uniform(0.8, 1.15)
+    half, lean = rng.uniform(9.0, 13.0), rng.uniform(0.8, 1.15)
     match operator:
         case "-":
             return [_line((-half, 0), (half, 0), rng)]
@@ -70,12 +68,11 @@ def _strokes(operator: str, pen: float, rng: np.random.Generator) -> list[Points
 def _dot(centre: tuple[float, float], rng: np.random.Generator) -> Points:
     """A touch of the pen, slightly off its mark, with a little drag."""
     offset = np.array(centre) + rng.normal(0, 0.4, 2)
-    drag = rng.normal(0, 0.8, 2)
-    return offset + np.linspace(-0.5, 0.5, 5)[:, None] * drag
+    return offset + np.linspace(-0.5, 0.5, 5)[:, None] * rng.normal(0, 0.8, 2)
 
 
-def _ink(strokes: list[Points], pen: float, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Coverage of the canvas ``[32, 32]`` once the hand has turned, slanted and placed the strokes."""
+def _digitise(strokes: list[Points], pen: float, rng: np.random.Generator) -> Images:
+    """Turn, slant and place the strokes on the canvas, then count the ink in blocks, in 17 levels from 0 to 255."""
     turn = np.clip(rng.normal(0, 0.08), -0.2, 0.2)
     slant = np.clip(rng.normal(0.06, 0.09), -0.15, 0.27)
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
@@ -89,11 +86,6 @@ def _ink(strokes: list[Points], pen: float, rng: np.random.Generator) -> npt.NDA
         distance = np.sqrt(down[:, :, None] ** 2 + across[:, None, :] ** 2)
         reach = (pen * pressure)[:, None, None] - distance + 0.5
         coverage = np.maximum(coverage, reach.max(axis=0))
-    return coverage.clip(0, 1)
-
-
-def _digitise(ink: npt.NDArray[np.float64]) -> Images:
-    """Count the ink in blocks, as the makers of the digits did, in 17 levels from 0 to 255."""
-    block = CANVAS // CELLS
-    levels = np.round(ink.reshape(CELLS, block, CELLS, block).mean(axis=(1, 3)) * LEVELS)
+    blocks = coverage.clip(0, 1).reshape(CELLS, CANVAS // CELLS, CELLS, CANVAS // CELLS)
+    levels = np.round(blocks.mean(axis=(1, 3)) * LEVELS)
     return np.asarray(np.round(levels * (255 / LEVELS)), dtype=np.uint8)
