@@ -188,9 +188,9 @@ def test_settings_that_are_not_those_of_the_checkpoint(
 def test_what_decides_nothing_may_change(run: Path, tmp_path: Path) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["place"] |= {"data_dir": str(tmp_path), "device": "auto", "tensorboard": True}
-    path.write_text(json.dumps(config))
-    assert main(["evaluate", str(run)]) == 0
+    for place in (config["place"] | {"data_dir": str(tmp_path), "device": "auto", "tensorboard": True}, None, "home"):
+        path.write_text(json.dumps(config | {"place": place}))
+        assert main(["evaluate", str(run)]) == 0
 
 
 def test_a_checkpoint_of_another_network(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

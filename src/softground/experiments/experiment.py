@@ -77,27 +77,16 @@ class Experiment:
         data = problem.load(recipe.seed)
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, data.train.x, task.space)
-        return cls(
-            task,
-            network,
-            data.train,
-            data.test,
-            problem.stages(recipe, task, data.train.y),
-            recipe.batch_size,
-            recipe.seed,
-            problem.distortion if recipe.augment else None,
-            recipe.evaluate_every,
-            data.note,
-            recipe,
-            place,
-            data_dir,
-        )
+        stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
+        parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
+        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
         """The experiment that a run folder keeps; ``data_dir`` and ``place`` take the place of what it was run with."""
         recipe, where = recipe_of(folder), folder.path / CONFIG
-        kept = dict(folder.read_config().get("place") or {})
+        kept = folder.read_config().get("place")
+        kept = dict(kept) if isinstance(kept, dict) else {}
         lay = kept.pop("data_dir", None)
         made = Place(**checked(Place, kept, where) | place)
         try:
@@ -128,7 +117,7 @@ class Experiment:
             evaluate_every=self.evaluate_every,
             note=self.note,
             recipe=None if self.recipe is None else self.recipe.to_json(),
-            place=self.place.to_json() | {"data_dir": None if self.data_dir is None else str(self.data_dir.resolve())},
+            place=self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())},
         )
 
     def run(

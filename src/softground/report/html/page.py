@@ -25,13 +25,13 @@ def render(template: str, **facts: Any) -> str:
 
 
 @cache
-def environment(autoescape: bool = True) -> Environment:
+def environment() -> Environment:
     """The templates, and what they may call."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
         loader=PackageLoader(__package__),
-        autoescape=autoescape,
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
