@@ -106,19 +106,11 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        return Learner(
-            self.task,
-            self.network,
-            self.stages,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            augment=self.augment,
-            device=self.place.device,
-            evaluate_every=self.evaluate_every,
-            note=self.note,
-            recipe=None if self.recipe is None else self.recipe.to_json(),
-            place=self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())},
-        )
+        names = ("batch_size", "seed", "augment", "evaluate_every", "note")
+        made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
+        made["recipe"] = self.recipe and self.recipe.to_json()
+        made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
+        return Learner(self.task, self.network, self.stages, **made)
 
     def run(
         self,

@@ -33,17 +33,8 @@ from .recipe import Recipe, check, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
 # gradient), no annealing, no second stage, and a quicker optimiser.
-EXACT: dict[str, Any] = {
-    "kernel": "exact",
-    "marginals": True,
-    "steps": 1,
-    "schedule": "constant",
-    "floor": 0.0,
-    "warmup": 0,
-    "optimizer": "adamw",
-    "one_cycle": True,
-    "zero_epochs": 0,
-}
+EXACT: dict[str, Any] = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "constant", "floor": 0.0}
+EXACT |= {"warmup": 0, "optimizer": "adamw", "one_cycle": True, "zero_epochs": 0}
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "adam": partial(torch.optim.Adam, fused=True),
