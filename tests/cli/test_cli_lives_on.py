@@ -126,7 +126,7 @@ def test_other_data_are_refused_by_name(
     for name in SYMBOLS:
         for file in (data / name).iterdir():
             Image.fromarray(np.asarray(Image.open(file)).T.copy()).save(file)
-    assert "the training inputs are others" in refused(["resume", str(tmp_path / "run")], capsys)
+    assert "the training inputs have changed" in refused(["resume", str(tmp_path / "run")], capsys)
 
 
 def test_an_interrupted_run_can_be_read_with(
