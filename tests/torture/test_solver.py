@@ -32,16 +32,16 @@ def tried(case: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tally:
 
 def test_a_solver_whose_guesses_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown fibre that is passed on as if it were known puts chains outside S_y."""
-    pack = Z3._pack
+    known = Z3.fibre
 
-    def believed(self: Z3, replies: list[Any], dropped: Any) -> Any:
-        fibre = pack(self, replies, dropped)
+    def believed(self: Z3, z: Any, y: Any, dropped: Any) -> Any:
+        fibre = known(self, z, y, dropped)
         lost = ~fibre.complete
         fibre.mask[lost, 0] = True
         fibre.complete[lost] = True
         return fibre
 
-    monkeypatch.setattr(Z3, "_pack", believed)
+    monkeypatch.setattr(Z3, "fibre", believed)
     case = solver.injected("undecided", 0.3, rlimit=2000)
     failures = tried(case, tmp_path, monkeypatch).failures
     assert len(failures) == 1
