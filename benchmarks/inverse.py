@@ -31,10 +31,11 @@ import torch
 from measure import Work, destination, interleaved, options, record, timed
 from torch import Tensor
 
+from softground.constraints.smt import SMT
 from softground.inverses import Enumeration, Fibre, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
-from softground.tasks.formulas.smt import formula_rule, formula_smt
+from softground.tasks.formulas.smt import formula_rule
 
 DROPPED = (2, 4)  # the paper's
 PAPER_QUERIES = 600  # in one turn
@@ -125,7 +126,7 @@ def against_paper(
 
     from softground.inverses.z3 import Z3
 
-    smt, some, cores = formula_smt(7), everything.first(count), os.cpu_count() or 1
+    smt, some, cores = SMT(formula_rule, formula_program(7).space), everything.first(count), os.cpu_count() or 1
     y = smt.encode(some.answers)
     tensors = both(program)
     alone, together = Z3(smt, cache=0), Z3(smt, cache=0, workers=cores)

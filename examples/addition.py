@@ -47,8 +47,9 @@ def main(epochs: int = 8, count: int = 3000) -> dict[str, float]:
     train, test, reached = examples(count, "train"), examples(1000, "test"), {}
     for name, rule in {"program": program, "scan": scan}.items():
         task = sg.Task(space, rule)
-        torch.manual_seed(0)
-        learner = sg.Learner(task, sg.default_network(train.x, space), sg.grounding_stages(task, epochs=epochs))
+        with sg.seeded(0):
+            network = sg.default_network(train.x, space)
+        learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=epochs))
         learner.fit(train)
         figures = learner.evaluate(test)
         reached[name] = figures["symbol_accuracy"]

@@ -39,9 +39,10 @@ def squares(count: int, part: Any) -> sg.Examples:
 def main(epochs: int = 15, count: int = 300) -> float:
     """Train from totals; the held-out share of right digits."""
     train, test = squares(count, "train"), squares(300, "test")
-    torch.manual_seed(0)
+    with sg.seeded(0):
+        network = sg.default_network(train.x, space)
     stages = sg.grounding_stages(task, kernel, epochs=epochs)
-    learner = sg.Learner(task, sg.default_network(train.x, space), stages, batch_size=16)
+    learner = sg.Learner(task, network, stages, batch_size=16)
     learner.fit(train)
     figures = learner.evaluate(test)
     asked, remembered = task.inverse.queries, task.inverse.hits

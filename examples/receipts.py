@@ -44,10 +44,9 @@ def main(epochs: int = 15, count: int = 2000) -> float:
     """Train from the totals; the held-out share of right digits."""
     train, test = examples(count, "train"), examples(500, "test")
     task = sg.Task(space, rule)
-    torch.manual_seed(0)
-    learner = sg.Learner(
-        task, sg.default_network(train.x, space), sg.grounding_stages(task, epochs=epochs), batch_size=32
-    )
+    with sg.seeded(0):
+        network = sg.default_network(train.x, space)
+    learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=epochs), batch_size=32)
     learner.fit(train)
     figures = learner.evaluate(test)
     [read] = learner.predict(test.x[:1])

@@ -31,8 +31,9 @@ def main(epochs: int = 15, count: int = 4000) -> float:
     """Train from comparisons; the held-out share of right ones."""
     train, test = examples(count, "train"), examples(1000, "test")
     task = sg.Task(space, rule)
-    torch.manual_seed(0)
-    learner = sg.Learner(task, sg.default_network(train.x, space), sg.grounding_stages(task, epochs=epochs))
+    with sg.seeded(0):
+        network = sg.default_network(train.x, space)
+    learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=epochs))
     learner.fit(train)
     figures = learner.evaluate(test)
     print(f"held-out comparisons {figures['answer_accuracy']:.1%}, digits {figures['symbol_accuracy']:.1%}")

@@ -18,8 +18,8 @@ from softground.learner.batches import Batches
 from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
-from softground.projections.swap import SwapInside
-from softground.reals.noise import AddNoise
+from softground.projections.moves import SwapInside
+from softground.reals import AddNoise
 from softground.seeds import stream
 from softground.target import Target
 from softground.tasks.formulas import Formulas

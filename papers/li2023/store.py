@@ -14,6 +14,7 @@ from softground.runs.folder import plain
 
 from .cell import Cell
 
+BY_OBJECTIVE = {"optimizer", "learning_rate", "one_cycle", "schedule", "gamma", "steps", "zero_epochs"}
 DATA = "data"  # the one option in which a record may differ from the plan and still be shown
 
 
@@ -78,8 +79,14 @@ class Store:
 
 def _present(record: Mapping[str, Any], cell: Cell) -> bool:
     """Whether the recipe is still what it was, as far as the record says: the oldest say nothing, others not all."""
-    then, now = record.get("settings", {}), cell.settings
-    return all(value == now[name] for name, value in then.items() if name in now and value is not None)
+    then = record.get("settings")
+    if not then:
+        return True
+    now = cell.settings
+    # Before 0.2.0 a record held the preset's values, also those that the objective puts others in place of.
+    preset_only = "objective" not in then and now.get("objective") != "grounding"
+    known = now.keys() - (BY_OBJECTIVE if preset_only else set())
+    return all(value == now[name] for name, value in then.items() if name in known and value is not None)
 
 
 def _but_data(options: Mapping[str, Any]) -> dict[str, Any]:

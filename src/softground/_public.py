@@ -1,32 +1,46 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
 from .constraints import SMT, Constraint, Program, Scan
-from .data import Examples, RandomAffine, handwritten
+from .data import Examples, RandomAffine, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
-from .experiments import Experiment, Recipe
+from .experiments import Experiment, Problem, Recipe
 from .inspection import Inspection, inspect, recommend
 from .inverses import Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
-from .kernels import Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
 from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
-from .objectives import Batch, Objective, Outcome, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
-from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop
+from .objectives import (
+    MAPO,
+    OBJECTIVES,
+    BackSearch,
+    Batch,
+    Objective,
+    Outcome,
+    Reinforce,
+    SemanticLoss,
+    SoftenedGrounding,
+    Supervised,
+    ZeroDegree,
+)
+from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
 from .reals import Differences, Gaussian, SiteGibbs
-from .schedules import Constant, Exponential, Linear, Logarithmic, Schedule
+from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
+from .seeds import seeded
 from .spaces import Belief, Categorical, Space
 from .target import Target
 from .task import Task
 from .tasks import TASKS
 
-__all__ = ["SMT", "TASKS", "Z3", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
+__all__ = ["BackSearch", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
 __all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]
-__all__ += ["Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse", "Kernel"]
-__all__ += ["Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move", "Objective"]
-__all__ += ["Outcome", "PerSite", "Program", "Projection", "RandomAffine", "RandomDrop", "Recipe", "Sampler", "Scan"]
-__all__ += ["Scanned", "Schedule", "SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding"]
-__all__ += ["SoftgroundError", "Space", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task"]
-__all__ += ["Uniform", "ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect"]
-__all__ += ["lenet", "load", "mlp", "one_cycle", "recommend"]
+__all__ += ["KERNELS", "Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse"]
+__all__ += ["MAPO", "Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]
+__all__ += ["OBJECTIVES", "Objective", "Outcome", "PerSite", "Problem", "Program", "Projection", "RandomAffine"]
+__all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Reinforce", "Sampler", "Scan", "Scanned", "Schedule"]
+__all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
+__all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
+__all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
+__all__ += ["mlp", "one_cycle", "recommend", "seeded"]

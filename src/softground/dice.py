@@ -1,13 +1,10 @@
 r"""Every random choice a kernel makes goes through a :class:`Dice`.
 
 Kernels never touch a generator. They ask for one of three choices, one row per example, and say with what
-probabilities; kernels on reals ask for a uniform number and invert a distribution. :class:`Sampler` draws from
-a seeded generator. The tests use another implementation that walks through **all** outcomes and adds up their
-probabilities: so the transition matrix that is checked against Q* comes from the very code that runs in
-training, to machine precision.
+probabilities; kernels on reals ask for a uniform number and invert a distribution. :class:`Sampler` draws from a seeded
+generator. The tests use other dice that walk through **all** outcomes and add up their probabilities: the transition
+matrix that is checked against Q* comes from the code that runs in training, to machine precision.
 """
-
-from __future__ import annotations
 
 from typing import Protocol
 
@@ -19,7 +16,7 @@ class Dice(Protocol):
     """Source of chance, one choice per example."""
 
     def categorical(self, log_weights: Tensor) -> Tensor:
-        """Draw a column per row of ``[rows, options]`` unnormalised log-weights: ``[rows]``."""
+        """Draw one column per row of unnormalised log-weights ``[rows, options]``: ``[rows]``."""
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
         """Draw from ragged rows of probabilities: row r owns ``weights[offsets[r]:offsets[r+1]]``, which add up to 1.
@@ -32,6 +29,11 @@ class Dice(Protocol):
 
     def uniform(self, rows: int) -> Tensor:
         """Numbers uniform on [0, 1) in double precision: ``[rows]``. Only kernels on reals ask for these."""
+
+
+def any_of(dice: Dice, usable: Tensor) -> Tensor:
+    """One usable option per row, uniformly: ``usable[rows, options]`` (bool) to ``[rows]``."""
+    return dice.categorical(torch.zeros_like(usable, dtype=torch.float32).masked_fill(~usable, -torch.inf))
 
 
 class Sampler:
@@ -73,7 +75,7 @@ class Sampler:
         return self.generator.get_state()
 
     def renew(self, state: Tensor) -> None:
-        """:meth:`restore` with a new generator, for when a failed recording has spoilt the old one."""
+        """:meth:`restore` with a new generator, where a failed recording has spoilt the old one."""
         self.generator = torch.Generator(device=self.generator.device)
         self.restore(state)
 

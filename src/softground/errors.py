@@ -4,8 +4,6 @@ Everything the library raises on purpose is a :class:`SoftgroundError`, so one `
 the subclasses exist where a caller may want to tell cases apart.
 """
 
-from __future__ import annotations
-
 
 class SoftgroundError(Exception):
     """Base of every error this library raises on purpose."""

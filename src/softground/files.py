@@ -7,8 +7,6 @@ there is replaced or refused, never followed.
 What is read is bounded, because a file may come from anybody: a byte of JSON can become twenty of memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-import pickle
 import sys
-from traceback import walk_stack
 from typing import TYPE_CHECKING, Any, Self
 
 from .errors import LearnerError
@@ -47,18 +45,6 @@ class Manners:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        # cloudpickle, which joblib's processes use, copies lambdas too.
-        if self.__sklearn_is_fitted__() and not any("cloudpickle" in f.f_code.co_filename for f, _ in walk_stack(None)):
-            try:
-                pickle.dumps(vars(self))
-            except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise LearnerError(
-                    f"This {type(self).__name__} cannot be pickled ({error}). Define its functions with def in a "
-                    "module that can be imported; or write it into a folder with save(path), which needs no functions."
-                ) from error
-        return vars(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = memo[id(self)] = type(self)()

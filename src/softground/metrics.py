@@ -10,8 +10,6 @@ an assignment problem on the counts of (predicted, true) symbols.
 Reference: H. W. Kuhn, The Hungarian method for the assignment problem, Naval Res. Logist. Quart. 2 (1955).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -8,8 +8,6 @@ One folder holds it::
 There are no pickles in it, and nothing of the training data. It can be moved, and loaded on any device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +19,7 @@ from torch import nn
 from . import saved
 from .errors import CheckpointError
 from .files import failure
-from .inverses.recorded import REBUILD, record
+from .inverses.base import RECORDED
 from .learner.device import chosen_device
 from .learner.reading import Reader
 from .networks import blueprint
@@ -60,7 +58,7 @@ class Model(Reader):
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
-        kept = None if self.task is None else record(self.task.inverse)
+        kept = None if self.task is None else self.task.inverse.record()
         space, facts = saved.space_facts(self.space), saved.writable(kept[0]) if kept else None
         tables = kept[1] if kept and facts else {}
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
@@ -106,8 +104,8 @@ def load(
             raise CheckpointError(f"The task given has the space {task.space!r}; the model was saved with another.")
         space = task.space if task is not None else saved.make_space(document["space"])
         if task is None and document["rule"] is not None:
-            rule, inverse = REBUILD[document["rule"]["kind"]](space, document["rule"], part(tensors, "rule"))
-            task = Task(space, rule, inverse, name=document["task"])
+            inverse = RECORDED[document["rule"]["kind"]].rebuild(space, document["rule"], part(tensors, "rule"))
+            task = Task(space, inverse.constraint, inverse, name=document["task"])
         weights, built = part(tensors, "network"), network
         if network is not None:
             network.load_state_dict(weights)

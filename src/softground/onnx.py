@@ -6,8 +6,6 @@ file is checked before it counts: ONNX Runtime must give the same scores as torc
 Needs the extra ``onnx``.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

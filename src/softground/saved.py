@@ -1,7 +1,5 @@
 """A saved model's two files: a document in JSON, and tensors whose digest stands in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from inspect import signature

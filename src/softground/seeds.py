@@ -4,8 +4,6 @@ torch has global generators, which all threads of a process share. They are used
 fit by layers and data sets of the user's own. Afterwards they are put back as they were.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Iterator

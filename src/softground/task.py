@@ -1,7 +1,5 @@
 """A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from .constraints.base import Constraint
-from .errors import InfeasibleAnswer, SoftgroundError
+from .errors import ConstraintError, InfeasibleAnswer, SoftgroundError
 from .inverses.base import Inverse
-from .inverses.default import default_inverse
+from .inverses.enumeration import default_inverse
 from .metrics import accuracies
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
@@ -59,6 +57,13 @@ class Task:
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
         return self.inverse.feasible(z, y)
+
+    def computed(self, z: Tensor) -> list[Any] | None:
+        """The answer that each state has, or None; no list at all where the rule only checks answers."""
+        try:
+            return self.constraint.compute(z)
+        except ConstraintError:
+            return None
 
     def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> InfeasibleAnswer:
         """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""

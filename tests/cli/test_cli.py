@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from cli_cases import TINY, hurry, process, read, train
+from cli_cases import ENVIRONMENT, TINY, hurry, process, read, train
 from softground import __version__
-from softground.cli import main
+from softground.cli import COMMANDS, main
 from softground.runs import RunFolder
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -34,9 +36,11 @@ def help_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_help_is_everywhere_and_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("train", "evaluate", "resume", "tasks"):
-        assert command in help_of([], capsys)
-        assert "usage" in help_of([command], capsys)
+    assert main(["--help"]) == 0
+    whole = capsys.readouterr().out
+    for command in COMMANDS:
+        assert f"\n  {command} " in whole
+        assert f"usage: softground {command}" in help_of([command], capsys)
     assert "hwf" in help_of(["train"], capsys)
     text = help_of(["train", "hwf"], capsys)
     for option in (
@@ -57,12 +61,34 @@ def test_help_is_everywhere_and_names_every_option(capsys: pytest.CaptureFixture
     assert "--previous" in help_of(["resume"], capsys)
 
 
-@pytest.mark.parametrize("arguments", [[], ["train"]], ids=["softground", "softground train"])
-def test_a_command_that_was_left_out_brings_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_was_left_out_brings_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    whole = capsys.readouterr().out
+    assert main([]) == 0
+    assert capsys.readouterr().out == whole
+
+
+@pytest.mark.parametrize("command", ["train", "inspect"])
+def test_a_task_that_was_left_out_brings_the_commands_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of([command], capsys)
     with pytest.raises(SystemExit) as stop:
-        main(arguments)
+        main([command])
     assert stop.value.code == 0
-    assert "usage: softground" in capsys.readouterr().out
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["--version"]], ids=["alone", "help", "version"])
+def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
+    program = "import sys; from softground.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0
+    assert "softground" in done.stdout
+    assert not {"torch", "numpy", "tyro", "rich"} & set(done.stderr.split())
+
+
+def test_the_version_is_the_librarys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"softground {__version__}\n"
 
 
 def test_the_module_runs_as_a_program() -> None:
@@ -76,7 +102,9 @@ def test_a_run_folder_holds_config_metrics_summary_and_checkpoint(run: Path) -> 
     config = read(run / "config.json")
     assert config["task"] == "hwf"
     assert config["recipe"]["preset"] == "paper"
-    assert config["recipe"]["out"] == str(run)
+    assert config["recipe"]["problem"]["length"] == 5
+    assert config["version"] == __version__
+    assert config["place"]["device"] == "cpu"
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [(r["stage"], r["epoch"]) for r in lines] == [("I", 0), ("I", 1), ("I", 2), ("II", 0), ("II", 1)]
     for record in lines[:3]:
@@ -111,7 +139,7 @@ def test_the_summary_has_the_final_figures_and_what_they_were_measured_with(run:
     assert summary["epochs"] == 5
     assert summary["versions"]["torch"] == torch.__version__
     assert summary["versions"]["python"]
-    assert summary["versions"]["softground"] in (__version__, None)  # None where it is not installed
+    assert summary["versions"]["softground"] == __version__
 
 
 def test_evaluate_repeats_the_summarys_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli_cases import TINY, hurry, train
-from softground.cli import every_command, main
+from softground.cli import COMMANDS, main
 from softground.tasks import TASKS
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -61,7 +61,7 @@ def test_completion_is_a_script_that_names_every_command_and_task(
         main(["completion", shell])
     assert not stop.value.code
     script = capsys.readouterr().out
-    for name in [*every_command(), *TASKS, "--epochs"]:
+    for name in [*COMMANDS, *TASKS, "--epochs"]:
         assert name in script
 
 
@@ -82,7 +82,7 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     """
     done = subprocess.run(["bash", "-c", trial], cwd=tmp_path, capture_output=True, text=True)
     first, second, third = (line.split() for line in done.stdout.splitlines())
-    assert set(every_command()) <= set(first), done.stderr
+    assert set(COMMANDS) <= set(first), done.stderr
     assert set(TASKS) <= set(second)
     assert third == ["--size"]
 

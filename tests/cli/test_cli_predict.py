@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from softground.cli.commands import load_run
 
 from cli_cases import hurry, train
 from softground.cli import main
+from softground.cli.loading import load_run
 from softground.data.symbol_images import read_symbols
 from softground.errors import DataError
 from softground.runs import RunFolder
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shown(run: Path) -> Any:
     """The first two test formulas and what the run's network makes of them."""
-    _, experiment, learner = load_run(RunFolder.open(run), device="cpu")
+    experiment, learner = load_run(RunFolder.open(run), device="cpu")
     x = experiment.test.x[:2]  # type: ignore[attr-defined]
     return x, learner.predict(x)
 
@@ -105,7 +105,7 @@ def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -
     assert (ink.max(0).values - ink.min(0).values + 1).tolist() == [2, 16]
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "--strip")])
+@pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "strips")])
 def test_a_number_of_files_that_does_not_fit(count: int, words: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=words):
         read_symbols([tmp_path / "any.png"] * count, 5, (1, 8, 8), strip=False)
@@ -123,7 +123,7 @@ def test_a_run_whose_network_reads_no_images(tmp_path: Path, capsys: pytest.Capt
     assert main(["train", "sdsp", *short, "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert main(["predict", str(tmp_path / "run"), "any.png"]) == 2
-    assert "does not read images" in capsys.readouterr().err
+    assert "does not read one image per symbol" in capsys.readouterr().err
 
 
 def test_sums_have_their_value_though_the_scan_only_checks_them(
@@ -131,7 +131,7 @@ def test_sums_have_their_value_though_the_scan_only_checks_them(
 ) -> None:
     short = ["--train-size", "32", "--epochs", "1", "--network", "lenet", "--quiet", "--device", "cpu"]
     assert main(["train", "addition", *short, "--out", str(tmp_path / "run")]) == 0
-    _, experiment, _ = load_run(RunFolder.open(tmp_path / "run"), device="cpu")
+    experiment, _ = load_run(RunFolder.open(tmp_path / "run"), device="cpu")
     names = files(experiment.test.x[:1], tmp_path)  # type: ignore[attr-defined]
     [p] = told([str(tmp_path / "run"), *names, "--constrained"], capsys)
     assert p["value"] == sum(p["symbols"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_cases import TINY, hurry, process, train
-from softground.cli import main
+from softground.cli import COMMANDS, main
 from softground.runs import RunFolder, checkpoint
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -43,10 +43,10 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     ("arguments", "words"),
     [
         (["--length", "4"], "length 4"),
-        (["--epochs", "0"], "epochs = 0"),
-        (["--batch-size", "0"], "batch_size=0"),
-        (["--steps", "0"], "steps=0"),
-        (["--evaluate-every", "0"], "evaluate_every=0"),
+        (["--epochs", "0"], "Stage I has 0 epochs"),
+        (["--batch-size", "0"], "--batch-size 0 was given"),
+        (["--steps", "0"], "--steps 0 was given"),
+        (["--evaluate-every", "0"], "--evaluate-every 0 was given"),
         (["--learning-rate", "-1"], "Invalid learning rate: -1"),
         (["--gamma", "0"], "0"),
         (["--train-size", "0"], "0"),
@@ -54,10 +54,10 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--data", "hwf", "--data-dir", "/nonexistent"], "/nonexistent"),
         (["--data", "folder", "--data-dir", "/nonexistent"], "/nonexistent"),
         (["--inverse", "table", "--length", "13"], "limit"),
-        (["--kernel", "exact", "--inverse", "enumeration"], "--kernel guided"),
+        (["--kernel", "exact", "--inverse", "enumeration"], "guided kernel"),
         (["--kernel", "guided", "--length", "1"], "nothing to project"),
         (["--device", "cuda"], "no GPU"),
-        (["--length", "1" + "0" * 15], "at most 35"),
+        (["--length", "1" + "0" * 15], "from 1 to 35"),
         (["--train-size", "1" + "0" * 15], "bytes of memory: ask for fewer"),
         (["--epochs", "1" + "0" * 400], "--epochs 10000000000000000000… was given"),
         (["--data", "hwf", "--data-dir", "~nobody-at-all"], "~nobody-at-all cannot be used"),
@@ -87,10 +87,12 @@ def test_options_that_do_not_parse_end_with_two_as_well(
 
 
 def test_an_unknown_command_or_task_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["dance"], ["train", "dance"]):
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-        assert stop.value.code == 2
+    message = refusal(["dance"], capsys)
+    assert all(command in message for command in COMMANDS)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "dance"])
+    assert stop.value.code == 2
+    assert "sudoku" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,14 +124,16 @@ def test_what_is_not_a_run_folder(command: str, tmp_path: Path, capsys: pytest.C
         ("{", "not valid JSON"),
         ("[]", "list"),
         ('{"task": "hwf", "options": {}}', "Use softground 0.1.0"),
-        ('{"format": 2, "task": "hwf"}', "did not start"),
-        ('{"format": 2, "task": "dance", "recipe": {}}', "dance"),
+        ('{"format": 2, "task": "hwf"}', "a run of a program of its own"),
+        ('{"format": 2, "task": "hwf", "recipe": {}}', "holds no recipe"),
+        ({"task": "dance"}, "dance"),
+        ({"problem": {"length": "long"}}, "length"),
+        ({"problem": {"colour": "red"}}, "colour"),
         ({"colour": "red"}, "colour"),
         ({"epochs": "three"}, "epochs"),
         ({"epochs": True}, "epochs"),
         ({"seed": None}, "seed"),
-        ({"preset": "worst"}, "preset"),
-        ({"data_dir": 3}, "data_dir"),
+        ({"preset": "worst"}, "its settings are not those"),
     ],
     ids=repr,
 )
@@ -157,10 +161,17 @@ def test_a_checkpoint_that_is_missing_or_damaged(run: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    "change", [{"network": "convnet"}, {"seed": 1}, {"learning_rate": 0.5}, {"train_size": 47}], ids=repr
+    ("change", "named"),
+    [
+        ({"network": "convnet"}, "network.parameters was"),
+        ({"seed": 1}, "seed was 0, is 1"),
+        ({"learning_rate": 0.5}, "stages.I.optimizer.lr was 0.005, is 0.5"),
+        ({"problem": {"length": 5, "train_size": 47, "test_size": 24, "image_size": 8}}, "examples were 48, are 47"),
+    ],
+    ids=repr,
 )
 def test_settings_that_are_not_those_of_the_checkpoint(
-    change: dict[str, object], run: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, object], named: str, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
@@ -169,15 +180,17 @@ def test_settings_that_are_not_those_of_the_checkpoint(
     message = refusal(["evaluate", str(run)], capsys)
     assert f"{path}: its settings are not those that the checkpoint was made with" in message
     assert "Restore" in message
-    assert "is not this one: " in refusal(["resume", str(run)], capsys)
+    message = refusal(["resume", str(run)], capsys)
+    assert "is not this one: " in message
+    assert named in message
 
 
 def test_what_decides_nothing_may_change(run: Path, tmp_path: Path) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["recipe"] |= {"out": str(tmp_path), "data_dir": str(tmp_path), "quiet": False}
-    path.write_text(json.dumps(config))
-    assert main(["evaluate", str(run)]) == 0
+    for place in (config["place"] | {"data_dir": str(tmp_path), "device": "auto", "tensorboard": True}, None, "home"):
+        path.write_text(json.dumps(config | {"place": place}))
+        assert main(["evaluate", str(run)]) == 0
 
 
 def test_a_checkpoint_of_another_network(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +225,7 @@ def test_the_systems_own_errors_are_told_in_a_line(
         def fail(self: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr("softground.cli.tasks.Tasks.run", fail)
+        monkeypatch.setattr("softground.cli.tasks.Command.run", fail)
         assert words in refusal(["tasks"], capsys)
 
 
@@ -229,6 +242,6 @@ def test_a_name_that_is_no_text_is_printed_all_the_same(tmp_path: Path) -> None:
 def test_options_before_the_task_are_told_where_to_go(capsys: pytest.CaptureFixture[str]) -> None:
     text = refusal(["train", "--epochs", "5", "hwf"], capsys)
     assert text == (
-        "softground: SoftgroundError: --epochs was given to softground train; the task comes first: hwf, sudoku, sdsp, "
-        "addition. As in softground train hwf --epochs 5.\n"
+        "softground: SoftgroundError: --epochs was given to softground train; the task comes first: addition, "
+        "hwf, sdsp, sudoku. As in softground train hwf --epochs 5.\n"
     )

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli_cases import PRESETS, TINY, hurry, process, read, train
+from cli_cases import PRESETS, TINY, hurry, interrupted_at, interruptible, process, read, train
 from learner_cases import assert_same_run
-from softground.cli import commands, main
+from softground.cli import main
 from softground.learner import life
-from softground.report import Display
 from softground.runs import RunFolder
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
+stoppable = pytest.fixture(autouse=True, scope="module")(interruptible)
 # An epoch is three batches and its end: event 0 is 'begin', 4, 8 and 12 end epochs, 13 ends Stage I.
 PLACES = {"best": [1, 2, 4, 7, 12], "paper": [3, 8, 12, 14, 19]}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def interruptible() -> Iterator[None]:
-    """A process that a shell started in the background ignores Ctrl-C, and so do its children; these must not."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module", params=list(PRESETS))
@@ -38,21 +28,6 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("whole") / request.param
     assert train(folder, request.param, "--quiet") == 0
     return request.param, folder
-
-
-def interrupted_at(event: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Press Ctrl-C when the display hears of the given event."""
-    heard: list[str] = []
-
-    class Nervous(Display):
-        def __call__(self, name: str, facts: dict[str, Any]) -> None:
-            super().__call__(name, facts)
-            heard.append(name)
-            if len(heard) == event + 1:
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(1)  # the signal is heard at once; this is never slept through
-
-    monkeypatch.setattr(commands, "Display", Nervous)
 
 
 @pytest.mark.parametrize("place", range(5))
@@ -84,7 +59,7 @@ def test_ctrl_c_before_there_is_a_run_has_nothing_to_resume(
     def pressed(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands.RunFolder, "create", pressed)
+    monkeypatch.setattr(RunFolder, "create", pressed)
     assert train(tmp_path / "run") == 130
     assert capsys.readouterr().err.strip() == "Interrupted."
 

@@ -68,7 +68,7 @@ def test_refuses_a_broken_gzip_file(tmp_path: Path) -> None:
 
 
 def test_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="does not exist"):
         load_idx_digits(tmp_path / "nowhere", "train")
     with pytest.raises(DataError, match=r"holds no train-images-idx3-ubyte\.gz"):
         load_idx_digits(tmp_path, "train")

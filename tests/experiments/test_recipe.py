@@ -51,7 +51,7 @@ def test_a_changed_file_is_refused_word_by_word() -> None:
         ({"epochs": 2**64}, "'epochs' is"),
         ({"gamma": None}, "'gamma' is None"),
         ({"problem": []}, "holds no recipe"),
-        ({"colour": "red"}, "does not know: 'colour'"),
+        ({"colour": "red"}, "not known here: 'colour'"),
     ]:
         with pytest.raises(CheckpointError, match=message):
             Recipe.of_json(good | change, WHERE)  # type: ignore[operator]
@@ -93,15 +93,35 @@ def test_an_unknown_option_is_named() -> None:
         Experiment.named("sdsp", augment=True)
 
 
+def test_a_projection_is_the_tasks_or_the_inspections() -> None:
+    given = {"length": 5, "train_size": 20, "test_size": 5, "inverse": "enumeration", "kernel": "metropolis"}
+
+    def walk(projection: str) -> Any:
+        experiment = Experiment.named("hwf", projection=projection, **given)  # type: ignore[arg-type]
+        return experiment, experiment.stages[0].objective.kernel.projection  # type: ignore[index, attr-defined]
+
+    assert walk("task")[1].sites == (2, 4)
+    experiment, found = walk("auto")
+    best = sg.recommend(experiment.task, experiment.train.y)
+    assert best.projection is not None
+    assert found.sets == best.projection.sets  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse", "projection"])
+def test_a_name_that_there_is_not_is_refused_with_those_there_are(setting: str) -> None:
+    with pytest.raises(LearnerError, match=rf"{setting}=dance was given"):
+        TASKS["hwf"]().recipe(**{setting: "dance"})
+
+
 def test_solver_settings_without_the_solver_are_refused() -> None:
-    with pytest.raises(InverseError, match=r"--solver-workers 2.*the inverse is auto. Add --inverse z3"):
+    with pytest.raises(InverseError, match=r"solver_workers=2 was given.*the inverse is auto"):
         Experiment.named("hwf", solver_workers=2, length=3)
     assert Place(solver_workers=2, solver_limit=5.0).solver("z3") == {"workers": 2, "limit": 5.0}
 
 
 def test_the_same_recipe_makes_the_same_experiment() -> None:
     recipe = TASKS["hwf"](length=3, train_size=20, test_size=5).recipe(seed=3)
-    one, other = Experiment.cooked(recipe), Experiment.cooked(Recipe.of_json(recipe.to_json(), WHERE))
+    one, other = Experiment.of_recipe(recipe), Experiment.of_recipe(Recipe.of_json(recipe.to_json(), WHERE))
     assert torch.equal(one.train.x, other.train.x)  # type: ignore[attr-defined]
     weights = zip(one.network.state_dict().values(), other.network.state_dict().values(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)
@@ -138,3 +158,17 @@ def test_a_fifth_task_is_its_data_its_rule_and_its_presets(tmp_path: Path, monke
     kept = json.loads((tmp_path / "run" / "config.json").read_text())
     assert kept["recipe"] == experiment.recipe.to_json()
     assert {f.name for f in dataclasses.fields(Recipe)} == set(kept["recipe"])
+
+
+def test_an_experiment_needs_no_name(tmp_path: Path) -> None:
+    space = sg.Categorical([range(10)] * 2)
+    z = torch.randint(10, (40, 2), generator=torch.Generator().manual_seed(0))
+    data = sg.Examples(sg.handwritten(z, "train"), [a + b for a, b in z.tolist()], z)
+    task = sg.Task(space, sg.Program(lambda a, b: a + b, space), name="sums")
+    stages = sg.grounding_stages(task, epochs=2)
+    place = Place(device="cpu")
+    experiment = Experiment(task, sg.default_network(data.x, space), data, data, stages, place=place)
+    summary = experiment.run(tmp_path / "run", silent=True)
+    assert (summary["task"], summary["epochs"]) == ("sums", 2)
+    assert (tmp_path / "run" / "report.html").exists()
+    assert sg.load(tmp_path / "run" / "model").predict_answers(data.x[:1])[0] in range(19)

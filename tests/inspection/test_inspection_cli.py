@@ -9,7 +9,8 @@ import pytest
 
 from cli_cases import hurry
 from softground.cli import main
-from softground.cli.inspect import answers_of, kernels_of, parse
+from softground.cli.inspect import kernels_of
+from softground.experiments import Experiment
 from softground.kernels import Exact, Metropolis
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -35,9 +36,9 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(size["exact"] for size in read["sizes"])
 
 
-def test_an_untrained_networks_belief(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("arviz_stats")
-    assert main(["inspect", *TINY, "--json", "--belief", "untrained"]) == 0
+    assert main(["inspect", *TINY, "--json"]) == 0
     read = json.loads(capsys.readouterr().out)
     kernels = {m["kernel"] for m in read["mixing"]}
     assert {"Exact", "preset paper"} <= kernels
@@ -45,11 +46,7 @@ def test_an_untrained_networks_belief(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_both_presets_bring_their_kernels() -> None:
-    options, look = parse([*TINY, "--seed", "3"], ())
-    assert (options.seed, look.sample) == (3, 8)
-    experiment = options.build()
-    assert answers_of(experiment) == list(experiment.train.y)  # type: ignore[attr-defined]
-    kernels = kernels_of(options, experiment)
+    kernels = kernels_of(Experiment.named("hwf", length=3, train_size=64, test_size=8, image_size=8, seed=3))
     assert list(kernels) == ["preset best", "preset paper"]
     assert isinstance(kernels["preset best"], Exact)
     assert isinstance(kernels["preset paper"], Metropolis)
@@ -60,7 +57,7 @@ def test_help_and_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         main(["inspect", "sudoku", "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing", "--belief"):
+    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing"):
         assert option in text
     with pytest.raises(SystemExit):
         main(["inspect"])

@@ -78,7 +78,7 @@ def test_the_papers_running_example() -> None:
 def test_too_many_solutions_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     task = formula_task(3)
     found = whole(task, 5)
-    monkeypatch.setattr("softground.inspection.connectivity.LARGEST", len(found.z) - 1)
+    monkeypatch.setattr("softground.inspection.connectivity.MOST_SOLUTIONS", len(found.z) - 1)
     assert components(task.space, found, [()], True) is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from inspection_cases import checking
 from problems import PROBLEMS, Problem
 from softground import Categorical, Enumeration, Program, Task
 from softground.errors import InfeasibleAnswer, LearnerError
@@ -89,7 +90,7 @@ def test_answers_come_from_the_rule_where_it_computes_them() -> None:
     assert bool((first != second).any(-1).all())
     assert bool(task.feasible(torch.cat([first, second]), torch.cat([y, y])).all())
     with pytest.raises(LearnerError, match="give the training answers"):
-        take(addition_task(1), None, 8, 0, TimeLimit())
+        take(checking(), None, 8, 0, TimeLimit())
 
 
 def test_numbers_are_written_as_people_do() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor
 
 from exhaustive import Replay
 from problems import PROBLEMS, Problem
-from softground import Categorical, Program, Scan
+from softground import Categorical, Program, Sampler, Scan
 from softground.errors import InfeasibleAnswer, InverseError
 from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, table
 from softground.inverses.law import Padded, Parts, Ragged, Shared
@@ -127,7 +129,7 @@ def test_a_batch_with_no_solution_at_all() -> None:
 
 
 def test_a_large_batch_names_the_rows_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "ROWS", 2)
+    monkeypatch.setattr(table, "PART_ROWS", 2)
     inverse = Table(_program(), _padded=False)
     y = inverse.program.encode([5, 3, 4, 100, 2])
     law = inverse.law(Target(lopsided(5), y, 1.0))
@@ -136,6 +138,26 @@ def test_a_large_batch_names_the_rows_of_the_whole(monkeypatch: pytest.MonkeyPat
         law.mode()
     assert caught.value.examples == (3,)
     assert torch.isfinite(law.log_mass()).tolist() == [True, True, True, False, True]
+
+
+def test_a_large_batch_holds_one_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: weakref.WeakSet[Ragged] = weakref.WeakSet()
+    most = []
+
+    class Watched(Ragged):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            parts.add(self)
+            most.append(len(parts))
+
+    monkeypatch.setattr(table, "PART_ROWS", 2)
+    monkeypatch.setattr(table, "Ragged", Watched)
+    inverse = Table(_program(), _padded=False)
+    law = inverse.law(Target(lopsided(5), inverse.program.encode(ANSWERS), 1.0))
+    drawn, marginals = law.draw_with_marginals(Sampler(0))
+    assert most == [1, 1, 1]
+    assert torch.equal(drawn, law.draw(Sampler(0)))
+    assert torch.equal(marginals, law.marginals())
 
 
 def test_an_inverse_without_a_law_says_which_have_one() -> None:

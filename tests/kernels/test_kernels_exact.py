@@ -155,7 +155,7 @@ def test_a_large_batch_is_worked_through_in_parts(monkeypatch: pytest.MonkeyPatc
     target = Target.at(problem.belief(batch), problem.program.encode([problem.answer]).expand(batch), 0.7)
     states = problem.states[torch.arange(batch) % len(problem.states)]
     whole = Exact(problem.ragged).step(Sampler(0), states, target)
-    monkeypatch.setattr(table, "ROWS", 7)
+    monkeypatch.setattr(table, "PART_ROWS", 7)
     parts = Exact(problem.ragged).step(Sampler(0), states, target)
     assert torch.allclose(parts[1].marginals, whole[1].marginals, atol=1e-15)  # type: ignore[arg-type]
     assert torch.equal(parts[0], whole[0])  # one uniform number per example, in the same order

@@ -32,7 +32,7 @@ def test_kernels_are_made_by_name() -> None:
 
 
 def test_objectives_are_made_by_name() -> None:
-    assert set(OBJECTIVES) == {"sup", "reinforce", "mapo", "ngs", "semantic", "zero", "grounding"}
+    assert set(OBJECTIVES) >= {"sup", "reinforce", "mapo", "ngs", "semantic", "zero", "grounding"}
     for name in set(OBJECTIVES) - {"grounding"}:
         OBJECTIVES[name]()
 

@@ -292,8 +292,8 @@ def test_estimators_are_saved_pickled_and_copied(tmp_path: Path) -> None:
 def test_where_pickle_cannot_save_can(tmp_path: Path) -> None:
     x, y = data()
     model = SoftGrounder(lambda a, b: product(a, b), [range(4)] * 2, epochs=1, device="cpu").fit(x, y)
-    with pytest.raises(LearnerError, match=r"save\(path\)"):
-        pickle.dumps(model)
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(model)  # Python's own word; docs/models.md says what to do
     assert np.array_equal(copy.deepcopy(model).predict(x), model.predict(x))
     cloudpickle = pytest.importorskip("cloudpickle")
     assert np.array_equal(pickle.loads(cloudpickle.dumps(model)).predict(x), model.predict(x))

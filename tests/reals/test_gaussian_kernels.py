@@ -141,8 +141,8 @@ def test_lists_of_neighbours_give_the_same_draws_as_all_rows(nodes: int, monkeyp
     target = Target.at(task.space.belief(graphs.distances.double() + 3 * noise), y, 1.0)
     kernel = SiteGibbs(task.constraint, sweeps=2)  # type: ignore[arg-type]
     found = []
-    for small in (truncated_gibbs.SMALL, 0):
-        monkeypatch.setattr(truncated_gibbs, "SMALL", small)
+    for small in (truncated_gibbs.DENSE_SITES, 0):
+        monkeypatch.setattr(truncated_gibbs, "DENSE_SITES", small)
         assert kernel.static(target) == (small > 0)
         found.append(kernel.step(Sampler(0), start, target))
     (all_rows, whole), (listed, part) = found

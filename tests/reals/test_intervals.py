@@ -16,7 +16,6 @@ from softground.projections import Dropped
 from softground.reals import Differences, Gaussian, Intervals
 from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.reals.intervals import interval
-from softground.reals.least import raised
 from softground.reals.nearest import SLACK, Pairs, Search, advance, project
 from softground.reals.z3 import Z3Reals
 from softground.target import Target
@@ -55,7 +54,7 @@ def test_shifts_are_feasible_exactly_inside_the_interval(size: int) -> None:
 def test_the_rise_gives_the_least_solution() -> None:
     rule, y = setting(7, 100, seed=3)
     floor = snap(4 * torch.randn(100, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
-    least, settled = raised(rule.rows(y), floor)
+    least, settled = rule.rows(y).raised(floor)
     assert bool(settled.all())
     assert bool(rule.feasible(least, y).all())
     assert bool((least >= floor).all())

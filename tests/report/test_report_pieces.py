@@ -11,11 +11,9 @@ from report_cases import Page, drawn, facts, findings, history, loads, watched
 from softground.report.findings import Findings, Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
 from softground.report.html.confusion import confusion
-from softground.report.html.curves import Records, curves
+from softground.report.html.curves import Records, curves, timing
 from softground.report.html.gallery import moments, thinned
-from softground.report.html.lines import Epochs, Line, shares
-from softground.report.html.svg import WIDTH, Scale, powers, round_steps
-from softground.report.html.timing import timing
+from softground.report.html.lines import WIDTH, Epochs, Line, Scale, powers, round_steps, shares
 
 
 def charts(history: Records) -> list[str]:

@@ -23,6 +23,7 @@ import os, sys, time
 import torch, z3
 from softground.constraints.smt import SMT
 from softground.inverses.z3 import Z3
+from softground.projections import Dropped
 from softground.spaces import Categorical
 
 def formula(symbols, answer):
@@ -34,7 +35,7 @@ def formula(symbols, answer):
 
 smt = SMT(formula, Categorical([range(2)]))
 inverse = Z3(smt, workers=2, chunk=1, table=0, rlimit=2**31, timeout=3600.0, limit=7200.0)
-inverse.fibre(torch.zeros(2, 1, dtype=torch.long), smt.encode([0, 1]), torch.zeros(2, 1, dtype=torch.long))
+inverse.fibre(torch.zeros(2, 1, dtype=torch.long), smt.encode([0, 1]), Dropped(torch.zeros(2, 1, dtype=torch.long)))
 """
 
 

@@ -68,7 +68,7 @@ def test_index_and_states_are_inverse(sizes: list[int], number: int) -> None:
 
 @given(st.lists(st.integers(2, 4), min_size=1, max_size=8), st.integers(0, 1000))
 def test_blocks_look_up_the_same_log_prob(sizes: list[int], seed: int) -> None:
-    import softground.spaces.categorical as module
+    import softground.inverses.blocks as module
 
     space = Categorical([range(size) for size in sizes])
     generator = torch.Generator().manual_seed(seed)
@@ -78,7 +78,7 @@ def test_blocks_look_up_the_same_log_prob(sizes: list[int], seed: int) -> None:
     for limit in (2, 16, module.BLOCK_LIMIT):
         before, module.BLOCK_LIMIT = module.BLOCK_LIMIT, limit
         try:
-            found = sum(b.scores.flatten()[b.position(owner, index)] for b in belief.blocks())
+            found = sum(b.scores.flatten()[b.position(owner, index)] for b in module.blocks_of(belief))
         finally:
             module.BLOCK_LIMIT = before
         assert torch.allclose(found, belief.rows(owner).log_prob(space.states(index)))  # type: ignore[arg-type]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from softground.cli import main
+from softground.report import Display
 from softground.tasks.formulas.data import digits
 
 # Formulas of length 5 have 11,664 states; 8×8 images are scikit-learn's own size.
@@ -20,6 +23,7 @@ TINY = ["train", "hwf", "--length", "5", "--train-size", "48", "--test-size", "2
 TINY += ["--device", "cpu"]
 ROOT = Path(__file__).parents[2]
 PATHS = [ROOT / "src", *(ROOT / "tests" / room for room in (".", "support", "kernels"))]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, PATHS)), "OMP_NUM_THREADS": "1"}
 PRESETS: dict[str, list[str]] = {
     "best": ["--preset", "best", "--epochs", "3", "--batch-size", "16"],
     "paper": ["--preset", "paper", "--epochs", "3", "--zero-epochs", "2", "--batch-size", "16"],
@@ -54,5 +58,27 @@ def process(*arguments: str, module: str = "softground", cwd: Path | None = None
         stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, PATHS)), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
     )
+
+
+def interruptible() -> Iterator[None]:
+    """A process that a shell started in the background ignores Ctrl-C, and so do its children; these must not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupted_at(event: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Press Ctrl-C when the display hears of the given event."""
+    heard: list[str] = []
+
+    class Nervous(Display):
+        def __call__(self, name: str, facts: dict[str, Any]) -> None:
+            super().__call__(name, facts)
+            heard.append(name)
+            if len(heard) == event + 1:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)  # the signal is heard at once; this is never slept through
+
+    monkeypatch.setattr("softground.report.Display", Nervous)

@@ -15,7 +15,7 @@ from softground.errors import DataError, LearnerError, SpaceError
 from softground.experiments import Experiment
 from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform
 from softground.learner import Learner
-from softground.tasks.addition import Addition, addition_task, make_kernel
+from softground.tasks.addition import Addition, addition_task
 from softground.tasks.addition.data import _deal, load
 from softground.tasks.addition.rule import addition_program, addition_scan
 
@@ -31,6 +31,15 @@ def test_scan_and_program_agree(digits: int) -> None:
     expected = torch.tensor([a == b for a, b in zip(numbers, wrong, strict=True)])
     for rule in (scan, program):
         assert torch.equal(rule.feasible(z, rule.encode(wrong)), expected)
+
+
+@pytest.mark.parametrize(("digits", "rule"), [(2, "scan"), (2, "program"), (30, "scan")])
+def test_predicted_digits_are_added_up(digits: int, rule: Any) -> None:
+    z = torch.randint(10, (20, 2 * digits), generator=torch.Generator().manual_seed(0))
+    constraint = addition_task(digits, rule).constraint
+    found = constraint.compute(z)
+    assert found[0] == sum(10 ** (digits - 1 - site % digits) * d for site, d in enumerate(z[0].tolist()))
+    assert bool(constraint.feasible(z, constraint.encode(found)).all())
 
 
 def test_every_image_is_used_once() -> None:
@@ -59,8 +68,11 @@ def test_training_and_test_images_are_disjoint_and_decided_by_the_seed() -> None
     [("exact", Exact), ("guided", Guided), ("collapsed", Collapsed), ("uniform", Uniform), ("metropolis", Metropolis)],
 )
 def test_kernels_by_name(name: Any, kind: type) -> None:
-    assert isinstance(make_kernel(name, addition_task(2)), kind)
-    assert isinstance(make_kernel("exact", addition_task(2, "program")), Exact)
+    for rule in ("scan", "program"):
+        problem = Addition(digits=2, rule=rule)  # type: ignore[arg-type]
+        objective = problem.grounding(problem.recipe(kernel=name), problem.task())
+        assert isinstance(objective, SoftenedGrounding)
+        assert isinstance(objective.kernel, kind)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +80,12 @@ def test_kernels_by_name(name: Any, kind: type) -> None:
     [
         ({"digits": 0}, SpaceError, "at least one digit"),
         ({"digits": 10**15}, SpaceError, "at most 4,000"),
-        ({"digits": 10**20}, LearnerError, "--digits 1.* was given; whole numbers stay below"),
+        ({"digits": 10**20}, LearnerError, "digits 1.* was given; whole numbers stay below"),
         ({"digits": 400}, DataError, "fewer digits"),
         ({"digits": 19, "rule": "program", "train_size": 1}, SpaceError, "Use the scan"),
-        ({"digits": 9, "rule": "program", "train_size": 1}, LearnerError, "--rule scan"),
+        ({"digits": 9, "rule": "program", "train_size": 1}, LearnerError, "a listing or a scan"),
         ({"train_size": 10**6}, DataError, "make 1 to"),
-        ({"data": "mnist"}, DataError, "--data-dir"),
+        ({"data": "mnist"}, DataError, "give the folder that holds"),
     ],
 )
 def test_bad_options(given: dict[str, Any], error: type[Exception], message: str) -> None:

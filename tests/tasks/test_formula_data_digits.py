@@ -146,11 +146,6 @@ def test_held_out(count: int, every: int, expected: list[int]) -> None:
     assert np.flatnonzero(held_out(count, every)).tolist() == expected
 
 
-def test_a_pool_lacking_a_symbol_is_refused() -> None:
-    with pytest.raises(DataError, match=r"No image of -, \*, /"):
-        Pool(np.zeros((10, 4, 4), np.uint8), np.arange(10))
-
-
 def test_a_pool_draws_uniformly_from_the_right_images() -> None:
     labels = np.repeat(np.arange(13), 4)[::-1].copy()
     pool = Pool(np.zeros((52, 4, 4), np.uint8), labels)

@@ -198,7 +198,7 @@ def test_too_few_images(tmp_path: Path, left: int) -> None:
     root = write(tmp_path, 2)
     for number in range(left, 2):
         (root / "7" / f"{number}.png").unlink()
-    with pytest.raises(DataError, match=f"7 has {left} image"):
+    with pytest.raises(DataError, match=f"7 has {left} distinct image"):
         load("folder", data_dir=root)
 
 

@@ -86,7 +86,7 @@ def test_original_layout_has_no_writers(tmp_path: Path) -> None:
         ("[]", "lengths found: none at all"),
         ('[{"expr": "1+2+3"}]', "entry 0: a formula needs"),
         ('[{"expr": "1+2+3", "res": 6, "img_paths": ["0/0.png"]}]', "entry 0: a formula needs"),
-        (json.dumps(entries(["3/9+1"], {"3/9+1": 5})), r"expr_test\.json, f_0: '3/9\+1' is 4/3 .* claims 5"),
+        (json.dumps(entries(["3/9+1"], {"3/9+1": 5})), r"expr_test\.json, test formula 0: '3/9\+1' is 4/3 .* claims 5"),
         (json.dumps(entries(["3/9+1"], {"3/9+1": "x"})), "claims 'x'"),
         (json.dumps(entries(["3/9+1"], {"3/9+1": 10**400})), "claims 1000.*000;"),
         ("[" * 100_000, "expr_test.json is not valid JSON"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softground.tasks.formulas.data import archive, load, writers
+from softground.tasks.formulas.data import hwf, load, published
 
 DATA = Path(os.environ.get("SOFTGROUND_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -26,17 +26,17 @@ def test_standard_split() -> None:
 
 
 def test_writer_split() -> None:
-    published = archive.read(DATA / "hwf.npz", 7, None, None)
-    assert published.writers is not None
-    assert published.labels is not None
-    sides = writers.divide(published, published.writers, published.labels)
-    trained, tested = (set(published.writers[indices].tolist()) for indices in (sides.train, sides.test))
+    found = published.read_archive(DATA / "hwf.npz", 7, (None, None))
+    assert found.writers is not None
+    assert found.labels is not None
+    sides = hwf.divide(found, found.writers, found.labels)
+    trained, tested = (set(found.writers[indices].tolist()) for indices in sides)
     assert trained.isdisjoint(tested)
     assert {"", "Unknown"}.isdisjoint(trained | tested)
-    counts = [np.bincount(published.labels[indices], minlength=13) for indices in (sides.train, sides.test)]
+    counts = [np.bincount(found.labels[indices], minlength=13) for indices in sides]
     share = counts[1] / (counts[0] + counts[1])
     assert ((share > 0.15) & (share < 0.25)).all()
-    assert 0.18 < len(sides.test) / (len(sides.train) + len(sides.test)) < 0.22
+    assert 0.18 < len(sides[1]) / (len(sides[0]) + len(sides[1])) < 0.22
 
     data = load("hwf", data_dir=DATA, split="writer", train_size=1000)
     standard = load("hwf", data_dir=DATA, train_size=1000)

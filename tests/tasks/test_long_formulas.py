@@ -14,8 +14,8 @@ from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
 from softground.projections import Dropped
 from softground.tasks.formulas import Formulas, formula_program, formula_task
-from softground.tasks.formulas.long import WIDE, LongFormulas, missing
-from softground.tasks.formulas.problem import TABULATED
+from softground.tasks.formulas.long import DENOMINATOR_BOUND, LongFormulas, missing
+from softground.tasks.formulas.problem import LONGEST_TABULATED
 
 
 def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:
@@ -76,7 +76,7 @@ def test_a_prefix_and_what_it_lacks_make_the_value(operator: int) -> None:
     above, below = missing(top, bottom, prefix, operator)
     symbols = [part.flatten().tolist() for part in formula_program(5).space.arguments(prefix)]
     for a, b, answer, *parts in zip(above.tolist(), below.tolist(), map(program.answer, y), *symbols, strict=True):
-        if b[0] == WIDE:
+        if b[0] == DENOMINATOR_BOUND:
             continue
         text = "".join(str(part) if site % 2 == 0 else "+-*/"[part] for site, part in enumerate(parts))
         before, last = split_last_term(text)
@@ -100,7 +100,7 @@ def split_last_term(text: str) -> tuple[Fraction, Fraction]:
 
 
 def test_chains_begin_where_the_default_table_ends() -> None:
-    sizes = [formula_program(length).space.size for length in (TABULATED, TABULATED + 2)]
+    sizes = [formula_program(length).space.size for length in (LONGEST_TABULATED, LONGEST_TABULATED + 2)]
     assert sizes[0] <= TABULATE_VECTORISED < sizes[1]
 
 

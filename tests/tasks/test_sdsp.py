@@ -21,11 +21,10 @@ from softground.learner import Learner, grounding_stages
 from softground.reals import Differences, Gaussian, Intervals
 from softground.target import Target
 from softground.tasks.sdsp import ShortestPaths, random_graphs, sdsp_task
-from softground.tasks.sdsp.astar import search, shortest_found
 from softground.tasks.sdsp.graphs import solved
 from softground.tasks.sdsp.kernels import PATH_KERNELS, dropped
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
-from softground.tasks.sdsp.task import spearman
+from softground.tasks.sdsp.task import search, shortest_found, spearman
 
 
 def test_graphs_are_as_the_paper_describes() -> None:

@@ -48,8 +48,3 @@ def test_operators_are_told_apart() -> None:
     test, truth = sample(100, seed=1)
     score = LogisticRegression(max_iter=300).fit(train, labels).score(test, truth)
     assert score > 0.97
-
-
-def test_unknown_operator() -> None:
-    with pytest.raises(ValueError, match="no strokes for '%'"):
-        strokes.draw("%", 1, np.random.default_rng(0))

@@ -17,7 +17,7 @@ from softground.spaces import Categorical
 from softground.target import Target
 from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.boards import random_boards
-from softground.tasks.sudoku.confident import Confident
+from softground.tasks.sudoku.kernels import Confident
 from softground.tasks.sudoku.rule import boxes
 from softground.tasks.sudoku.walks import diagonal
 from sudoku_cases import BOARDS, LISTING, SPACE, board_kernel, law, target
@@ -113,7 +113,7 @@ def test_moves_that_cannot_be_are_refused() -> None:
         SwapInside(mixed, [[0, 1]])
     with pytest.raises(ProjectionError, match="one alphabet"):
         SwapSymbols(mixed)
-    with pytest.raises(LearnerError, match="lists all boards"):
+    with pytest.raises(LearnerError, match="knows all of S_y"):
         board_kernel("exact", sudoku_task(9), False)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from softground.cli import main
 from softground.data import Digits
-from softground.data.embedded import embedded_digits
+from softground.data.digits import embedded_digits
 from softground.errors import DataError, ScheduleError
 from softground.experiments import Experiment
 from softground.learner import Learner
@@ -20,7 +20,7 @@ from softground.metrics import best_relabelling
 from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import Sudoku, sudoku_task
 from softground.tasks.sudoku.data import draw_images, load
-from softground.tasks.sudoku.metrics import sudoku_metrics
+from softground.tasks.sudoku.problem import sudoku_metrics
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST
 
 
@@ -53,9 +53,9 @@ def test_every_cell_shows_its_digit_and_no_image_is_used_twice_too_soon() -> Non
 
 
 def test_data_that_cannot_be_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="needs --data-dir"):
+    with pytest.raises(DataError, match="give the folder that holds"):
         load("mnist", None, 4, 10, 10, 0)
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="does not exist"):
         load("mnist", tmp_path / "none", 4, 10, 10, 0)
     with pytest.raises(DataError, match="test_size is 0"):
         load("digits", None, 4, 10, 0, 0)

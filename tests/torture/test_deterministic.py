@@ -40,7 +40,7 @@ class Here:
     def run(self, call: str, given: dict[str, Any], log: Path) -> Ended:
         assert call == "torture.trials.deterministic:train"
         self.started.append(given)
-        log.write_text("No deterministic algorithm for: odd_cuda; another run may give other bits.")
+        log.write_text("UserWarning: odd_cuda does not have a deterministic implementation, but you set …")
         more = [*given["more"], *(["--seed", "7"] if len(self.started) > 2 else [])]
         return Ended(deterministic.train(given["folder"], given["tasks"], more), 0.0)
 

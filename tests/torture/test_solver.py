@@ -59,10 +59,10 @@ def test_faults_that_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_worker_that_is_waited_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = crew.Crew._begin
 
-    def patient(self: crew.Crew, *arguments: Any) -> crew.Errand:
-        errand = begin(self, *arguments)
-        errand.deadline += 0.6
-        return errand
+    def patient(self: crew.Crew, *arguments: Any) -> crew.Job:
+        job = begin(self, *arguments)
+        job.deadline += 0.6
+        return job
 
     monkeypatch.setattr(crew.Crew, "_begin", patient)
     monkeypatch.setattr(solver, "SPARE", 0.3)

@@ -29,7 +29,7 @@ TASKS: dict[str, list[str]] = {
 TRAIN = f"{__name__}:train"
 MODULES = [__name__, "softground.cli.train", "lightning_fabric", "sklearn.datasets", "networkx"]
 EARLY = 3  # epochs in which a GPU's work is recorded and its libraries are loaded
-ALONE = re.compile(r"No deterministic algorithm for: ([^;]+);")
+ALONE = re.compile(r"(\w+) does not have a deterministic implementation")
 
 
 def train(folder: str, tasks: dict[str, list[str]], more: list[str]) -> int:

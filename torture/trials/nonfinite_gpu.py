@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from softground.experiments.deterministic import deterministic
+from softground.experiments.place import deterministic
 
 from ..trial import Tally, Trial, Unavailable
 from . import nonfinite

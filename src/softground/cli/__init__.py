@@ -1,23 +1,19 @@
 """The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them.
 
-Each command is a module of this folder with a class ``Command``: what tyro reads the arguments into, with a method
-``run``.
-Nothing is imported before it is needed, so that ``--help`` and ``--version`` answer at once.
+Each command is a module of this folder with a class ``Command``: tyro reads the arguments into its fields, and its
+method ``run`` does the work. Nothing is imported before it is needed, so that ``--help`` answers at once.
 """
-
-from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-# Exit codes: 0 done, 1 a bug of ours, 2 bad input, 130 interrupted, 141 the reader of the output went away.
-BAD_INPUT = 2
-INTERRUPTED = 130
-PIPE_CLOSED = 141
+# Exit codes beside 0 (done) and 1 (a bug of ours). The last: the reader of the output went away.
+BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 COMMANDS = {
     "train": "Train a network on a task.",
     "resume": "Go on with an interrupted run.",
@@ -30,8 +26,11 @@ COMMANDS = {
     "new-task": "Write a task of your own to begin with, and its test.",
     "completion": "Print a script that completes commands and options in your shell.",
 }
-BY_TASK = ("train", "inspect")  # commands whose first word is a task
-DESCRIPTION = "Teach networks to recognise symbols from rules instead of labels."
+BY_TASK = ("train", "inspect")  # commands whose first argument is a task
+HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
+
+Teach networks to recognise symbols from rules instead of labels.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,14 +40,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
-    """Do the work; returns its exit code. What a user can mend is told in one line that begins with ``name``."""
+    """Do the work; returns its exit code. What a user can mend is said in one line that begins with ``name``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the name of a file may hold bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold bytes that are not text
     try:
         work()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head or less, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail again
+    except BrokenPipeError:  # head or less has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not fail too
         return PIPE_CLOSED
     except KeyboardInterrupt as stop:
         print(f"Interrupted. {stop}".strip(), file=sys.stderr)
@@ -58,16 +57,9 @@ def politely(work: Callable[[], None], name: str = "softground") -> int:
     return 0
 
 
-def _help() -> str:
-    width = max(map(len, COMMANDS)) + 2
-    lines = [f"  {name:{width}}{summary}" for name, summary in COMMANDS.items()]
-    usage = "usage: softground COMMAND …    softground COMMAND --help says more    softground --version"
-    return "\n".join([usage, "", DESCRIPTION, "", *lines])
-
-
 def _run(args: list[str]) -> None:
     if args[:1] in ([], ["-h"], ["--help"]):
-        return print(_help())
+        return print(HELP, *(f"  {name:12}{summary}" for name, summary in COMMANDS.items()), sep="\n")
     if args[:1] == ["--version"]:
         from .. import __version__
 
@@ -75,9 +67,7 @@ def _run(args: list[str]) -> None:
     from ..errors import SoftgroundError
 
     if hidden := [word for word in args if word.lstrip("-").startswith(("tyro-", "tyro_"))]:
-        raise SoftgroundError(
-            f"{hidden[0]} is no option. Give softground completion SHELL for a script of completions."
-        )
+        raise SoftgroundError(f"{hidden[0]} is not an option. softground completion SHELL prints completions.")
     name, *rest = args
     if name not in COMMANDS:
         raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
@@ -88,12 +78,12 @@ def _run(args: list[str]) -> None:
 
         rest = task_first(name, rest)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    kind: Any = command(name)
-    tyro.cli(kind, prog=f"softground {name}", description=COMMANDS[name], args=rest, config=config).run()
+    about = COMMANDS[name] if name in BY_TASK else None  # else the class says it
+    tyro.cli(command(name), prog=f"softground {name}", description=about, args=rest, config=config).run()
 
 
 def command(name: str) -> Any:
-    """What tyro reads a command's arguments into: a class, or one of several, by the task that comes first."""
+    """What tyro reads a command's arguments into: a class, or one class per task."""
     module: Any = import_module(f".{name.replace('-', '_')}", __package__)
     if name not in BY_TASK:
         return module.Command
@@ -103,7 +93,7 @@ def command(name: str) -> Any:
 
 
 def _complain(error: Exception, name: str) -> int:
-    """One line for what a user can mend; everything else is a bug of ours and keeps its traceback."""
+    """Say in one line what a user can mend. Everything else is a bug of ours and keeps its traceback."""
     from ..errors import SoftgroundError
 
     if isinstance(error, SoftgroundError | OSError):  # a name that is too long, say, in the system's own words
@@ -116,6 +106,21 @@ def _complain(error: Exception, name: str) -> int:
     from rich.text import Text
 
     # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-    line = Text.assemble((f"{name}: ", "bold red"), text)
+    line = Text.assemble((f"{name}: ", "bold red"), in_options(text))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
     return BAD_INPUT
+
+
+def in_options(text: str) -> str:
+    """A message for a Python user, with its arguments as options.
+
+    >>> in_options("batch_size=0 was given. Leave it out, or use previous=True.")
+    '--batch-size 0 was given. Leave it out, or use --previous.'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2]
+        return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
+
+    text = re.sub(r"\b(\w+)=(\S+)(?= (?:was|were) given)", option, text)
+    return re.sub(r"\b(previous|mixing)=(True|False)", option, text)

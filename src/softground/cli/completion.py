@@ -1,7 +1,5 @@
 """``softground completion``: a script that teaches a shell the commands, tasks and options."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, Literal
 
@@ -22,15 +20,12 @@ class Command:
     fish: into ~/.config/fish/completions/softground.fish."""
 
     def run(self) -> None:
-        """Print the script."""
         tree = one_of((name, _kind(name)) for name in COMMANDS)
         config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
         tyro.cli(tree, prog="softground", args=["--tyro-print-completion", self.shell], config=config)
 
 
 def _kind(name: str) -> type[Any]:
-    """A command as a class; one whose next word is a task, wrapped into one."""
-    if name not in BY_TASK:
-        kind: type[Any] = command(name)
-        return kind
-    return make_dataclass("Nested", [("task", Annotated[command(name), tyro.conf.arg(name="")])])
+    """A command as one class, also where it has one class per task."""
+    kind: Any = command(name)
+    return make_dataclass("Nested", [("task", Annotated[kind, tyro.conf.arg(name="")])]) if name in BY_TASK else kind

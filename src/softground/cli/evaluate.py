@@ -1,7 +1,5 @@
 """``softground evaluate RUN``: a run's network on test data."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,43 +7,40 @@ from typing import Any
 
 from rich.console import Console
 
-from ..experiments.place import Device
+from ..errors import DataError
+from ..experiments.place import Device, deterministic
 from ..report import result_table
-from ..runs import RunFolder
-from .loading import load_run, model_of, read_examples
-from .options import Run
+from .loading import OfRun, load_run, model_of, read_examples
 
 
-@dataclass(frozen=True)
-class Command:
+@dataclass(frozen=True, kw_only=True)
+class Command(OfRun):
     """Evaluate a run's network on its test data, or on examples of your own."""
 
-    run_folder: Run
-    """The run folder."""
     data_dir: Path | None = None
     """Where the run's data lie now (default: where they lay when it began)."""
     examples: Path | None = None
-    """A file of examples to evaluate on instead: x, y and, if known, symbols as arrays of an .npz."""
-    previous: bool = False
-    """Use the checkpoint before the last."""
+    """Evaluate on these examples instead: an .npz with arrays x, y and, if known, symbols."""
     device: Device = "auto"
     """Where to compute."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
 
     def run(self) -> None:
-        """Evaluate."""
-        folder = RunFolder.open(self.run_folder)
+        folder = self.folder
         figures: dict[str, Any]
         if self.examples is not None:
-            model = model_of(folder, self.previous, self.device)
-            figures = model.evaluate(read_examples(self.examples))
+            figures = model_of(folder, self.previous, self.device).evaluate(read_examples(self.examples))
+        elif folder.read_config().get("recipe") is None:
+            raise DataError(
+                f"{folder.path} holds a run of a program of its own, whose test data are not known here. Give "
+                "--examples FILE.npz."
+            )
         else:
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
-            figures = learner.evaluate(experiment.held_out)
+            with deterministic(experiment.place.deterministic):
+                figures = learner.evaluate(experiment.held_out)
             if not learner.fabric.is_global_zero:
                 return
         if self.json:
             print(json.dumps(figures))
         else:
-            Console().print(result_table(f"{folder.read_config().get('task')}: {folder.path}", {"now": figures}))
+            Console().print(result_table(f"{folder.read_config()['task']}: {folder.path}", {"now": figures}))

@@ -1,45 +1,72 @@
 """A run from its folder: as an experiment with the trained network, or as a model that needs no data."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import tyro
 
 from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
-from ..experiments.deterministic import switch_on
+from ..experiments.experiment import problem_of, recipe_of
 from ..experiments.place import Device
 from ..learner import Learner
 from ..learner.checkpoint import network_of
+from ..learner.life import MODEL
 from ..model import Model, load
 from ..runs import RunFolder
+from ..task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRun:
+    """What the commands on one run folder have in common."""
+
+    run_folder: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    previous: bool = False
+    """Use the checkpoint before the last, if the last is damaged."""
+    json: bool = False
+    """Print one JSON object, and nothing else."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run folder, which must be one."""
+        return RunFolder.open(self.run_folder)
 
 
 def load_run(
     folder: RunFolder, previous: bool = False, data_dir: Path | None = None, device: Device = "auto"
 ) -> tuple[Experiment, Learner]:
-    """A run as it was made by name, with its data and the network of its checkpoint."""
-    weights = network_of(folder, previous)
+    """A run of a ready-made task, with its data and the network of its checkpoint."""
     experiment = Experiment.of_run(folder, data_dir, device=device)
-    if experiment.place.deterministic:
-        switch_on()
-    _take(experiment.network, weights, folder)
+    _give(experiment.network, folder, previous)
     return experiment, experiment.learner()
 
 
 def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto") -> Model:
-    """The run's network as a model, with the weights of its checkpoint; no data are read."""
-    model = load(folder.path / "model", device=device)
-    _take(model.network, network_of(folder, previous), folder)
+    """The run's network as a model, with the weights of its checkpoint. No data are read."""
+    folder.read_config()  # which refuses a folder of another version
+    model = load(folder.path / MODEL, device=device)
+    _give(model.network, folder, previous)
+    model.task = model.task or task_of(folder)
     return model
 
 
-def _take(network: Any, weights: dict[str, Any], folder: RunFolder) -> None:
+def task_of(folder: RunFolder) -> Task | None:
+    """The ready-made task of a run, without its data; None for a run of one's own rule."""
+    if folder.read_config().get("recipe") is None:
+        return None
+    recipe = recipe_of(folder)
+    return problem_of(recipe).task(recipe.inverse)
+
+
+def _give(network: Any, folder: RunFolder, previous: bool) -> None:
+    """Put the checkpoint's weights into the run's network."""
     try:
-        network.load_state_dict(weights)
+        network.load_state_dict(network_of(folder, previous))
     except RuntimeError as error:
         raise CheckpointError(
             f"The checkpoint in {folder.path} does not fit the run's network: {error}. Restore both from one backup."
@@ -57,5 +84,6 @@ def read_examples(path: Path) -> Examples:
         raise DataError(
             f"{path} holds no {' and no '.join(sorted(missing))}; expected arrays x, y and perhaps symbols."
         )
-    symbols = as_tensor(parts["symbols"]) if "symbols" in parts else None
-    return Examples(as_tensor(parts["x"]), parts["y"].tolist(), symbols)
+    y = [tuple(answer) if isinstance(answer, list) else answer for answer in parts["y"].tolist()]
+    symbols = as_tensor(parts["symbols"]).long() if "symbols" in parts else None
+    return Examples(as_tensor(parts["x"]), y, symbols)

@@ -1,6 +1,4 @@
-"""``softground new-task``: a task of one's own to begin with, and its test."""
-
-from __future__ import annotations
+"""``softground new-task NAME``: a task of your own to begin with, and its test."""
 
 import keyword
 import sys
@@ -10,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from ..errors import SoftgroundError
 
@@ -19,7 +16,7 @@ TEMPLATES = {"task.py.txt": "{}.py", "test.py.txt": "test_{}.py"}
 
 @dataclass(frozen=True)
 class Command:
-    """Write NAME.py, a task that trains as it is and is easily made another, and test_NAME.py."""
+    """Write NAME.py, a small task that trains as it is and is meant to be changed, and test_NAME.py."""
 
     name: Annotated[str, tyro.conf.Positional]
     """What to call it: a Python name, such as receipts."""
@@ -27,13 +24,12 @@ class Command:
     """The folder to write to (default: this one)."""
 
     def run(self) -> None:
-        """Write both files."""
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise SoftgroundError(
                 f"{self.name!r} cannot be imported under that name; give letters, digits and _, such as my_task."
             )
         if self.name in sys.stdlib_module_names or self.name in ("softground", "torch", "pytest", "sklearn"):
-            raise SoftgroundError(f"{self.name!r} is the name of a module there is already; choose another.")
+            raise SoftgroundError(f"{self.name!r} is the name of an existing module; choose another.")
         paths = [self.out / file.format(self.name) for file in TEMPLATES.values()]
         if taken := [str(path) for path in paths if path.exists()]:
             raise SoftgroundError(f"{', '.join(taken)} exists; choose another name or --out. Nothing was written.")
@@ -45,4 +41,4 @@ class Command:
                 path.write_text(text.replace("@TITLE@", title).replace("@NAME@", self.name), encoding="utf-8")
             except OSError as error:
                 raise SoftgroundError(f"{path} cannot be written: {error}. Choose another --out.") from error
-            Console(highlight=False, soft_wrap=True).print(f"Wrote {path}", markup=False)
+            print(f"Wrote {path}")

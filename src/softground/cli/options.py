@@ -1,28 +1,24 @@
 """A task's command line: its own options, the settings of a recipe, and where to run, as one dataclass for tyro."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, make_dataclass
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from ..errors import SoftgroundError
 from ..experiments import Experiment, Place, Problem
 from ..experiments.recipe import Recipe, settings
 from ..tasks import TASKS
 
-Run = Annotated[Path, tyro.conf.Positional]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Place):
-    """What every task's command has beside the task's own options and the recipe's settings."""
+    """What the commands on a task have in common, beside the task's own options and the recipe's settings."""
 
     preset: Literal["paper", "best"] = "best"
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
@@ -30,15 +26,15 @@ class RunOptions(Place):
     """Decides every draw."""
 
     def experiment(self, **other: Any) -> Experiment:
-        """The experiment that these options describe; ``other`` options take the place of single ones."""
+        """The experiment that these options describe, with ``other`` options in place of some."""
         task = next(name for name, problem in TASKS.items() if isinstance(self, problem))
         parts = [f.name for part in (TASKS[task], Place) for f in dataclasses.fields(part)]
         names = {*parts, *settings()} & {f.name for f in dataclasses.fields(self)}
         return Experiment.named(task, self.preset, **{name: getattr(self, name) for name in names} | other)
 
 
-def options_of(problem: type[Problem], *bases: type) -> type:
-    """One dataclass of a problem's own fields, the recipe's settings and those of ``bases``."""
+def options_of(problem: type[Problem], command: type[RunOptions]) -> type:
+    """One dataclass of a problem's own fields, the recipe's settings and the command's options."""
     hints = typing.get_type_hints(Recipe)
     own = {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
     made = []
@@ -49,31 +45,28 @@ def options_of(problem: type[Problem], *bases: type) -> type:
         kind: Any = Literal[choices] if choices else hints[name]
         help = tyro.conf.arg(help=each.metadata["help"], help_behavior_hint="(default: the preset's)")
         made.append((name, Annotated[kind | None, help], None))
-    for base in (*bases, problem, RunOptions):
-        # Help texts say themselves what leaving such an option out means.
-        unset = {f.name for f in dataclasses.fields(base) if f.default is None}
+    silent = tyro.conf.arg(help_behavior_hint="")  # these options' help says what leaving them out means
+    for base in (command, problem):
+        unset = {f.name for f in dataclasses.fields(base) if f.default is None} - {m[0] for m in made}
         kinds = typing.get_type_hints(base)
-        silent = tyro.conf.arg(help_behavior_hint="")
-        made += [(name, Annotated[kinds[name], silent], None) for name in unset - {m[0] for m in made}]
-    both = make_dataclass(problem.__name__, made, bases=(*bases, problem, RunOptions), frozen=True, kw_only=True)
+        made += [(name, Annotated[kinds[name], silent], None) for name in unset]
+    both = make_dataclass(problem.__name__, made, bases=(command, problem), frozen=True, kw_only=True)
     both.__doc__ = problem.__doc__
     return both
 
 
 def one_of(members: Iterable[tuple[str, type]]) -> Any:
-    """One of several commands by name, as tyro wants to know it."""
+    """One of several classes by name, as tyro takes them."""
     return reduce(or_, [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in members])
 
 
-def by_task(*bases: type) -> Any:
-    """A command whose first word is a task."""
-    return one_of((name, options_of(problem, *bases)) for name, problem in TASKS.items())
+def by_task(command: type[RunOptions]) -> Any:
+    """A command whose first argument is a task: one class per task."""
+    return one_of((name, options_of(problem, command)) for name, problem in TASKS.items())
 
 
 def task_first(command: str, words: list[str]) -> list[str]:
     """Refuse options before the task in one line, instead of pages of suggestions."""
-    from ..errors import SoftgroundError
-
     if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
         raise SoftgroundError(
             f"{words[0]} was given to softground {command}; the task comes first: {', '.join(TASKS)}. "

@@ -1,47 +1,36 @@
 """``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import tyro
-from rich.console import Console
 
 from ..data.symbol_images import read_symbols
-from ..errors import ConstraintError, DataError
+from ..errors import DataError
 from ..experiments.place import Device
-from ..runs import RunFolder
-from .loading import model_of
-from .options import Run
+from .loading import OfRun, model_of, task_of
 
 
-@dataclass(frozen=True)
-class Command:
-    """Read symbols in image files with a run's network, and give their value."""
+@dataclass(frozen=True, kw_only=True)
+class Command(OfRun):
+    """Read symbols in image files with a run's network, and say what answer they give."""
 
-    run_folder: Run
-    """The run folder."""
     images: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Image files, one for each symbol, in order; several examples may follow each other."""
+    """Image files, one per symbol, in order; several examples may follow each other."""
     strip: bool = False
     """Each file shows all symbols of an example side by side, in equal widths."""
     constrained: bool = False
-    """The most probable symbols that have a value at all, such as a valid board."""
-    previous: bool = False
-    """Use the checkpoint before the last."""
+    """Only symbols that have an answer at all, such as those of a valid board; of these the most probable."""
     device: Device = "auto"
     """Where to compute."""
-    json: bool = False
-    """Print one JSON object instead of lines."""
 
     def run(self) -> None:
-        """Read and print."""
-        model = model_of(RunFolder.open(self.run_folder), self.previous, self.device)
+        model = model_of(self.folder, self.previous, self.device)
         if model.shape is None or len(model.shape) != 4:
             raise DataError(
                 f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one "
@@ -51,34 +40,29 @@ class Command:
         x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
         codes = model.predict_codes(x, constrained=self.constrained).cpu()
         sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
-        try:
-            values = [None] * len(codes) if model.task is None else model.task.constraint.compute(codes)
-        except ConstraintError:  # the rule only checks
-            values = [None] * len(codes)
+        values = model.task and model.task.computed(codes)
+        if values is None and (task := task_of(self.folder)) is not None:  # a saved scan may only check
+            values = task.computed(codes)
         each = 1 if self.strip else sites
-        predictions = [
+        found = [
             {
-                "images": [str(p) for p in self.images[i * each : (i + 1) * each]],
+                "images": [str(path) for path in self.images[i * each : (i + 1) * each]],
                 "symbols": list(symbols),
                 "value": _whole(value),
                 "probabilities": [round(p, 4) for p in chances],
             }
-            for i, (symbols, value, chances) in enumerate(zip(model.space.decode(codes), values, sure, strict=True))
+            for i, (symbols, value, chances) in enumerate(
+                zip(model.space.decode(codes), values or [None] * len(codes), sure, strict=True)
+            )
         ]
-        self._print(predictions)
-
-    def _print(self, predictions: list[dict[str, Any]]) -> None:
         if self.json:
-            print(json.dumps({"predictions": predictions}, default=str))
+            print(json.dumps({"predictions": found}, default=str))
             return
-        console = Console(highlight=False, soft_wrap=True)
-        for p in predictions:
-            together = torch.tensor(p["probabilities"]).prod().item()
+        for p in found:
             value = "no value" if p["value"] is None else f"value {p['value']}"
-            line = f"{' '.join(map(str, p['symbols']))}   {value}   probability {together:.1%}"
-            console.print(line, markup=False)
+            print(f"{' '.join(map(str, p['symbols']))}   {value}   probability {prod(p['probabilities']):.1%}")
 
 
 def _whole(value: Any) -> Any:
-    """A fraction that is a whole number as such."""
+    """A fraction with denominator 1 as a whole number."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value

@@ -1,15 +1,13 @@
 """``softground report``: write a run's page again, or put runs side by side."""
 
-from __future__ import annotations
-
 import json
+import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from ..errors import SoftgroundError
 from ..report import gather, write_comparison, write_report
@@ -22,7 +20,7 @@ COMPARISON = "compare.html"
 
 @dataclass(frozen=True)
 class Command:
-    """Write report.html of each run again, or one page that puts runs side by side."""
+    """Write each run's report.html again, or one page with runs side by side."""
 
     run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The run folders."""
@@ -31,14 +29,13 @@ class Command:
     out: Path | None = None
     """The file to write (default: report.html in the run folder; compare.html here)."""
     data_dir: Path | None = None
-    """Where the runs' data lie now, for runs whose examples are read again."""
+    """Where the runs' data lie now, in case examples must be read again."""
     open: bool = False
     """Show the page in a browser."""
     json: bool = False
     """Print the pages' names as one JSON object."""
 
     def run(self) -> None:
-        """Write the pages."""
         folders = [RunFolder.open(path) for path in self.run_folders]
         self._check(len(folders))
         for folder in folders:
@@ -50,23 +47,23 @@ class Command:
         if self.json:
             print(json.dumps({"reports": [str(page) for page in pages]}))
         for page in pages:
-            Console(quiet=self.json, highlight=False, soft_wrap=True).print(f"Report: {page}", markup=False)
+            if not self.json:
+                print(f"Report: {page}")
             if self.open:
                 webbrowser.open(page.resolve().as_uri())
 
     def _check(self, count: int) -> None:
+        wrong = ""
         if count == 0:
-            raise SoftgroundError("No run folder was given; give at least one, such as softground report runs/NAME.")
-        if self.compare and count < 2:
-            raise SoftgroundError("--compare was given with one run; give two or more run folders, or leave it out.")
-        if self.out is not None and count > 1 and not self.compare:
-            raise SoftgroundError(
-                f"{count} runs and one --out were given; add --compare for one page, or leave --out for a page each."
-            )
-        if self.out is not None and self.out.is_dir():
-            raise SoftgroundError(
-                f"--out {self.out} is a folder; give the name of a file, such as {self.out}/report.html."
-            )
+            wrong = "No run folder was given; give at least one, such as softground report runs/NAME."
+        elif self.compare and count < 2:
+            wrong = "--compare was given with one run; give two or more run folders, or leave it out."
+        elif self.out is not None and count > 1 and not self.compare:
+            wrong = f"{count} runs and one --out were given; add --compare for one page, or leave --out out."
+        elif self.out is not None and self.out.is_dir():
+            wrong = f"--out {self.out} is a folder; give a file, such as {self.out}/report.html."
+        if wrong:
+            raise SoftgroundError(wrong)
 
     def _look(self, folder: RunFolder) -> None:
         """Make the findings of a run that has none, or that has gone on since they were made."""
@@ -79,4 +76,4 @@ class Command:
         except SoftgroundError as error:
             # The curves need neither the data nor the network.
             note = f"{folder.path}: without examples and confusions, because the run cannot be loaded: {error}"
-            Console(stderr=True, highlight=False, soft_wrap=True).print(note, markup=False)
+            print(note, file=sys.stderr)

@@ -1,12 +1,9 @@
 """``softground train TASK``: start a run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..experiments.deterministic import deterministic
 from .options import RunOptions
 
 
@@ -22,8 +19,6 @@ class Command(RunOptions):
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
-        """Train, and leave a run folder."""
-        with deterministic(self.deterministic):
-            summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
+        summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))

@@ -4,13 +4,14 @@ Feasibility is decided by equality of exact values, never by a float tolerance. 
 :class:`fractions.Fraction`, strings and tuples of these are exact; floats are not.
 """
 
-from __future__ import annotations
-
 import operator
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from ..errors import ConstraintError
 
@@ -46,29 +47,53 @@ def exact(answer: Any) -> Hashable:
         ) from None
 
 
-def exact_each(answers: Sequence[Any]) -> list[Hashable]:
-    """The exact form of each answer; what is wrong with one is said with its position."""
-    keys = []
-    for position, answer in enumerate(answers):
-        try:
-            keys.append(exact(answer))
-        except ConstraintError as error:
-            raise ConstraintError(f"Example {position}: {error}") from error
-    return keys
+class Interned:
+    """Exact answers by number, in the order in which they were first seen; equal answers have equal numbers."""
+
+    def __init__(self) -> None:
+        self.ids: dict[Hashable, int] = {}
+        self.keys: list[Any] = []
+        self.given: dict[int, Any] = {}  # those that the user gave, as they were written
+
+    def number(self, key: Hashable) -> int:
+        """The number of an exact answer."""
+        if key not in self.ids:
+            with INTERNING:
+                if key not in self.ids:
+                    self.keys.append(key)
+                    self.ids[key] = len(self.keys) - 1
+        return self.ids[key]
+
+    def encode(self, answers: Sequence[Any], key: Callable[[Any], Hashable] = exact) -> Tensor:
+        """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position."""
+        ids = []
+        for position, answer in enumerate(answers):
+            try:
+                ids.append(self.number(key(answer)))
+            except ConstraintError as error:
+                raise ConstraintError(f"Example {position}: {error}") from error
+            self.given.setdefault(ids[-1], answer)
+        return torch.tensor(ids, dtype=torch.long)
+
+
+def remember_in(cache: dict[Any, Any], key: Hashable, value: Any, limit: int) -> None:
+    """Keep a value, and at most ``limit`` of them: the oldest goes first."""
+    with INTERNING:
+        while len(cache) >= limit:
+            del cache[next(iter(cache))]
+        cache[key] = value
 
 
 def integers(answer: Hashable, width: int) -> tuple[int, ...]:
     """An exact answer as ``width`` whole numbers, the row a vectorised rule must return for it.
 
-    An int is itself, a rational its numerator and positive denominator in lowest terms, a tuple its
-    entries one after the other. An int is also accepted where the rule returns a pair: it is n/1.
+    An int is itself, a rational its numerator and positive denominator in lowest terms, a tuple its entries one after
+    the other. An int is also accepted where the rule returns a pair: it is n/1.
 
     >>> integers(Fraction(7, 2), 2), integers(3, 2), integers((1, 2, 3), 3)
     ((7, 2), (3, 1), (1, 2, 3))
     """
-    row = _flatten(answer)
-    if len(row) == 1 and width == 2 and isinstance(answer, int):
-        row = (row[0], 1)
+    row = (answer, 1) if isinstance(answer, int) and width == 2 else _flatten(answer)
     if len(row) != width:
         raise ConstraintError(
             f"The answer {answer!r} is {len(row)} whole number(s), but the vectorised rule returns {width} per state. "
@@ -84,7 +109,7 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
 
 
 def shaped(row: Sequence[int], like: Any) -> Any:
-    """A vectorised rule's row of whole numbers in the form of an answer that was given to it; undoes :func:`integers`.
+    """A vectorised rule's row of whole numbers in the form of an answer that was given; undoes :func:`integers`.
 
     >>> shaped((7, 2), Fraction(1, 3)), shaped((7, 2), (1, 3)), shaped((7, 2, 5), (Fraction(1, 3), 4))
     (Fraction(7, 2), (7, 2), (Fraction(7, 2), 5))
@@ -114,6 +139,6 @@ def _flatten(answer: Hashable) -> tuple[int, ...]:
         case tuple():
             return tuple(n for part in answer for n in _flatten(part))
     raise ConstraintError(
-        f"The answer {answer!r} cannot be written as whole numbers, which a vectorised rule needs. "
-        "Give the rule as a plain Python function (vectorised=False) instead."
+        f"The answer {answer!r} cannot be written as whole numbers, which a vectorised rule needs. Give the rule as a "
+        "plain Python function (vectorised=False)."
     )

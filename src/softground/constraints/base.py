@@ -1,7 +1,5 @@
 """The constraint seam: which symbol vectors are feasible for an answer, z ∈ S_y."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any

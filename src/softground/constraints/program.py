@@ -1,11 +1,11 @@
 r"""A rule given as a program z → y: S_y is everything the program maps to y.
 
-The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and
-returns its answer; ``None``, or an arithmetic error such as a division by zero, means that the state has
-none. The latest results are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols
-where they are ints, else their positions in the site's alphabet) and returns a tensor of whole numbers, or
-a tuple of them: (numerator, denominator) in lowest terms for rationals, one tensor per entry for tuples. A
-bool tensor at the end of the tuple says which states have an answer at all.
+The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and returns its
+answer; ``None``, or an arithmetic error such as a division by zero, means that the state has none. The latest results
+are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols where they are ints, else
+their positions in the site's alphabet) and returns a tensor of whole numbers, or a tuple of them: (numerator,
+denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
+which states have an answer.
 
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
@@ -14,8 +14,6 @@ bool tensor at the end of the tuple says which states have an answer at all.
 >>> total.feasible(space.encode([(9, 9), (1, 1)]), y).tolist()
 [True, False]
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
@@ -26,60 +24,41 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, exact, integers, shaped
+from .answers import INTERNING, Interned, exact, integers, remember_in, shaped
 from .base import Constraint
 
 NO_ANSWER = -1
-# Answers of a plain rule that are remembered by state. One of a length-7 state takes about 200 bytes.
-CACHE_LIMIT = 2**18
+CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
 
 
 class Program(Constraint):
-    """The constraint z ∈ S_y ⇔ function(z) = y.
-
-    Parameters
-    ----------
-    function
-        From symbols to the answer, one argument per site.
-    space
-        Where the symbols live.
-    vectorised
-        Whether the function takes and returns tensors.
-    """
+    """The constraint z ∈ S_y ⇔ function(z) = y, for a function of one argument per site."""
 
     def __init__(self, function: Callable[..., Any], space: Categorical, *, vectorised: bool = False) -> None:
-        self.function = function
-        self.space = space
-        self.vectorised = vectorised
-        # An answer's id is its key's position. The key is what equality is decided by: the exact answer of a plain
-        # program, the row of whole numbers of a vectorised one. Answers that the user gave are kept as they were
-        # written, and one of them as the form in which to show the others.
-        self._ids: dict[Hashable, int] = {}
-        self._keys: list[Any] = []
-        self._given: dict[int, Any] = {}
-        self._form: Any = None
+        self.function, self.space, self.vectorised = function, space, vectorised
+        # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
+        # of a vectorised one. One of the answers given is the form in which to show those that were not.
+        self.answers = Interned()
+        self.form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
         self._rows: dict[torch.device, Tensor] = {}
-        self._width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
+        self.width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        ids = []
-        for position, answer in enumerate(answers):
-            try:
-                key = exact(answer)
-                ids.append(self._intern(integers(key, self._width) if self.vectorised else key))
-            except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
-            self._given[ids[-1]] = answer
-            if self._form is None or isinstance(answer, Fraction):  # ints may stand among rationals
-                self._form = answer if isinstance(answer, Fraction | bool) else key
-        return torch.tensor(ids, dtype=torch.long)
+        return self.answers.encode(answers, self._key)
+
+    def _key(self, answer: Any) -> Hashable:
+        key = exact(answer)
+        row = integers(key, self.width) if self.vectorised else key
+        if self.form is None or isinstance(answer, Fraction):  # ints may stand among rationals
+            self.form = answer if isinstance(answer, Fraction | bool) else key
+        return row
 
     @property
     def known(self) -> int:
         """How many answers have ids so far."""
-        return len(self._keys)
+        return len(self.answers.keys)
 
     def answer(self, y: Tensor) -> Any:
         return self._written(int(y))
@@ -96,10 +75,11 @@ class Program(Constraint):
 
     def _written(self, number: int) -> Any:
         """An answer as the user gave it, or in the form of those the user gave."""
-        if number in self._given:
-            return self._given[number]
-        answer = shaped(self._keys[number], self._form) if self.vectorised else self._keys[number]
-        return bool(answer) if isinstance(self._form, bool) and answer in (0, 1) else answer
+        if number in self.answers.given:
+            return self.answers.given[number]
+        key = self.answers.keys[number]
+        answer = shaped(key, self.form) if self.vectorised else key
+        return bool(answer) if isinstance(self.form, bool) and answer in (0, 1) else answer
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         if not self.vectorised:
@@ -114,7 +94,11 @@ class Program(Constraint):
         >>> rule.numbers(rule.encode([(5, 6), (4, 4)])).tolist()
         [[5, 6], [4, 4]]
         """
-        return self._row_table(y.device)[y]
+        with INTERNING:
+            if y.device not in self._rows or len(self._rows[y.device]) < self.known:
+                rows = torch.tensor(self.answers.keys, dtype=torch.long, device=y.device)
+                self._rows[y.device] = rows.reshape(-1, self.width)
+            return self._rows[y.device][y]
 
     def admissible(self, z: Tensor) -> Tensor:
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER
@@ -124,7 +108,7 @@ class Program(Constraint):
         if self.vectorised:
             rows, defined = self._values(z)
             distinct, inverse = torch.unique(rows, dim=0, return_inverse=True)
-            ids = torch.tensor([self._intern(tuple(row)) for row in distinct.tolist()], device=z.device)
+            ids = torch.tensor([self.answers.number(tuple(row)) for row in distinct.tolist()], device=z.device)
             return torch.where(defined, ids[inverse], NO_ANSWER)
         found = [self._answer_id(tuple(row), remember) for row in z.tolist()]
         return torch.tensor(found, device=z.device, dtype=torch.long)
@@ -134,10 +118,7 @@ class Program(Constraint):
         if known is None:
             known = self._evaluate(codes)
             if remember:
-                with INTERNING:
-                    if len(self._cache) >= CACHE_LIMIT:
-                        del self._cache[next(iter(self._cache))]
-                    self._cache[codes] = known
+                remember_in(self._cache, codes, known, CACHE_LIMIT)
         return known
 
     def _values(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -150,10 +131,8 @@ class Program(Constraint):
                 f"The vectorised rule returned {given} for {len(z)} states; expected one integer tensor, or a tuple of "
                 f"them, of shape ({len(z)},). A rule that works on one state at a time needs vectorised=False."
             )
-        if len(columns) > 1 and columns[-1].dtype == torch.bool:
-            defined = columns.pop()
-        else:
-            defined = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        says = len(columns) > 1 and columns[-1].dtype == torch.bool
+        defined = columns.pop() if says else torch.ones(len(z), dtype=torch.bool, device=z.device)
         return torch.stack([c.long() for c in columns], -1), defined
 
     def _evaluate(self, codes: tuple[int, ...]) -> int:
@@ -167,19 +146,32 @@ class Program(Constraint):
                 f"The rule failed on the state {symbols!r}: {type(error).__name__}: {error}. It must return an answer "
                 "for every state, or None where there is none."
             ) from error
-        return NO_ANSWER if answer is None else self._intern(exact(answer))
+        return NO_ANSWER if answer is None else self.answers.number(exact(answer))
 
-    def _intern(self, key: Hashable) -> int:
-        if key not in self._ids:
-            with INTERNING:
-                if key not in self._ids:
-                    self._keys.append(key)
-                    self._rows.clear()
-                    self._ids[key] = len(self._keys) - 1
-        return self._ids[key]
 
-    def _row_table(self, device: torch.device) -> Tensor:
-        with INTERNING:
-            if device not in self._rows:
-                self._rows[device] = torch.tensor(self._keys, dtype=torch.long, device=device).reshape(-1, self._width)
-            return self._rows[device]
+class Recorded(Program):
+    """A program known by the ids of its states' answers, as a saved model keeps it.
+
+    ``keys`` are the answers; ``width`` is the whole numbers in each answer of a vectorised program, 0 for a plain one.
+    """
+
+    def __init__(
+        self, space: Categorical, ids: Callable[[Tensor], Tensor], keys: Sequence[Hashable], width: int, form: Any
+    ) -> None:
+        super().__init__(_not_saved, space)
+        self.ids, self.vectorised, self.width, self.form = ids, width > 0, max(width, 1), form
+        for key in keys:
+            self.answers.number(key)
+
+    def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
+        return self.ids(z).long()
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        return self.ids(z) == y
+
+    def admissible(self, z: Tensor) -> Tensor:
+        return self.ids(z) != NO_ANSWER
+
+
+def _not_saved(*symbols: Any) -> Any:
+    raise ConstraintError("The rule's function was not saved with the model; only its table of answers was.")

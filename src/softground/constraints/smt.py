@@ -15,8 +15,6 @@ quantified.
 [True, False]
 """
 
-from __future__ import annotations
-
 import importlib
 import uuid
 from collections.abc import Callable, Hashable, Sequence
@@ -28,13 +26,11 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact, exact_each
+from .answers import Interned, exact, remember_in
 from .base import Constraint
 
-# Feasibility of concrete points that is remembered. An entry of a length-7 state takes about 200 bytes.
-CACHE_LIMIT = 2**20
-# Z3's deterministic measure of work, for a concrete point that simplification left undecided (some 10 s).
-POINT_RLIMIT = 20_000_000
+CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
+POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
 
 
 def load_z3() -> Any:
@@ -71,30 +67,19 @@ def _numeral(z3: Any, value: int) -> Any:
 class SMT(Constraint):
     """The constraint z ∈ S_y ⇔ formula(z, y).
 
-    Parameters
-    ----------
-    formula
-        From one Z3 Int expression per site and an exact answer to a Z3 Bool (see the module's text).
-    space
-        Where the symbols live.
-    answers
-        Another statement of the same rule, whose encoded answers this one understands: a task may then use a fast
-        :class:`~softground.constraints.Program` to check states and this formula to invert projections.
+    ``answers`` is another statement of the same rule, whose encoded answers this one understands: a task may then use a
+    fast :class:`~softground.constraints.Program` to check states and this formula to invert projections.
     """
 
     def __init__(
         self, formula: Callable[[list[Any], Any], Any], space: Categorical, *, answers: Constraint | None = None
     ) -> None:
-        self.formula = formula
-        self.space = space
-        self.shared = answers
+        self.formula, self.space, self.shared = formula, space, answers
         self.token = uuid.uuid4().hex  # names this rule in a worker process's store of warm solvers
         self._forget()
 
     def _forget(self) -> None:
-        self._ids: dict[Hashable, int] = {}
-        self._answers: list[Any] = []
-        self._keys: list[Hashable] = []
+        self._answers = Interned()
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._terms: Terms | None = None
 
@@ -109,26 +94,17 @@ class SMT(Constraint):
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        if self.shared is not None:
-            return self.shared.encode(answers)
-        ids = []
-        for key, answer in zip(exact_each(answers), answers, strict=True):
-            if key not in self._ids:
-                self._ids[key] = len(self._keys)
-                self._keys.append(key)
-                self._answers.append(answer)
-            ids.append(self._ids[key])
-        return torch.tensor(ids, dtype=torch.long)
+        return self._answers.encode(answers) if self.shared is None else self.shared.encode(answers)
 
     def answer(self, y: Tensor) -> Any:
-        return self._answers[int(y)] if self.shared is None else self.shared.answer(y)
+        return self._answers.given[int(y)] if self.shared is None else self.shared.answer(y)
 
     def compute(self, z: Tensor) -> list[Any]:
         return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
         """The exact form of answer ``y`` (an id): what the formula is called with."""
-        return self._keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
+        return self._answers.keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
@@ -136,20 +112,19 @@ class SMT(Constraint):
         return torch.tensor([self._holds(*point) for point in points], dtype=torch.bool, device=z.device)
 
     def admissible(self, z: Tensor) -> Tensor:
-        """Whether z is feasible for one of the answers **encoded so far**.
+        """Whether z is feasible for one of the answers **encoded so far**: a formula does not say which answers exist.
 
-        A formula does not say which answers exist, so no more than this can be known. It is exact for a rule
-        that ignores y, such as Sudoku's; otherwise it tries the encoded answers one after the other.
+        It is exact for a rule that ignores y, such as Sudoku's; otherwise it tries the answers one after the other.
         """
         if self.shared is not None:
             return self.shared.admissible(z)
-        if not self._keys:
+        if not self._answers.keys:
             raise ConstraintError(
                 "admissible() of a Z3 rule looks among the answers encoded so far, and there are none. "
                 "Call encode() with the answers first (any answer will do for a rule that ignores y)."
             )
         states = [tuple(row) for row in z.tolist()]
-        some = [any(self._holds(i, codes) for i in range(len(self._keys))) for codes in states]
+        some = [any(self._holds(i, codes) for i in range(len(self._answers.keys))) for codes in states]
         return torch.tensor(some, dtype=torch.bool, device=z.device)
 
     def terms(self) -> Terms:
@@ -159,13 +134,11 @@ class SMT(Constraint):
             symbols, variables, bounds = [], [], []
             for site, alphabet in enumerate(self.space.alphabets):
                 ints = tuple(int(s) for s in alphabet if isinstance(s, int))
-                values = ints if len(ints) == len(alphabet) else tuple(range(len(alphabet)))
-                v = z3.Int(f"softground.site.{site}")
-                low, high = min(values), max(values)
-                contiguous = high - low + 1 == len(values)
-                symbols.append(values)
-                variables.append(v)
-                bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in values]))
+                symbols.append(ints if len(ints) == len(alphabet) else tuple(range(len(alphabet))))
+                variables.append(v := z3.Int(f"softground.site.{site}"))
+                low, high = min(symbols[-1]), max(symbols[-1])
+                contiguous = high - low + 1 == len(alphabet)
+                bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in symbols[-1]]))
             numerals = [[_numeral(z3, x) for x in values] for values in symbols]
             self._terms = Terms(variables, bounds, numerals, tuple(symbols))
         return self._terms
@@ -195,16 +168,16 @@ class SMT(Constraint):
             raise ConstraintError(
                 f"The Z3 formula returned {result!r}; expected a Z3 Bool, a Python bool, or a list of these."
             )
-        if len(parts) == 1:
-            return z3.BoolVal(parts[0]) if isinstance(parts[0], bool) else parts[0]
-        return z3.And(*parts) if not all(isinstance(part, bool) for part in parts) else z3.BoolVal(all(parts))
+        if all(isinstance(part, bool) for part in parts):
+            return z3.BoolVal(all(parts))
+        return parts[0] if len(parts) == 1 else z3.And(*parts)
 
     def _holds(self, y: int, codes: tuple[int, ...]) -> bool:
-        if (y, codes) not in self._cache:
-            if len(self._cache) >= CACHE_LIMIT:
-                del self._cache[next(iter(self._cache))]
-            self._cache[y, codes] = self._decide(y, codes)
-        return self._cache[y, codes]
+        known = self._cache.get((y, codes))
+        if known is None:
+            known = self._decide(y, codes)
+            remember_in(self._cache, (y, codes), known, CACHE_LIMIT)
+        return known
 
     def _decide(self, y: int, codes: tuple[int, ...]) -> bool:
         z3 = load_z3()
@@ -219,7 +192,6 @@ class SMT(Constraint):
             return bool(status == z3.sat)
         state = self.space.decode(torch.tensor([codes]))[0]
         raise ConstraintError(
-            f"Z3 could not decide whether {state!r} is feasible for the answer {self.key(y)!r} (it said "
-            f"'{status}': {solver.reason_unknown()}). A concrete state must be decidable: avoid quantifiers and "
-            "non-linear constraints on the formula's own constants."
+            f"Z3 could not decide whether {state!r} is feasible for the answer {self.key(y)!r} ('{status}': "
+            f"{solver.reason_unknown()}). Avoid quantifiers and non-linear constraints on the formula's own constants."
         )

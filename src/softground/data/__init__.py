@@ -1,8 +1,8 @@
 """Data sets of weakly labelled examples."""
 
 from .augment import RandomAffine
-from .embedded import handwritten
-from .examples import Examples
+from .digits import handwritten
+from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
 
-__all__ = ["Digits", "Examples", "RandomAffine", "handwritten", "load_idx_digits", "read_idx"]
+__all__ = ["Digits", "Examples", "RandomAffine", "Split", "handwritten", "load_idx_digits", "read_idx"]

@@ -1,7 +1,5 @@
 """Random distortions of symbol images, affine and elastic, in one batched operation on the network's device."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -16,10 +14,9 @@ class RandomAffine:
     Parameters
     ----------
     degrees, shear, shift
-        Largest rotation in degrees, shear, and shift as a share of the image's side; each is drawn uniformly from
-        minus to plus that.
+        Largest rotation in degrees, shear, and shift as a share of the image's side, in either direction.
     shrink, grow
-        How much smaller or larger an image may become, drawn for width and height apart.
+        How much smaller or larger an image may become, drawn separately for width and height.
     elastic
         Standard deviation, as a share of the image's side, of a smooth local displacement: normal at ``knots`` ×
         ``knots`` points and interpolated between them (P. Simard et al., ICDAR 2003, draw it per pixel and blur it).

@@ -1,22 +1,62 @@
-"""Images of handwritten digits by the name of their source."""
+"""Images of handwritten digits: scikit-learn's 1,797, which need no download, or MNIST's."""
 
-from __future__ import annotations
-
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from ..errors import DataError
-from .embedded import embedded_digits
 from .idx import Digits, load_idx_digits
 
 Source = Literal["digits", "mnist"]
+TEST_EVERY = 4  # every fourth image of each digit is held out for testing
 
 
 def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, str]:
     """Digits to train and to test on, of different images, and a sentence that says where they come from."""
     if source == "digits":
-        return *embedded_digits(), "Real 8×8 handwritten digits of scikit-learn, a quarter of them for testing."
+        return *embedded_digits(
+            enlarge=2
+        ), "Real 8×8 handwritten digits of scikit-learn, a quarter of them for testing."
     if data_dir is None:
-        raise DataError("MNIST lies in a folder of yours: give the one that holds its IDX files (--data-dir).")
+        raise DataError("MNIST is not built in; give the folder that holds its IDX files (data_dir).")
     note = "MNIST digits; test examples show images of its test set."
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
+
+
+def embedded_digits(enlarge: int = 1) -> tuple[Digits, Digits]:
+    """scikit-learn's 8×8 digits to train and to test on, each pixel repeated ``enlarge`` times in both directions."""
+    try:
+        datasets = import_module("sklearn.datasets")
+    except ImportError as error:
+        raise DataError("The source 'digits' needs scikit-learn: pip install scikit-learn.") from error
+    data = datasets.load_digits()
+    grey = (data.images * (255 / 16)).round().astype(np.uint8).repeat(enlarge, 1).repeat(enlarge, 2)
+    labels = data.target.astype(np.uint8)
+    held_out = np.zeros(len(labels), dtype=np.bool_)
+    for digit in range(10):
+        held_out[np.flatnonzero(labels == digit)[TEST_EVERY - 1 :: TEST_EVERY]] = True
+    return Digits(grey[~held_out], labels[~held_out]), Digits(grey[held_out], labels[held_out])
+
+
+def handwritten(digits: Tensor, part: Literal["train", "test"], seed: int = 0) -> Tensor:
+    """A real handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
+
+    Images are drawn with replacement, those of ``"test"`` from the quarter that ``"train"`` never shows.
+
+    >>> handwritten(torch.tensor([[3, 1, 4]]), "train").shape
+    torch.Size([1, 3, 1, 8, 8])
+    """
+    if digits.is_floating_point() or digits.numel() == 0 or not 0 <= int(digits.min()) <= int(digits.max()) <= 9:
+        raise DataError(f"Images of {digits!r} were asked for; expected whole numbers from 0 to 9, at least one.")
+    if part not in ("train", "test"):
+        raise DataError(f"part={part!r} was given; expected 'train' or 'test'.")
+    pool = embedded_digits()[part == "test"]
+    by_label = torch.from_numpy(pool.labels.argsort(kind="stable"))
+    counts = torch.from_numpy(np.bincount(pool.labels, minlength=10))
+    uniform = torch.rand(digits.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    first = counts.cumsum(0) - counts
+    return torch.from_numpy(pool.images[:, None])[by_label[first[digits] + (uniform * counts[digits]).long()]]

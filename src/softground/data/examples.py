@@ -21,12 +21,11 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     x
-        Inputs, one row an example; for images of symbols ``[examples, sites, channels, height, width]``.
+        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``.
     y
-        One answer an example: ints, :class:`fractions.Fraction`, strings or tuples of these.
+        One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
-        Optional true symbol codes ``[examples, sites]``. Training never reads them; they are used
-        to report symbol accuracy and to train the supervised reference.
+        Optional true symbol codes ``[examples, sites]``, for reports and the supervised reference alone.
 
     >>> import torch
     >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
@@ -43,7 +42,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
             raise DataError(f"{len(self.x)} inputs but {len(self.y)} answers: each input needs exactly one answer.")
         if self.symbols is not None and len(self.symbols) != len(self.x):
             raise DataError(
-                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row an input, or none."
+                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row per input, or none."
             )
 
     def __len__(self) -> int:
@@ -73,6 +72,6 @@ def as_tensor(x: Any) -> Tensor:
         return torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
-            f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all "
-            "rows of one shape; turn text into numbers first."
+            f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all rows of "
+            "one shape; turn text into numbers first."
         ) from error

@@ -6,8 +6,6 @@ dimensions, then each dimension as a big-endian 32-bit whole number, then the da
 Reference: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib
@@ -20,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError
-from .folders import existing_folder
+from .checks import existing_folder
 
 Bytes = npt.NDArray[np.uint8]
 UNSIGNED_BYTES = 8
-DIMENSIONS = 8  # the most a header may have
-LIMIT = 2**30  # the most bytes it may announce: twenty times MNIST
-SLACK = 2**16  # bytes of header and of what may follow
-LARGEST_DIGIT = 9
+MOST_DIMENSIONS = 8
+ANNOUNCED_LIMIT = 2**30  # bytes: twenty times MNIST
+HEADER_ALLOWANCE = 2**16  # bytes that a file may be larger than twice its data
 STEMS = {"train": "train", "test": "t10k"}
 
 
@@ -40,46 +37,41 @@ class Digits:
 
 
 def read_idx(path: str | PathLike[str]) -> Bytes:
-    """The array in an IDX file of unsigned bytes; a file whose name ends in ``.gz`` is unzipped.
+    """The array in an IDX file of unsigned bytes, unzipped where the name ends in ``.gz``.
 
-    No more is read, or unzipped, than the header announces, and that is at most ``LIMIT``.
+    No more is read, or unzipped, than the header announces, and that is at most ``ANNOUNCED_LIMIT``.
     """
     path = Path(path)
     try:
         if not path.is_file():  # opening a pipe would wait for ever
-            raise OSError("there is no such file")
+            raise ValueError("there is no such file")
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            shape = _shape(stream, path)
-            if path.stat().st_size > 2 * math.prod(shape) + SLACK:  # gzip would look through all that follows
-                raise ValueError(f"it is far larger than the {math.prod(shape):,} bytes that it announces")
-            content = stream.read(math.prod(shape) + 1)
+            return _array(stream, path.stat().st_size)
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read ({error}): fetch it again.") from error
-    if len(content) != math.prod(shape):
-        more = " or more" if len(content) > math.prod(shape) else ""
         raise DataError(
-            f"{path} announces {' × '.join(map(str, shape))} bytes but holds {len(content):,}{more}: fetch it again."
-        )
-    return np.frombuffer(content, dtype=np.uint8).reshape(shape).copy()
+            f"{path} cannot be read ({error}): fetch it again. Give MNIST's own files, gzipped ones under a name that "
+            "ends in .gz."
+        ) from error
 
 
-def _shape(stream: BufferedIOBase, path: Path) -> list[int]:
-    """The dimensions that the header announces."""
+def _array(stream: BufferedIOBase, file_size: int) -> Bytes:
     start = stream.read(4)
-    if len(start) < 4 or start[:2] != b"\0\0" or start[2] != UNSIGNED_BYTES or not 1 <= start[3] <= DIMENSIONS:
-        raise DataError(
-            f"{path} does not begin like an IDX file of unsigned bytes (0, 0, 8, dimensions) "
-            f"but with {list(start)}: give MNIST's own files, gzipped ones under a name that ends in .gz."
-        )
+    if len(start) < 4 or start[:2] != b"\0\0" or start[2] != UNSIGNED_BYTES or not 1 <= start[3] <= MOST_DIMENSIONS:
+        raise ValueError(f"it does not begin like an IDX file of bytes, with 0, 0, 8, dimensions, but {list(start)}")
     sizes = stream.read(4 * start[3])
     if len(sizes) < 4 * start[3]:
-        raise DataError(f"{path} ends inside its header, after {4 + len(sizes)} bytes: fetch it again.")
-    shape: list[int] = np.frombuffer(sizes, dtype=">u4").tolist()
-    if not 1 <= math.prod(shape) <= LIMIT:
-        raise DataError(
-            f"{path} announces {' × '.join(map(str, shape))} bytes; from 1 to {LIMIT:,} are read: fetch it again."
-        )
-    return shape
+        raise ValueError(f"it ends inside its header, after {4 + len(sizes)} bytes")
+    shape = np.frombuffer(sizes, dtype=">u4").tolist()
+    named, announced = " × ".join(map(str, shape)), math.prod(shape)
+    if not 1 <= announced <= ANNOUNCED_LIMIT:
+        raise ValueError(f"it announces {named} bytes; from 1 to {ANNOUNCED_LIMIT:,} are read")
+    if file_size > 2 * announced + HEADER_ALLOWANCE:  # gzip would look through all that follows
+        raise ValueError(f"it is far larger than the {announced:,} bytes that it announces")
+    content = stream.read(announced + 1)
+    if len(content) != announced:
+        more = " or more" if len(content) > announced else ""
+        raise ValueError(f"it announces {named} bytes but holds {len(content):,}{more}")
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape).copy()
 
 
 def load_idx_digits(folder: str | PathLike[str], part: str) -> Digits:
@@ -93,7 +85,7 @@ def load_idx_digits(folder: str | PathLike[str], part: str) -> Digits:
             f"The {part} files in {root} have shapes {images.shape} and {labels.shape}; expected images "
             "(count, height, width) and as many labels (count,)."
         )
-    if labels.max() > LARGEST_DIGIT:
+    if labels.max() > 9:
         raise DataError(f"The {part} files in {root} have the label {labels.max()}; expected digits from 0 to 9.")
     return Digits(images, labels)
 

@@ -1,8 +1,9 @@
-"""Reading and resizing grey images."""
+"""Reading, padding and resizing grey images."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,23 +12,22 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DataError
+from .checks import check_room
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Images = npt.NDArray[np.uint8]
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
-"""What a picture may be. Pillow knows more, some of which start other programs."""
-
-LONGEST_SIDE = 4096
-"""Pixels. A small file may unfold into a picture larger than the memory; none of a symbol needs to be this large."""
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows more, and starts other programs for some
+LONGEST_SIDE = 4096  # pixels; a small file may unfold into a picture larger than the memory
+RESIZED_TOGETHER = 64  # images, so that their floating-point copies stay small
 
 
 def read_grey(path: Path) -> Images:
     """An image file as grey levels ``[height, width]``.
 
-    Transparent images are laid on white where their ink is dark and on black where it is light, so
-    that ink and background stay apart. Orientation tags of cameras are obeyed.
+    Transparent images get a white background where their ink is dark and a black one where it is light. Cameras'
+    orientation tags are obeyed.
     """
     try:
         from PIL import Image, ImageOps
@@ -37,14 +37,14 @@ def read_grey(path: Path) -> Images:
         if not path.is_file():  # opening a pipe would wait for ever
             raise FileNotFoundError
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on tags, palettes and sizes: an image is read, or it is refused
+            warnings.simplefilter("ignore")  # about tags, palettes and sizes
             with Image.open(path, formats=FORMATS) as opened:
                 if not 1 <= min(opened.size) <= max(opened.size) <= LONGEST_SIDE:
                     raise ValueError(f"{opened.width} x {opened.height} pixels; a side has 1 to {LONGEST_SIDE:,}")
                 return _grey(ImageOps.exif_transpose(opened))
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check that the image folder is complete.") from error
-    except Exception as error:  # Pillow lets through whatever its decoders stumble over
+    except Exception as error:  # Pillow's decoders raise all kinds of errors
         raise DataError(
             f"{path} cannot be read as an image ({str(error)[:200] or type(error).__name__}): replace it or remove it."
         ) from error
@@ -53,23 +53,51 @@ def read_grey(path: Path) -> Images:
 def _grey(image: Image) -> Images:
     if image.mode.startswith("I"):
         return (np.asarray(image, dtype=np.float32) / 257).clip(0, 255).astype(np.uint8)
-    if "A" in image.getbands() or "transparency" in image.info:
-        layers = np.asarray(image.convert("RGBA").convert("LA"))
-        return _flatten(layers[..., 0].astype(np.float32), layers[..., 1].astype(np.float32))
-    return np.array(image.convert("L"), dtype=np.uint8)
-
-
-def _flatten(grey: npt.NDArray[np.float32], alpha: npt.NDArray[np.float32]) -> Images:
-    alpha /= 255
+    if "A" not in image.getbands() and "transparency" not in image.info:
+        return np.array(image.convert("L"), dtype=np.uint8)
+    grey, alpha = np.moveaxis(np.asarray(image.convert("RGBA").convert("LA"), dtype=np.float32), -1, 0)
+    alpha = alpha / 255
     ink = (grey * alpha).sum(dtype=np.float64) / max(alpha.sum(dtype=np.float64), 1e-9)
-    backdrop = np.float32(255 if ink < 128 else 0)
-    return (grey * alpha + backdrop * (1 - alpha)).round().astype(np.uint8)
+    flat = grey * alpha + np.float32(255 if ink < 128 else 0) * (1 - alpha)
+    return np.asarray(flat.round(), dtype=np.uint8)
+
+
+def check_same_size(paths: Sequence[Path], images: Sequence[Images], remedy: str) -> None:
+    """Refuse images of several sizes."""
+    for path, image in zip(paths, images, strict=True):
+        if image.shape != images[0].shape:
+            raise DataError(
+                f"{path} is {image.shape[1]}x{image.shape[0]} pixels but {paths[0]} is "
+                f"{images[0].shape[1]}x{images[0].shape[0]}: {remedy}."
+            )
+
+
+def border(image: Images) -> Images:
+    """The pixels along the edges."""
+    return np.concatenate([image[0], image[-1], image[1:-1, 0], image[1:-1, -1]])
+
+
+def fit(image: Images, height: int, width: int, background: int) -> Images:
+    """Resize without distortion: a tightly cropped minus is padded to the new proportions first, not stretched."""
+    from PIL import Image
+
+    rows, columns = image.shape
+    scale = max(rows / height, columns / width)
+    tall, wide = max(rows, round(height * scale)), max(columns, round(width * scale))
+    padded = Image.new("L", (wide, tall), background)
+    padded.paste(Image.fromarray(image), ((wide - columns) // 2, (tall - rows) // 2))
+    return np.array(padded.resize((width, height), Image.Resampling.BILINEAR), dtype=np.uint8)
 
 
 def resize(images: Images, size: int) -> Images:
-    """Images ``[images, height, width]`` as ``size`` x ``size``, bilinear, smoothed when they shrink."""
+    """Images ``[images, height, width]`` as ``size`` × ``size``, bilinear, smoothed when they shrink."""
     if images.shape[1:] == (size, size):
         return images
-    grey = torch.from_numpy(images)[:, None].float()
-    scaled = torch.nn.functional.interpolate(grey, size=(size, size), mode="bilinear", antialias=True)
-    return scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
+    check_room("images", len(images), size**2)
+    resized = np.empty((len(images), size, size), dtype=np.uint8)
+    for first in range(0, len(images), RESIZED_TOGETHER):
+        part = slice(first, first + RESIZED_TOGETHER)
+        grey = torch.from_numpy(images[part])[:, None].float()
+        scaled = torch.nn.functional.interpolate(grey, size=(size, size), mode="bilinear", antialias=True)
+        resized[part] = scaled[:, 0].round().clamp(0, 255).to(torch.uint8).numpy()
+    return resized

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from ..learner import Learner, Stage
 from ..learner.loop import Augment
 from ..registry import Registry
 from ..runs import RunFolder
+from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
 from ..task import Task
-from .place import Place
+from .place import Place, deterministic
 from .problem import Problem
 from .recipe import Recipe, checked, settings
 
@@ -66,56 +67,30 @@ class Experiment:
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
         """The experiment that ``softground train TASK`` runs with these options."""
         recipe, place = named_recipe(task, preset, **options)
-        return cls.cooked(recipe, place, options.get("data_dir"))
+        return cls.of_recipe(recipe, place, options.get("data_dir"))
 
     @classmethod
-    def cooked(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
+    def of_recipe(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
-        place = place or Place()
-        kind = _tasks()[recipe.task]
-        own = {f.name for f in dataclasses.fields(kind)}
-        where = {"data_dir": data_dir} if "data_dir" in own and data_dir is not None else {}
-        problem = kind(**recipe.problem, **where)
+        place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
         data = problem.load(recipe.seed)
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, data.train.x, task.space)
-        return cls(
-            task,
-            network,
-            data.train,
-            data.test,
-            problem.stages(recipe, task),
-            recipe.batch_size,
-            recipe.seed,
-            problem.distortion if recipe.augment else None,
-            recipe.evaluate_every,
-            data.note,
-            recipe,
-            place,
-            data_dir,
-        )
+        stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
+        parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
+        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
         """The experiment that a run folder keeps; ``data_dir`` and ``place`` take the place of what it was run with."""
-        config, where = folder.read_config(), folder.path / "config.json"
-        if config.get("recipe") is None:
-            raise CheckpointError(
-                f"{folder.path} holds a run of task {config.get('task')!r} that was not made by name. Resume it from "
-                "the program that made it, with Learner.fit(…, resume=True)."
-            )
-        recipe = Recipe.of_json(config["recipe"], where)
-        if recipe.task not in (tasks := _tasks()):
-            raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-        kind = tasks[recipe.task]
-        problem = checked(kind, dict(recipe.problem), where)
-        kept = config.get("place") or {}
-        again = checked(Place, {k: v for k, v in kept.items() if k != "data_dir"}, where)
-        data_dir = data_dir or (Path(str(kept["data_dir"])) if kept.get("data_dir") else None)
+        recipe, where = recipe_of(folder), folder.path / CONFIG
+        kept = folder.read_config().get("place")
+        kept = dict(kept) if isinstance(kept, dict) else {}
+        lay = kept.pop("data_dir", None)
+        made = Place(**checked(Place, kept, where) | place)
         try:
-            made = Place(**again | place)
-            return cls.cooked(dataclasses.replace(recipe, problem=problem), made, data_dir)
+            return cls.of_recipe(recipe, made, data_dir or (Path(str(lay)) if lay else None))
         except (MemoryError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"{where}: the run it describes cannot be set up here ({type(error).__name__}: {error}). Restore the "
@@ -131,19 +106,11 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        return Learner(
-            self.task,
-            self.network,
-            self.stages,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            augment=self.augment,
-            device=self.place.device,
-            evaluate_every=self.evaluate_every,
-            note=self.note,
-            recipe=None if self.recipe is None else self.recipe.to_json(),
-            place=self.place.to_json() | {"data_dir": None if self.data_dir is None else str(self.data_dir.resolve())},
-        )
+        names = ("batch_size", "seed", "augment", "evaluate_every", "note")
+        made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
+        made["recipe"] = self.recipe and self.recipe.to_json()
+        made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
+        return Learner(self.task, self.network, self.stages, **made)
 
     def run(
         self,
@@ -164,41 +131,34 @@ class Experiment:
 
         if self.place.tensorboard and not resume:
             tensorboard.require()
-        learner = self.learner()
-        main = learner.fabric.is_global_zero
-        made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
-        run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
-        console = Console(quiet=not main or silent, highlight=False)
-        console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
-        if not quiet:
-            parameters = sum(p.numel() for p in self.network.parameters())
-            facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
-            facts += f" on {learner.fabric.device}, inverse {self.task.inverse!r}"
-            console.print(f"{self.note}\n{facts}".strip(), markup=False)
-            console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
-        display = Display(console) if main and not (quiet or silent) else None
-        logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
-        board = tensorboard.TensorBoard(run) if main and logs else None
-        try:
-            with display or nullcontext():
-                learner.fit(
-                    self.train,
-                    self.test,
-                    out=run.path,
-                    resume=resume,
-                    previous=previous,
-                    observer=together(board, display) if main else None,
-                )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"Go on with: softground resume {shlex.quote(str(run.path))}") from None
+        with deterministic(self.place.deterministic), ExitStack() as stack:
+            learner = self.learner()
+            main = learner.fabric.is_global_zero
+            made = "" if resume or not main else str(RunFolder.create(folder, self.task.name).path)
+            run = RunFolder(Path(str(folder) if resume else learner.fabric.broadcast(made)))
+            console = Console(quiet=not main or silent, highlight=False, markup=False)
+            console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
+            if not quiet:
+                parameters = sum(p.numel() for p in self.network.parameters())
+                facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
+                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, inverse {self.task.inverse!r}".strip())
+                console.print(f"Run folder: {run.path}", soft_wrap=True)
+            logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
+            board = tensorboard.TensorBoard(run) if main and logs else None
+            display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
+            observer = together(board, display) if main else None
+            try:
+                learner.fit(self.train, self.test, out=run.path, resume=resume, previous=previous, observer=observer)
+            except KeyboardInterrupt:
+                shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
+                raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
         if not main:
             return {}
         summary = learner.summary_
         moments = {"before": summary["before"]} if summary["before"] else {}
         moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
-        console.print(f"Report: {run.path / 'report.html'}", markup=False, soft_wrap=True)
-        console.print(f"Run folder: {run.path}", markup=False, soft_wrap=True)
+        console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}
 
 
@@ -212,6 +172,27 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     problem = kind(**{name: options[name] for name in own & options.keys()})
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
     return problem.recipe(preset, **given), Place(**{name: options[name] for name in where & options.keys()})
+
+
+def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
+    """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
+    kind = _tasks()[recipe.task]
+    reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
+    return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
+
+
+def recipe_of(folder: RunFolder) -> Recipe:
+    """The recipe that a run folder keeps, checked value by value."""
+    config, where = folder.read_config(), folder.path / CONFIG
+    if config.get("recipe") is None:
+        raise CheckpointError(
+            f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
+            "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
+        )
+    recipe = Recipe.of_json(config["recipe"], where)
+    if recipe.task not in (tasks := _tasks()):
+        raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
+    return dataclasses.replace(recipe, problem=checked(tasks[recipe.task], recipe.problem, where))
 
 
 def _tasks() -> Registry[type[Problem]]:

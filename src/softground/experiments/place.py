@@ -1,21 +1,18 @@
 """Where a run happens: the device, the solver's processes. Nothing here is part of what is learnt."""
 
-from __future__ import annotations
-
 import dataclasses
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import torch
 
 from ..errors import InverseError
 
 Device = Literal["auto", "cpu", "cuda"]
-SOLVER = {  # fields below, and what the Z3 inverse calls them
-    "solver_workers": "workers",
-    "solver_backend": "backend",
-    "scheduler": "scheduler",
-    "solver_limit": "limit",
-    "solver_memory": "memory",
-}
+SOLVER = ("solver_workers", "solver_backend", "scheduler", "solver_limit", "solver_memory")  # fields for the Z3 inverse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,21 +32,38 @@ class Place:
     scheduler: str | None = None
     """The address of the cluster's scheduler, such as tcp://host:8786."""
     solver_limit: float | None = None
-    """Seconds after which a query of the z3 inverse counts as unknown, and a worker that hangs is killed
-    (default: 300)."""
+    """Seconds after which a query of the z3 inverse counts as unknown; a hanging worker is killed (default: 300)."""
     solver_memory: int | None = None
     """MiB that a query of the z3 inverse may take (default: no limit)."""
 
     def solver(self, inverse: str) -> dict[str, Any]:
-        """Settings of the Z3 inverse; none may be given for another."""
+        """The settings of the Z3 inverse. None may be given for another inverse."""
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
         if given and inverse != "z3":
-            words = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
+            name, value = next(iter(given.items()))
             raise InverseError(
-                f"{words}: this is for the Z3 inverse, but the inverse is {inverse}. Add --inverse z3, or leave it out."
+                f"{name}={value} was given, which is for the Z3 inverse, but the inverse is {inverse}. Use the inverse "
+                "z3, or leave it out."
             )
-        return {SOLVER[name]: value for name, value in given.items()}
+        return {name.removeprefix("solver_"): value for name, value in given.items()}
 
     def to_json(self) -> dict[str, Any]:
         """These settings as plain JSON."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(Place)}
+
+
+@contextmanager
+def deterministic(wanted: bool = True) -> Iterator[None]:
+    """Run a block with algorithms that give the same bits each time on a GPU; torch warns of those it does not have."""
+    if not wanted:
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False  # the fastest may be another
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.backends.cudnn.benchmark = benchmark

@@ -4,12 +4,11 @@ A problem's own fields are its options on the command line. Everything else that
 stages) is made here from the recipe, the same way for all problems; a problem overrides what is particular to it.
 """
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -17,29 +16,29 @@ from torch import Tensor, nn
 
 from ..data.augment import RandomAffine
 from ..data.examples import Split
-from ..kernels import KERNELS, Exact, Kernel
+from ..errors import LearnerError
+from ..inspection import recommend
+from ..kernels import KERNELS, Kernel
+from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
+from ..networks.activations import check_activations
 from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
 from ..projections import ChangeOne, Drop, RandomDrop
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Task
-from .recipe import Recipe, check_whole, resolved
+from .recipe import Recipe, check, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
 # gradient), no annealing, no second stage, and a quicker optimiser.
-EXACT: dict[str, Any] = {
-    "kernel": "exact",
-    "marginals": True,
-    "steps": 1,
-    "schedule": "constant",
-    "floor": 0.0,
-    "warmup": 0,
-    "optimizer": "adamw",
-    "one_cycle": True,
-    "zero_epochs": 0,
+EXACT: dict[str, Any] = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "constant", "floor": 0.0}
+EXACT |= {"warmup": 0, "optimizer": "adamw", "one_cycle": True, "zero_epochs": 0}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": partial(torch.optim.Adam, fused=True),
+    "adamw": partial(torch.optim.AdamW, weight_decay=0.01, fused=True),
 }
 NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
 
@@ -56,7 +55,7 @@ class Problem(ABC):
     distortion: ClassVar[RandomAffine] = RandomAffine()
 
     def __post_init__(self) -> None:
-        check_whole(self)
+        check(self)
 
     @abstractmethod
     def load(self, seed: int) -> Split:
@@ -83,12 +82,16 @@ class Problem(ABC):
         """γ for each epoch of Stage I."""
         return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
-        """The paper's Stage I."""
+    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+        """The paper's Stage I; an inspection looks at the training ``answers``."""
         if recipe.kernel == "exact":  # needs no walk
-            kernel: Kernel = Exact(task.inverse, recipe.marginals)
+            kernel = exact_kernel(task.inverse, recipe.marginals)
         else:
-            kernel = self.kernels[recipe.kernel](self.walk(task), recipe.marginals)
+            walk = self.walk(task)
+            if recipe.projection == "auto":
+                found = recommend(task, answers, seed=recipe.seed).projection or walk.family
+                walk = replace(walk, drop=found, family=found)
+            kernel = self.kernels[recipe.kernel](walk, recipe.marginals)
         return SoftenedGrounding(kernel, self.schedule(recipe), recipe.steps)
 
     def zero(self, recipe: Recipe, task: Task) -> Objective:
@@ -101,7 +104,9 @@ class Problem(ABC):
         classifier = self.networks[recipe.network](image, space.outputs)
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x), classifier)
-        return PerSite(classifier, image)  # type: ignore[arg-type]
+        network = PerSite(classifier, image)  # type: ignore[arg-type]
+        check_activations(network, x, recipe.batch_size)
+        return network
 
     def recipe(self, preset: str = "best", **given: Any) -> Recipe:
         """The recipe of a preset, with the settings that are ``given`` in their place.
@@ -111,44 +116,32 @@ class Problem(ABC):
         'metropolis'
         """
         values = resolved(self.preset(preset, given), given)
+        if (inverse := values.get("inverse", "auto")) not in self.inverses:
+            raise LearnerError(f"inverse={inverse} was given; {self.name} has {', '.join(self.inverses)}.")
         own = {f.name for f in fields(self)} - set(NOT_IN_RECIPE)
         # A field left at None takes the preset's value.
         filled = {name: values.pop(name) for name in own & values.keys()}
         problem = {name: filled.get(name) if (v := getattr(self, name)) is None else v for name in sorted(own)}
         return Recipe(task=self.name, problem=problem, preset=preset, **values)
 
-    def stages(self, recipe: Recipe, task: Task) -> list[Stage]:
+    def stages(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> list[Stage]:
         """Stage I, a baseline or supervision; then, where the recipe has epochs for it, Stage II."""
         rate = one_cycle() if recipe.one_cycle else None
-        optimizer = Optimizer(recipe.optimizer, recipe.learning_rate)
+        optimizer = partial(OPTIMIZERS[recipe.optimizer], lr=recipe.learning_rate)
         name = "SUP" if recipe.objective == "sup" else "I"
-        stages = [Stage(name, self._objective(recipe, task), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
+        stages = [Stage(name, self._objective(recipe, task, answers), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
-            adam = Optimizer("adam", recipe.zero_learning_rate)
+            adam = partial(OPTIMIZERS["adam"], lr=recipe.zero_learning_rate)
             stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam))
         return stages
 
-    def _objective(self, recipe: Recipe, task: Task) -> Objective:
+    def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
         if recipe.objective in ("grounding", "ssl", "na"):
-            return self.grounding(recipe, task)
+            return self.grounding(recipe, task, answers)
         objective = OBJECTIVES[recipe.objective]
         takes_steps = "steps" in inspect.signature(objective).parameters
         return objective(recipe.steps) if takes_steps else objective()
 
 
-@dataclass(frozen=True)
-class Optimizer:
-    """Makes an optimiser of torch by its name."""
-
-    name: str
-    rate: float
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        if self.name == "sgd":
-            return torch.optim.SGD(parameters, lr=self.rate)
-        if self.name == "adam":
-            return torch.optim.Adam(parameters, lr=self.rate, fused=True)
-        return torch.optim.AdamW(parameters, lr=self.rate, weight_decay=0.01, fused=True)
-
-
 TASKS: Registry[type[Problem]] = Registry("task")
+"""Ready-made problems by name."""

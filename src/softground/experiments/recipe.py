@@ -7,18 +7,16 @@ folder keeps the recipe: a run can be read, repeated and resumed without knowing
 from __future__ import annotations
 
 import dataclasses
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import CheckpointError, LearnerError
 from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
+from ..typed import LARGEST_WHOLE, typed_fields
 
-LARGEST_WHOLE = 2**63  # what a tensor can hold
 METHODS = tuple(dict.fromkeys([*OBJECTIVES, "ssl", "na"]))  # the last two are ``grounding`` at a constant γ
 
 
@@ -43,14 +41,14 @@ class Recipe:
     preset: str = "paper"
     objective: str = setting(
         "grounding",
-        "grounding: the paper's method; sup: with labels, as a yardstick; reinforce, mapo, ngs (back-search), semantic "
-        "(the semantic loss), ssl (γ stays at --gamma, else 1) and na (γ = 0.001): what the paper compares it with.",
+        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; reinforce, mapo, "
+        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001): others.",
         METHODS,
     )
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
     projection: str = setting(
-        "task", "task: the one that suits the task; auto: the one that an inspection recommends.", ("task", "auto")
+        "task", "What suits the task, or (auto) what its inspection recommends.", ("task", "auto")
     )
     marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
     schedule: str = setting("exp", "How γ falls.", SCHEDULES)
@@ -61,9 +59,7 @@ class Recipe:
     epochs: int = setting(110, "Epochs of Stage I.")
     zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
     zero_objective: str = setting(
-        "zero",
-        "Stage II learns from feasible predictions (zero), or from back-search's corrections (ngs).",
-        ("zero", "ngs"),
+        "zero", "Stage II learns from feasible predictions (zero) or back-search's corrections (ngs).", ("zero", "ngs")
     )
     batch_size: int = setting(64, "Examples per gradient step.")
     optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
@@ -74,15 +70,13 @@ class Recipe:
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
     keep: str = setting(
-        "last",
-        "The network that Stage I leaves: its last one, or the one that explains most training answers.",
-        ("last", "best"),
+        "last", "Stage I leaves its last network, or the one that explains most training answers.", ("last", "best")
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on the test set.")
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:
-        check_whole(self)
+        check(self)
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
@@ -90,7 +84,7 @@ class Recipe:
 
     @classmethod
     def of_json(cls, given: Any, where: Path) -> Recipe:
-        """The recipe kept in the file ``where``, checked word by word: anybody may have changed it."""
+        """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
         return cls(**checked(cls, given, where))
@@ -113,8 +107,8 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
     if constant is not None:
         if given.get("schedule", "constant") != "constant":
             raise LearnerError(
-                f"--schedule {given['schedule']} was given with --objective {objective}, which holds γ at "
-                f"{constant:g}. Leave the schedule out, or use --objective grounding."
+                f"schedule={given['schedule']} was given, but the objective {objective} holds γ at {constant:g}. Leave "
+                "the schedule out, or use the objective grounding."
             )
         values |= {"schedule": "constant", "gamma": constant}
     elif given.get("schedule", "constant") != "constant" and not values.get("floor", 1.0):
@@ -130,42 +124,22 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
 
 
 def checked(kind: type[Any], given: Mapping[str, Any], where: Path) -> dict[str, Any]:
-    """JSON values as the types that a dataclass's fields have, without any that it does not know."""
-    hints = typing.get_type_hints(kind)
-    known = {f.name for f in fields(kind)}
-    if unknown := sorted(set(given) - known):
+    """The fields of a dataclass as the file ``where`` has them, each of its type."""
+    try:
+        return typed_fields(kind, given)
+    except ValueError as error:
         raise CheckpointError(
-            f"{where} has settings that this version does not know: {', '.join(map(repr, unknown))}. Use the version "
-            "of softground that started the run; the file names it."
-        )
-    return {name: _checked(name, value, hints[name], where) for name, value in given.items()}
+            f"{where}: {error}. Restore the file, or use the version of softground that started the run; the file "
+            "names it."
+        ) from error
 
 
-def _checked(name: str, value: Any, hint: Any, where: Path) -> Any:
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    for choice in typing.get_args(hint) if union else (hint,):
-        kind = typing.get_origin(choice) or choice
-        if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
-            break
-        # Of the same type: JSON's true is not 1.
-        if kind is Literal and any(type(value) is type(word) and value == word for word in typing.get_args(choice)):
-            return value
-        if kind is Path and isinstance(value, str) and "\0" not in value:
-            return Path(value)
-        if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        if kind is Mapping and isinstance(value, dict):
-            return value
-        if isinstance(kind, type) and type(value) is kind:
-            return value
-    shown = repr(value) if len(repr(value)) <= 100 else f"{repr(value)[:100]}…"
-    raise CheckpointError(f"{where}: {name!r} is {shown}, which is not a {hint}. Restore the file.")
-
-
-def check_whole(options: Any) -> None:
-    """Refuse numbers that no tensor could hold, before anything is made of them."""
+def check(options: Any) -> None:
+    """Refuse names that there are not, and numbers that no tensor could hold, before anything is made of them."""
     for each in fields(options):
-        value = getattr(options, each.name)
+        value, choices = getattr(options, each.name), each.metadata.get("choices")
+        if choices is not None and value not in choices:
+            raise LearnerError(f"{each.name}={value} was given; expected one of {', '.join(choices)}.")
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
             given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
-            raise LearnerError(f"{each.name.replace('_', '-')} {given} was given; whole numbers stay below 2⁶³.")
+            raise LearnerError(f"{each.name}={given} was given; whole numbers stay below 2⁶³.")

@@ -1,4 +1,4 @@
-"""Inspection: what can be known about a task before any training. ``softground inspect``, and ``projection="auto"``."""
+"""Inspection: what can be known about a task before training it."""
 
 from .inspection import Inspection, inspect
 from .recommendation import Recommendation, recommend

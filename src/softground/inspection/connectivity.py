@@ -14,8 +14,6 @@ the target is made attractive: the belief prefers its symbols, as a trained netw
 the two connected; one that does not arrive in time proves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,13 +29,13 @@ from ..target import Target
 from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
-ROWS, ROWS_SOLVER = 256, 16  # fibres measured, and with a solver that takes milliseconds for each
-MANY = 1_024  # completions of a single u that are too many to walk with
-LARGEST = 8_000  # most solutions of an answer whose components are counted
-ENTRIES = 2_000_000  # most pairs (solution, set outside which it is compared)
-PAIRS, PAIRS_UNLISTED = 32, 8  # chains led, and where S_y cannot be listed and steps cost more
+FIBRES = {"tensor": 256, "solver": 16}  # measured, by what an inverse costs
+MOST_COMPLETIONS = 1_024  # of one u that a walk can use
+MOST_SOLUTIONS = 8_000  # of an answer whose components are counted
+MOST_ENTRIES = 2_000_000  # pairs (solution, set outside which it is compared)
+PAIRS, PAIRS_UNLISTED = 32, 8  # chains led; fewer where S_y cannot be listed and steps cost more
 STEPS = 200
-PULL = 4.0  # log-odds of the target's symbol against each other one
+PULL = 4.0  # log-odds of the target's symbol against any other
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,14 @@ class Fibres:
 
 
 def fibres(walk: Collapsed, sample: Sample, seed: int) -> Fibres | None:
-    """The figures, or None where there are too many completions, or the inverse cannot complete so many sites."""
-    z, y = sample.rows(ROWS if walk.inverse.cost == "tensor" else ROWS_SOLVER, seed)
+    """The figures; None where there are too many completions, or more sites than the inverse can complete."""
+    z, y = sample.rows(FIBRES[walk.inverse.cost], seed)
     dice = Sampler(seed)
     dropped = walk.projection.draw(dice, len(z), z.device)
     proposal = walk.move.propose(dice, z, dropped.kept(z.shape[1]))
     try:
         one = Dropped(dropped.sites[:1], dropped.shared, dropped.key)
-        if int(walk.inverse.fibre(z[:1], y[:1], one).count.max()) > MANY:
+        if int(walk.inverse.fibre(z[:1], y[:1], one).count.max()) > MOST_COMPLETIONS:
             return None
         here, there = walk.inverse.fibre(z, y, dropped), walk.inverse.fibre(proposal, y, dropped)
     except SoftgroundError:
@@ -89,7 +87,7 @@ def components(space: Categorical, found: Found, sets: Sequence[Sequence[int]], 
     n, free = len(found.z), {frozenset(d) for d in sets}
     if change:
         free = {d | {k} for d in free for k in range(space.sites) if k not in d}
-    if not found.whole or n > LARGEST or n * len(free) > ENTRIES:
+    if not found.whole or n > MOST_SOLUTIONS or n * len(free) > MOST_ENTRIES:
         return None
     # A graph of solutions 0 … n − 1 and, after them, their classes by the symbols outside each set.
     classes, total = [], n
@@ -141,6 +139,6 @@ def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, s
             return None
         taken += 1
         arrived = torch.where((arrived == 0) & (z == goal).all(-1), taken, arrived)
-    home = arrived > 0
-    mean = float(arrived[home].double().mean()) if bool(home.any()) else None
-    return Led(len(z), float(home.double().mean()), mean, float((z == goal).double().mean()), taken)
+    home = arrived[arrived > 0].double()
+    mean = float(home.mean()) if len(home) else None
+    return Led(len(z), len(home) / len(z), mean, float((z == goal).double().mean()), taken)

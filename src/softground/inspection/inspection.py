@@ -4,8 +4,6 @@ The paper finds its projections by trial and error, looking at entropy, correlat
 "Framework guideline"). Here connectivity is measured, and the choice is explained.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -13,8 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from torch import Tensor
 
 from ..errors import SoftgroundError
 from ..kernels import Guided, Kernel
@@ -55,8 +51,7 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values; infinities are None."""
-        plain: dict[str, Any] = _plain(self)
-        return plain | {"ranked_by": RULE}
+        return _plain(self) | {"ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """:meth:`as_dict` as one JSON document."""
@@ -68,7 +63,6 @@ def inspect(
     answers: Sequence[Any] | None = None,
     *,
     kernels: Mapping[str, Kernel] | None = None,
-    output: Tensor | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
     mixing: bool = True,
@@ -84,9 +78,7 @@ def inspect(
     answers
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
     kernels
-        Kernels of one's own, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
-    output
-        A network's output on some inputs, for the belief that chains mix under; by default one is made up.
+        Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     mixing
@@ -125,7 +117,7 @@ def inspect(
     ranked = ranking(task, taken, walking, part("projections", 0.5), seed)
     best = choose(task, taken, ranked, seed)
     chosen = _mixed(task, walking, best, ranked) if mixing else {}
-    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed, output) if mixing else ()
+    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed) if mixing else ()
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),

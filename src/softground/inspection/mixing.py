@@ -11,8 +11,6 @@ Reference: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, R
 localization: an improved R̂, Bayesian Analysis 16 (2021).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import time
@@ -74,36 +72,25 @@ def lopsided(space: Any, rows: int, seed: int) -> Tensor:
 
 
 def mix_all(
-    task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: TimeLimit, seed: int, output: Tensor | None
+    task: Task, kernels: Mapping[str, Kernel], sample: Sample, limit: TimeLimit, seed: int
 ) -> tuple[Mixing, ...]:
     """Figures of each kernel at each temperature, as far as time allows."""
     runs = [(name, kernel, gamma) for name, kernel in kernels.items() for gamma in GAMMAS]
     result = []
     for turn, (name, kernel, gamma) in enumerate(runs):
         share = limit.part(1 / (len(runs) - turn))
-        result.append(mix(task, name, kernel, gamma, sample, share, seed, output) if share.left() else None)
+        result.append(mix(task, name, kernel, gamma, sample, share, seed) if share.left() else None)
         limit.reached = limit.reached or share.reached
     return tuple(m for m in result if m is not None)
 
 
 def mix(
-    task: Task,
-    name: str,
-    kernel: Kernel,
-    gamma: float,
-    sample: Sample,
-    limit: TimeLimit,
-    seed: int,
-    output: Tensor | None = None,
+    task: Task, name: str, kernel: Kernel, gamma: float, sample: Sample, limit: TimeLimit, seed: int
 ) -> Mixing | None:
-    """Figures of ``kernel`` at temperature ``gamma``; None where it could not take enough steps.
-
-    ``output`` is the network's for the first answers of the sample; by default a lopsided belief is made up.
-    """
-    output = lopsided(task.space, ANSWERS, seed) if output is None else output
-    answers = min(ANSWERS, len(sample.found), len(output))
+    """Figures of ``kernel`` at temperature ``gamma``; None where it could not take enough steps."""
+    answers = min(ANSWERS, len(sample.found))
     y = torch.cat([f.y for f in sample.found[:answers]]).repeat_interleave(CHAINS, 0)
-    belief = task.space.belief(output[:answers].repeat_interleave(CHAINS, 0))
+    belief = task.space.belief(lopsided(task.space, ANSWERS, seed)[:answers].repeat_interleave(CHAINS, 0))
     target: Target[Any] = Target.at(belief, y, gamma)
     dice, z = Sampler(seed), task.inverse.start(y, seed).z
     followed, moved = [], 0.0

@@ -19,8 +19,6 @@ The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
 Nothing in the rule is a measured time: the same seed gives the same choice on every machine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +30,7 @@ from ..kernels import Collapsed, Kernel
 from ..projections import ChangeOne, RandomDrop, Stay
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .connectivity import LARGEST, Components, Fibres, Led, components, fibres, lead
+from .connectivity import MOST_SOLUTIONS, Components, Fibres, Led, components, fibres, lead
 from .solutions import Sample
 from .time_limit import TimeLimit
 
@@ -41,11 +39,11 @@ RULE = (
     "solutions are connected); then fewer dropped sites, then fewer steps"
 )
 SATISFACTORY = 0.9
-CLOSE = 0.1  # agreement with the target, below which a kernel made for the task is preferred to a general one
+CLOSE = 0.1  # difference in agreement up to which a kernel made for the task is preferred to a general one
 ANSWERS = 4  # whose components are counted
-FAMILY = 5_000  # most sets in a family
-SMALL = 12  # sites up to which no blocks are needed
-BLOCKS = 12  # blocks of a size
+MOST_SETS = 5_000  # in a family
+MOST_SITES = 12  # up to which no blocks are needed
+BLOCKS = 12  # of each size
 SEEN = 1_024  # solutions that information is measured on
 
 
@@ -82,12 +80,8 @@ class Ranked:
         """What the rule sorts by, the best first."""
         led = self.led or Led(0, 0.0, None, 0.0, 0)
         if self.satisfactory:
-            return (
-                not self.usable,
-                False,
-                len(self.projection.sets[0]) if self.projection else math.inf,
-                led.steps or 0,
-            )
+            dropped = len(self.projection.sets[0]) if self.projection else math.inf
+            return (not self.usable, False, dropped, led.steps or 0)
         close = 0.0 if self.projection else CLOSE
         movement = self.fibres.movement if self.fibres else 0.0
         return (not self.usable, True, -led.arrived, -led.agreement - close, -(self.connected or 0.0), -movement)
@@ -114,7 +108,7 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
 
 def joined(task: Task, sample: Sample, sets: Sequence[Sequence[int]], change: bool) -> tuple[Components, ...]:
     """Components of the first answers that are listed; with no set but (), those that projections are to join."""
-    listed = [f for f in sample.found if f.whole and 1 < len(f.z) <= LARGEST][:ANSWERS]
+    listed = [f for f in sample.found if f.whole and 1 < len(f.z) <= MOST_SOLUTIONS][:ANSWERS]
     found = [components(task.space, f, sets, change) for f in listed]
     return tuple(c for c in found if c is not None) if None not in found else ()
 
@@ -124,9 +118,9 @@ def families(task: Task, sample: Sample, seed: int) -> list[tuple[str, RandomDro
     space, sites = task.space, task.space.sites
     if sites < 2 or space.width < 2:
         return []
-    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= FAMILY]
+    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= MOST_SETS]
     result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
-    if sites > SMALL and task.inverse.cost == "tensor":
+    if sites > MOST_SITES and task.inverse.cost == "tensor":
         first = sample.found[0]
         start = task.inverse.start(first.answers(SEEN), seed)
         shared = information(space, first.z if first.whole else start.z[start.found])

@@ -1,4 +1,4 @@
-"""Which kernel, projection, T and γ₀ to train with, and why: the code behind ``projection="auto"``.
+"""Which kernel, projection, T and γ₀ to train with, and why.
 
 Where Q* can be drawn from directly nothing is measured: the kernel that does so is recommended. Elsewhere candidate
 projections are compared (:mod:`.ranking`), and the walk on the best of them is the composition of two kernels that are
@@ -9,8 +9,6 @@ T is the number of such steps after which nine chains in ten have moved at γ₀
 first of 1, 2, 5, 10 at which chains move at least half as often as at γ = ∞: "a good initial temperature should ensure
 the new state will not be rejected at the first few training epochs" (Appendix B).
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -31,7 +29,7 @@ from .time_limit import TimeLimit
 SAMPLE = 16  # answers looked at
 TRIALS = 10  # steps that movement is measured over
 ROWS = 32
-MOST = 10  # T of the paper
+MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -149,7 +147,7 @@ def _paced(task: Task, sample: Sample, best: Recommendation, seed: int) -> Recom
             break
     steps = MOST if moved <= 0 else 1 if moved >= 0.9 else min(MOST, math.ceil(math.log(0.1) / math.log(1 - moved)))
     pace = f"T = {steps}: {moved:.0%} of the chains move in a step at γ = {gamma:g}"
-    pace += ", so that nine in ten have moved." if steps < MOST else "; more than the paper's 10 are not proposed."
+    pace += ", so nine in ten have moved." if steps < MOST else "; no more than the paper's 10 are proposed."
     start = f"γ₀ = {gamma:g}: chains move {moved / free:.0%} as often as at γ = ∞." if free else "γ₀ = 1: the paper's."
     return replace(best, steps=steps, gamma0=gamma if free else 1.0, reasons=(*best.reasons, pace, start))
 

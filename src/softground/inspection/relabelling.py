@@ -18,8 +18,6 @@ analysis and mitigation of reasoning shortcuts, NeurIPS 2023; C. C. Sims, Comput
 permutation groups (1970).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +29,10 @@ from ..task import Task
 from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
-NODES = 4_000  # symbols assigned in all searches together
-EARLY = 256  # solutions tried each time during a search
-SHOWN = 4
-ROUNDING = 1e-9  # shares of S_y that are nearer than this are equal
+NODES = 4_000  # most symbols assigned, in all searches together
+EARLY = 256  # most solutions tried at a time during a search
+SHOWN = 4  # examples
+ROUNDING = 1e-9  # shares of S_y that differ by less are equal
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,7 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
     for name, why in found.refused.items():
         yield Text(f"\nThe kernel {name} cannot walk here: {why}")
     if found.left_out:
-        yield Text(
-            f"\nCut short by the time limit: {', '.join(found.left_out)}. Their figures cover less than they would; "
-            "allow more seconds for the rest."
-        )
+        yield Text(f"\nCut short by the time limit: {', '.join(found.left_out)}. Allow more seconds for the rest.")
 
 
 def problem(found: Inspection) -> Iterable[str]:
@@ -60,15 +57,14 @@ def problem(found: Inspection) -> Iterable[str]:
     states = "uncountably many" if math.isinf(found.states) else number(found.states)
     answers = f"{found.answers} distinct answer{'s' * (found.answers > 1)} of {found.given:,} given"
     yield f"{found.task}: {found.space}, {states} states. {answers}."
-    counts = sorted(s.count for s in found.sizes if s.count is not None)
-    if counts:
-        exact = all(s.exact for s in found.sizes if s.count is not None)
-        how = "counted" if exact else "estimated, from fibres of random u"
-        middle = counts[len(counts) // 2]
-        several = f"{number(counts[0])} to {number(counts[-1])}, median " if len(counts) > 1 else ""
-        part = "" if len(counts) == len(found.sizes) else f" for {len(counts)} of them"
+    known = sorted((s for s in found.sizes if s.count is not None), key=lambda s: s.count or 0)
+    if known:
+        how = "counted" if all(s.exact for s in known) else "estimated, from fibres of random u"
+        low, middle, high = (known[k].count or 0 for k in (0, len(known) // 2, -1))
+        several = f"{number(low)} to {number(high)}, median " if len(known) > 1 else ""
+        part = "" if len(known) == len(found.sizes) else f" for {len(known)} of them"
         yield f"|S_y|, {how}{part}: {several}{number(middle)} ({middle / found.states:.2g} of the space)."
-        if not exact:
+        if how != "counted":
             yield "; ".join(f"y = {s.answer}: {s}" for s in found.sizes[:4])
     elif math.isfinite(found.states):
         yield f"|S_y|: {found.sizes[0]}."
@@ -119,13 +115,13 @@ def projections(found: Inspection) -> Iterable[RenderableType | str]:
 
 def mixing(found: Inspection) -> Iterable[RenderableType]:
     """ESS and R̂ of each kernel at each temperature."""
-    rows, last = [], ""
-    for m in found.mixing:
-        ess = (f"{m.ess / m.draws:.2f}", f"{m.ess_least / m.draws:.2f}")
-        rhat = tuple("> 10" if r > 10 else f"{r:.2f}" for r in (m.rhat, m.rhat_worst))
-        cells = (f"{m.moved:.0%}", *ess, *rhat, f"{1e3 * m.seconds:.2g}")
-        rows.append(("" if m.kernel == last else m.kernel, f"{m.gamma:g}", f"{m.draws}{'*' * (not m.whole)}", *cells))
-        last = m.kernel
+    rows: list[tuple[str, ...]] = []
+    for place, m in enumerate(found.mixing):
+        again = place > 0 and found.mixing[place - 1].kernel == m.kernel
+        ess = (f"{value / m.draws:.2f}" for value in (m.ess, m.ess_least))
+        rhat = ("> 10" if value > 10 else f"{value:.2f}" for value in (m.rhat, m.rhat_worst))
+        walk = "" if again else m.kernel, f"{m.gamma:g}", f"{m.draws}{'*' * (not m.whole)}", f"{m.moved:.0%}"
+        rows.append((*walk, *ess, *rhat, f"{1e3 * m.seconds:.2g}"))
     if rows:
         table = _table("kernel", ("γ", "draws", "moved", "ESS", "worst", "R̂", "worst", "ms"), rows)
         table.caption = "ESS per draw; median and worst over answers and quantities followed"

@@ -7,8 +7,6 @@ are drawn, in the way that chains would be started, and \|S_y\| is estimated: wi
 completion it says nothing, and only the number of solutions seen is reported.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +25,10 @@ from ..task import Task
 from .time_limit import TimeLimit
 
 LISTED = 20_000  # most solutions of an answer that are listed
-DRAWN, DRAWN_SOLVER = 256, 32  # how many are drawn elsewhere, and with a solver that takes milliseconds for each
+DRAWN = {"tensor": 256, "solver": 32}  # how many are drawn elsewhere, by what an inverse costs
 RANDOM = 256  # random u for an estimate
 BLOCK = 1_000  # most combinations of the sites that are completed for it
-FEW = 10  # u with a completion, below which no estimate is given
+FEW = 10  # u with a completion that an estimate needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +131,7 @@ def _solutions(task: Task, y: Tensor, seed: int) -> Found:
         z = _listed(inverse, y)
     if z is not None:
         return Found(task.constraint.answer(y[0]), y, z, True, float(len(z)), shares)
-    rows = DRAWN if inverse.cost == "tensor" else DRAWN_SOLVER
-    start = inverse.start(y.expand(rows, *y.shape[1:]), seed)
+    start = inverse.start(y.expand(DRAWN[inverse.cost], *y.shape[1:]), seed)
     return Found(task.constraint.answer(y[0]), y, torch.unique(start.z[start.found], dim=0), False, count, shares)
 
 
@@ -182,8 +179,8 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
             kept = math.prod(space.sizes[:-last])
             count = kept * float(fibre.count.double().mean())
             error = kept * float(fibre.count.double().std()) / math.sqrt(RANDOM)
-    text = str(found.answer)
-    short = text if len(text) <= 24 else text[:23] + "…"
+    answer = str(found.answer)
+    short = answer if len(answer) <= 24 else f"{answer[:23]}…"
     return Size(short, count, error, found.count is not None, len(found.z))
 
 

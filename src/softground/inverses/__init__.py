@@ -1,24 +1,12 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import Fibre, Inverse, Start
-from .default import default_inverse
-from .enumeration import Enumeration
+from .base import Fibre, Inverse, Start, complete
+from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
 from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
 
-__all__ = [
-    "Z3",
-    "Enumeration",
-    "Fibre",
-    "Inverse",
-    "Law",
-    "Listing",
-    "Scanned",
-    "Solutions",
-    "Start",
-    "Table",
-    "default_inverse",
-]
+__all__ = ["Z3", "Enumeration", "Fibre", "Inverse", "Law", "Listing", "Scanned", "Solutions", "Start", "Table"]
+__all__ += ["complete", "default_inverse"]

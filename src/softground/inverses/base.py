@@ -12,6 +12,7 @@ choice, and a kernel that accepts a solver's favourite does not sample Q*.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -21,41 +22,37 @@ from torch import Tensor
 from ..constraints.base import Constraint
 from ..errors import InverseError
 from ..projections.base import Dropped
+from ..registry import Registry
 from ..target import Target
 from .law import Law, Ragged, Solutions
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
 
+Record = tuple[dict[str, Any], dict[str, Tensor]]
+RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
+
 
 @dataclass(frozen=True, eq=False)
 class Fibre:
     """Completions of the dropped sites for a batch of projected states.
 
-    Attributes
-    ----------
-    values
-        ``[batch, options, dropped]`` candidate completions, in lexicographic order.
-    mask
-        ``[batch, options]`` which candidates belong to the fibre.
-    complete
-        ``[batch]`` whether the fibre is known to be whole. False where a solver gave up ('unknown') or the
-        cap was reached: exact kernels then reject the move and count it.
+    A fibre is not complete where a solver gave up or the cap was reached: exact kernels then reject the move and count
+    it.
     """
 
-    values: Tensor
-    mask: Tensor
-    complete: Tensor
+    values: Tensor  # [batch, options, dropped] candidate completions, in lexicographic order
+    mask: Tensor  # [batch, options] which candidates belong to the fibre
+    complete: Tensor  # [batch] whether the fibre is known to be whole
 
     @property
     def count(self) -> Tensor:
         """|F(u)|, the completions found."""
         return self.mask.sum(-1)
 
-    def split(self, rows: int) -> tuple[Fibre, Fibre]:
-        """The first ``rows`` examples, and the rest."""
-        first = Fibre(self.values[:rows], self.mask[:rows], self.complete[:rows])
-        return first, Fibre(self.values[rows:], self.mask[rows:], self.complete[rows:])
+    def rows(self, index: slice) -> Fibre:
+        """Some of the examples."""
+        return Fibre(self.values[index], self.mask[index], self.complete[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,28 +65,16 @@ class Start:
 
 
 class Inverse(ABC):
-    """Computes fibres, and the first feasible state of each chain. What else it can do it declares.
-
-    Attributes
-    ----------
-    space, constraint
-        The symbol space, and the rule, which :meth:`feasible` asks by default (a listing needs no rule).
-    static
-        Whether :meth:`fibre` does no device-to-host synchronisation, so that a GPU's work can be recorded.
-    exact
-        Whether :meth:`law` gives Q* without a search.
-    cost
-        Whether fibres come from tensor code, or from an external solver that takes milliseconds for each.
-    solver_seconds
-        Seconds spent so far in an external solver.
-    """
+    """Computes fibres, and the first feasible state of each chain. It declares what else it can do."""
 
     space: Any
-    constraint: Constraint
-    static: ClassVar[bool] = False
-    exact: ClassVar[bool] = False
-    cost: ClassVar[Literal["tensor", "solver"]] = "tensor"
-    solver_seconds: float = 0.0
+    constraint: Constraint  # the rule; a listing needs none
+    static: ClassVar[bool] = (
+        False  # whether fibre() does no device-to-host synchronisation, so that a GPU can record it
+    )
+    exact: ClassVar[bool] = False  # whether law() gives Q* without a search
+    cost: ClassVar[Literal["tensor", "solver"]] = "tensor"  # tensor code, or a solver that takes milliseconds per fibre
+    solver_seconds: float = 0.0  # spent in a solver so far
 
     @abstractmethod
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
@@ -111,8 +96,8 @@ class Inverse(ABC):
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer, where that can be listed."""
         raise InverseError(
-            f"{self!r} cannot list S_y, and so has no law. Tables, listings and scans have one; enumeration of a small "
-            "space and Z3 can list S_y."
+            f"{self!r} cannot list S_y, and so has no law. Tables, listings and scans have one; Z3, and enumeration of "
+            "a small space, can list S_y."
         )
 
     def law(self, target: Target[Any]) -> Law:
@@ -124,15 +109,25 @@ class Inverse(ABC):
         return False
 
     def most_probable(self, target: Target[Any]) -> Tensor | None:
-        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states in turn.
-
-        Raises InfeasibleAnswer, with the batch's rows, where S_y is empty.
-        """
+        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
         return self.law(target).mode() if self.exact else None
 
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""
         return None
+
+    def record(self) -> Record | None:
+        """What a saved model keeps of the rule: facts, with a ``kind`` of :data:`RECORDED`, and tensors; or None."""
+        return None
+
+    @classmethod
+    def rebuild(cls, space: Any, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Inverse:
+        """The inverse, with its rule, from a :meth:`record`; raises ValueError where that does not fit together."""
+        raise NotImplementedError
+
+
+# Inverses by the kind that their records name. They can be rebuilt without the user's function.
+RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
 
 
 def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:
@@ -149,6 +144,5 @@ def candidates(sizes: Tensor, dropped: Tensor, options: int) -> tuple[Tensor, Te
     radix = sizes[dropped]  # [batch, d]
     later = radix.flip(-1).cumprod(-1).flip(-1)  # product of this radix and those after it
     counter = torch.arange(options, device=dropped.device)[None, :, None]
-    strides = later // radix
-    values = counter // strides[:, None, :] % radix[:, None, :]
+    values = counter // (later // radix)[:, None, :] % radix[:, None, :]
     return values, counter[..., 0] < later[:, :1]

@@ -1,6 +1,7 @@
 """The inverse by enumeration: try every combination of the dropped sites, as one batched tensor operation."""
 
-from __future__ import annotations
+from functools import singledispatch
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,28 +13,19 @@ from ..spaces.categorical import Categorical
 from .base import Fibre, Inverse, Start, candidates, complete
 from .law import Solutions
 
-# Rows evaluated at a time. 2^20 rows of 7 int64 sites are 59 MB.
-CHUNK = 2**20
+CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
 
 
 class Enumeration(Inverse):
     """Fibres by trying every completion; exact for any constraint, on any device.
 
-    Parameters
-    ----------
-    space, constraint
-        The problem.
-    cap
-        Largest number of combinations of the dropped sites. Beyond it, drop fewer sites or use a solver.
-    tries
-        How many random projections :meth:`start` tries per example when the space is too large to list.
+    ``cap`` is the largest number of combinations of the dropped sites, and ``tries`` how many random projections
+    :meth:`start` tries per example when the space is too large to list.
     """
 
     def __init__(self, space: Categorical, constraint: Constraint, *, cap: int = 100_000, tries: int = 2_000) -> None:
         self.space: Categorical = space
-        self.constraint = constraint
-        self.cap = cap
-        self.tries = tries
+        self.constraint, self.cap, self.tries = constraint, cap, tries
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r})"
@@ -54,10 +46,8 @@ class Enumeration(Inverse):
         wide = (len(z), options, -1)
         states = z[:, None].expand(wide).scatter(-1, dropped.sites[:, None].expand(wide), values)
         answers = y[:, None].expand(len(z), options, *y.shape[1:])
-        flat, repeated = states.flatten(0, 1), answers.flatten(0, 1)
-        feasible = [
-            self.constraint.feasible(flat[i : i + CHUNK], repeated[i : i + CHUNK]) for i in range(0, len(flat), CHUNK)
-        ]
+        parts = zip(*(torch.split(part.flatten(0, 1), CHUNK_STATES) for part in (states, answers)), strict=True)
+        feasible = [self.constraint.feasible(*part) for part in parts]
         mask = mask & torch.cat(feasible).view(len(z), options)
         return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
 
@@ -78,7 +68,7 @@ class Enumeration(Inverse):
                 break
             uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
             draw = (uniform * space.layout(y.device).sizes).long()
-            for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK // options)):
+            for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
                 dropped = Dropped(sites.expand(len(rows), -1), shared=True)
                 fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
                 weight = torch.rand(fibre.mask.shape, generator=generator).to(y.device)
@@ -105,3 +95,12 @@ class Enumeration(Inverse):
         zeros = torch.zeros(1, self.space.sites, dtype=torch.long, device=y.device)
         rows = [self.fibre(zeros, y[b : b + 1], everything) for b in range(len(y))]
         return Solutions.of([self.space.index(f.values[0][f.mask[0]]) for f in rows], y.device)
+
+
+@singledispatch
+def default_inverse(constraint: Any, space: Any) -> Inverse:
+    """The inverse of a rule when none is named; each inverse's file registers the rules it serves best.
+
+    Enumeration of the dropped sites serves any rule on symbols.
+    """
+    return Enumeration(space, constraint)

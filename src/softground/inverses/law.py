@@ -1,28 +1,30 @@
-r"""Q* on S_y: draws, marginals, total mass and mode, from whatever form S_y is known in.
+r"""Q* on S_y: draws, marginals, total mass and mode.
 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
           \qquad w(z) = P(z|x)^{1/\gamma} .
 
 An inverse that knows S_y returns its law. Lists come in three shapes. *Ragged* rows hold each example's solutions one
 after the other: the least work, but the rows' lengths must be asked of the device first. *Padded* rows are as long as
-the longest S_y there is: more work, no device-to-host synchronisation. A list *shared* by all examples needs no rows at
-all: log w and the marginals are two matrix products with its one-hot codes. A scan's law
-(:mod:`softground.inverses.scanned`) lists nothing.
+the longest S_y: more work, no device-to-host synchronisation. A list *shared* by all examples needs no rows: log w and
+the marginals are two matrix products with its one-hot codes. A scan's law (:mod:`softground.inverses.scanned`) lists
+nothing.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import methodcaller
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
 from ..errors import InfeasibleAnswer
-from ..spaces.categorical import Block, CategoricalBelief
+from ..spaces.categorical import CategoricalBelief
+from .blocks import blocks_of, log_weights, site_marginals
 
 
 class Law(ABC):
@@ -43,6 +45,10 @@ class Law(ABC):
     @abstractmethod
     def mode(self) -> Tensor:
         """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        """:meth:`draw` and :meth:`marginals`, which may share their work."""
+        return self.draw(dice), self.marginals()
 
 
 def refuse_empty(empty: Tensor, first: int = 0) -> None:
@@ -77,7 +83,7 @@ class Solutions:
 
 
 def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
-    """The owner of each entry, and where each row begins, of rows with so many entries."""
+    """The owner of each entry, and where each row begins, for rows with ``count`` entries."""
     owner = torch.arange(len(count), device=count.device).repeat_interleave(count)
     return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
 
@@ -87,55 +93,64 @@ class Ragged(Law):
 
     def __init__(self, solutions: Solutions, weights: CategoricalBelief, first: int = 0) -> None:
         self.solutions, self.weights, self.first = solutions, weights, first
-        self.blocks, owner = weights.blocks(), solutions.owner
-        self.places = [block.position(owner, solutions.index) for block in self.blocks]
-        self.log_weight = log_weights(self.blocks, self.places)
-        peak = torch.full((len(weights),), -torch.inf, dtype=self.log_weight.dtype, device=owner.device)
-        self.peak = peak.scatter_reduce(0, owner, self.log_weight.detach(), "amax")
-        self.weight = (self.log_weight - self.peak[owner]).exp()
-        self.total = torch.zeros_like(peak).index_add(0, owner, self.weight)
+        self.blocks = blocks_of(weights)
+        self.places = [block.position(solutions.owner, solutions.index) for block in self.blocks]
+
+    def _peaked(self) -> tuple[Tensor, Tensor]:
+        """log w of every solution, and the highest of each example; made when asked for, so that memory is reused."""
+        log_weight, owner = log_weights(self.blocks, self.places), self.solutions.owner
+        peak = torch.full((len(self.weights),), -torch.inf, dtype=log_weight.dtype, device=owner.device)
+        return log_weight, peak.scatter_reduce(0, owner, log_weight.detach(), "amax")
 
     @cached_property
-    def law(self) -> Tensor:
-        """Q* of every solution; none may be missing."""
+    def probability(self) -> Tensor:
+        """Q* of every solution."""
         refuse_empty(self.solutions.count == 0, self.first)
-        return self.weight / self.total[self.solutions.owner]
+        (log_weight, peak), owner = self._peaked(), self.solutions.owner
+        weight = (log_weight - peak[owner]).exp()
+        return weight / torch.zeros_like(peak).index_add(0, owner, weight)[owner]
 
     def draw(self, dice: Dice) -> Tensor:
-        chosen = dice.segment(self.law, self.solutions.offsets)
+        chosen = dice.segment(self.probability, self.solutions.offsets)
         return self.weights.space.states(self.solutions.index[chosen])
 
     def marginals(self) -> Tensor:
-        return site_marginals(self.weights, self.blocks, self.places, self.law)
+        return site_marginals(self.weights, self.blocks, self.places, self.probability)
 
     def log_mass(self) -> Tensor:
-        return self.peak + self.total.log()
+        (log_weight, peak), owner = self._peaked(), self.solutions.owner
+        weight = (log_weight - peak[owner]).exp()
+        return peak + torch.zeros_like(peak).index_add(0, owner, weight).log()
 
     def mode(self) -> Tensor:
         refuse_empty(self.solutions.count == 0, self.first)
-        owner, last = self.solutions.owner, len(self.log_weight)
-        place = torch.arange(last, device=owner.device).masked_fill(self.log_weight < self.peak[owner], last)
+        (log_weight, peak), owner, last = self._peaked(), self.solutions.owner, len(self.solutions.index)
+        place = torch.arange(last, device=owner.device).masked_fill(log_weight < peak[owner], last)
         best = torch.full_like(self.solutions.count, last).scatter_reduce(0, owner, place, "amin")
         return self.weights.space.states(self.solutions.index[best])
 
 
 class Parts(Law):
-    """The law of a large batch as those of its parts."""
+    """The law of a large batch, part after part: ``parts()`` makes each one after the one before was freed."""
 
-    def __init__(self, parts: Sequence[Law]) -> None:
-        self.parts = parts
+    def __init__(self, parts: Callable[[], Iterator[Law]]) -> None:
+        self.parts = parts  # asked through map(), which keeps no part alive while the next is made
 
     def draw(self, dice: Dice) -> Tensor:
-        return torch.cat([part.draw(dice) for part in self.parts])
+        return torch.cat([*map(methodcaller("draw", dice), self.parts())])
 
     def marginals(self) -> Tensor:
-        return torch.cat([part.marginals() for part in self.parts])
+        return torch.cat([*map(methodcaller("marginals"), self.parts())])
 
     def log_mass(self) -> Tensor:
-        return torch.cat([part.log_mass() for part in self.parts])
+        return torch.cat([*map(methodcaller("log_mass"), self.parts())])
 
     def mode(self) -> Tensor:
-        return torch.cat([part.mode() for part in self.parts])
+        return torch.cat([*map(methodcaller("mode"), self.parts())])
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        drawn, marginals = zip(*map(methodcaller("draw_with_marginals", dice), self.parts()), strict=True)
+        return torch.cat(drawn), torch.cat(marginals)
 
 
 class Rows(Law):
@@ -161,7 +176,7 @@ class Padded(Rows):
     """Q* on rows of state indices ``[batch, longest]``, of which ``mask`` counts."""
 
     def __init__(self, index: Tensor, mask: Tensor, weights: CategoricalBelief) -> None:
-        self.index, self.weights, self.blocks = index, weights, weights.blocks()
+        self.index, self.weights, self.blocks = index, weights, blocks_of(weights)
         owner = torch.arange(len(weights), device=index.device)[:, None]
         self.places = [block.position(owner, index) for block in self.blocks]
         self.log_weight = log_weights(self.blocks, self.places).masked_fill(~mask, -torch.inf)
@@ -170,8 +185,8 @@ class Padded(Rows):
         return self.weights.space.states(self.index.gather(1, option[:, None]).squeeze(1))
 
     def marginals(self) -> Tensor:
-        law = self.log_weight.softmax(-1).flatten()
-        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], law)
+        probability = self.log_weight.softmax(-1).flatten()
+        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], probability)
 
 
 class Shared(Rows):
@@ -189,22 +204,3 @@ class Shared(Rows):
 
     def marginals(self) -> Tensor:
         return (self.log_weight.softmax(-1) @ self.codes).view(self.shape)
-
-
-def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
-    """log w(z) of every solution, one look-up per block."""
-    total = blocks[0].scores.flatten()[places[0]]
-    for block, place in zip(blocks[1:], places[1:], strict=True):
-        total = total + block.scores.flatten()[place]
-    return total
-
-
-def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
-    """Marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
-    marginals = torch.zeros_like(belief.scores)
-    for block, place in zip(blocks, places, strict=True):
-        joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
-        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
-        for site, one in zip(block.sites, parts, strict=True):
-            marginals[:, site, : one.shape[1]] = one
-    return marginals

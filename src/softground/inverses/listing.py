@@ -9,26 +9,26 @@ one batched comparison, whatever is dropped. The 288 boards of 4×4 Sudoku among
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ..constraints.program import Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import Fibre, Inverse, Start
+from .base import RECORDED, Fibre, Inverse, Record, Start
 from .law import Law, Shared, Solutions, ragged
 
 
+@RECORDED.register("listing")
 class Listing(Inverse):
-    """Fibres, starts and solutions out of a list of states; the answer y is ignored.
+    """Fibres, starts and solutions out of a list of **all** feasible states; the answer y is ignored.
 
-    Parameters
-    ----------
-    space
-        The symbol space.
-    states
-        **All** feasible states as codes ``[N, sites]``, in any order, each once.
+    The states are given as codes ``[N, sites]``, in any order, each once.
 
     >>> space = Categorical([range(2)] * 3)
     >>> Listing(space, torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
@@ -106,6 +106,19 @@ class Listing(Inverse):
         draw = torch.randint(len(states), (len(y),), generator=torch.Generator().manual_seed(seed)).to(y.device)
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(states[draw], true, true)
+
+    def record(self) -> Record:
+        return {"kind": "listing"}, {"states": self.states(torch.device("cpu")).int()}
+
+    @classmethod
+    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Listing:
+        listing = cls(space, tensors["states"].long())
+        listing.constraint = Recorded(space, listing._answer_ids, [1], 0, None)
+        return listing
+
+    def _answer_ids(self, z: Tensor) -> Tensor:
+        """A listed state's answer is True, whose id is 0; any other state has none."""
+        return self.feasible(z, z).long() - 1
 
     def _indices(self, device: torch.device) -> Tensor:
         if device not in self._index:

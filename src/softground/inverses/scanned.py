@@ -7,29 +7,31 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ..constraints.answers import exact
 from ..constraints.scan import Scan
-from ..constraints.scan.messages import NEVER, suffix
+from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
+from ..constraints.scan.tabulate import Tabulation
 from ..dice import Dice, Sampler
+from ..errors import ConstraintError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import Fibre, Inverse, Start
-from .default import default_inverse
+from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
+from .enumeration import default_inverse
 from .law import Law, refuse_empty
 
 
+@RECORDED.register("scan")
 class Scanned(Inverse):
-    """Fibres, starts and most probable solutions of a :class:`~softground.constraints.Scan`.
+    """Fibres, starts and the law of a :class:`~softground.constraints.Scan`.
 
-    Parameters
-    ----------
-    scan
-        The rule.
-    cap
-        Largest number of completions listed per example; a larger fibre is cut there and flagged incomplete.
+    ``cap`` is the largest number of completions listed per example; a larger fibre is cut there and incomplete.
     """
 
     exact = True
@@ -50,20 +52,21 @@ class Scanned(Inverse):
         symbols = torch.arange(self.space.width, device=device)
         # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
-        beta = suffix(tables.layers, cues, tables.accepts[y], torch.where(may, 0.0, NEVER).double())
+        beta = suffix(tables.layers, cues, tables.accepts[y], torch.where(may, 0.0, LOG_ZERO).double())
         owner = torch.arange(batch, device=device)
         state = torch.zeros_like(owner)
         read = torch.zeros(batch, 0, dtype=torch.long, device=device)
         whole = torch.ones(batch, dtype=torch.bool, device=device)
         for t, layer in enumerate(tables.layers):
             into = layer[cues[owner, t], state]
-            good = may[owner, t, : into.shape[1]] & (beta[t + 1][owner[:, None], into] > NEVER / 2)
+            good = may[owner, t, : into.shape[1]] & (beta[t + 1][owner[:, None], into] > LOG_ZERO / 2)
             row, symbol = good.nonzero(as_tuple=True)
             owner, state = owner[row], into[row, symbol]
             read = torch.cat([read[row], symbol[:, None]], 1)
-            if len(owner) > self.cap:
-                kept, full = self._cut(owner, batch)
-                whole = whole & ~full
+            if len(owner) > self.cap:  # each example keeps its first ones
+                count, place = _counted(owner, batch)
+                whole = whole & (count <= self.cap)
+                kept = place < self.cap
                 owner, state, read = owner[kept], state[kept], read[kept]
         values = torch.empty_like(read).index_copy_(1, order, read).gather(1, dropped.sites[owner])
         return _padded(owner, values, whole)
@@ -81,11 +84,19 @@ class Scanned(Inverse):
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return self.scan.solvable  # else the device is asked which S_y are empty
 
-    def _cut(self, owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
-        """Which partial completions are among their example's first ``cap``, and which examples have more."""
-        count = torch.bincount(owner, minlength=batch)
-        place = torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
-        return place < self.cap, count > self.cap
+    def record(self) -> Record | None:
+        scan, answers = self.scan, self.scan.answers.keys
+        if len(answers) > RECORD_ANSWERS or not scan.ready:
+            return None
+        tables = scan.tables(torch.device("cpu"))
+        finals = list(scan.tabulation.states[-1]) if scan.computes else []
+        facts = {"kind": "scan", "order": scan.order, "answers": list(answers), "computes": scan.computes}
+        layers = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}
+        return facts | {"finals": finals}, layers | {"cues": tables.cues.int(), "accepts": tables.accepts}
+
+    @classmethod
+    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:
+        return cls(RecordedScan(space, facts, tensors))
 
 
 class Recursive(Law):
@@ -118,21 +129,59 @@ class Recursive(Law):
             refuse_empty(torch.isinf(self.log_mass() if total is None else total))
 
 
+class RecordedScan(Scan):
+    """A scan known by its tables, as a saved model keeps it. Where it does not compute, only the answers seen count."""
+
+    def __init__(self, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        super().__init__(_not_saved, space, order=facts["order"])
+        layers = [tensors[f"layers/{t}"].long() for t in range(space.sites)]
+        widths = [layer.shape[1] - 1 for layer in layers] + [last_width(layers)]
+        ends = zip(layers, widths[1:], strict=True)
+        if any(int(layer.min()) < 0 or int(layer.max()) > dead for layer, dead in ends):
+            raise ValueError("its tables do not fit each other")
+        self.computes = bool(facts["computes"])
+        finals = facts["finals"] if self.computes else range(widths[-1])
+        self._tabulation = Tabulation(layers, [*map(range, widths[:-1]), finals])
+        self._numbers = {exact(answer): number for number, answer in enumerate(facts["answers"])}
+        self._kept_cues, self._kept_accepts = tensors["cues"].tolist(), tensors["accepts"].tolist()
+        if not self.computes:
+            self.accept = self._kept_accept
+        self.encode(facts["answers"])
+
+    def _kept_accept(self, state: int, answer: Hashable) -> bool:
+        return bool(self._kept_accepts[self._numbers[answer]][state])
+
+    def _show(self, answer: Hashable) -> list[int]:
+        if not self.computes and answer not in self._numbers:
+            raise ConstraintError(
+                f"The answer {answer!r} was not seen before the model was saved, and its rule was saved for the "
+                "answers seen. Give the rule itself: softground.load(path, task=…)."
+            )
+        return super()._show(answer) if self.computes else list(self._kept_cues[self._numbers[answer]])
+
+
+def _not_saved(state: Any, symbol: Any) -> Any:
+    raise ConstraintError("The scan's step was not saved with the model; only its tables were.")
+
+
 def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:
     """Ragged completions as one rectangle, in lexicographic order."""
     batch, width = len(whole), values.shape[1]
-    for column in reversed(range(width)):  # a stable sort by the last entry first is a lexicographic sort
-        turn = values[:, column].argsort(stable=True)
+    for column in reversed(range(-1, width)):  # stable sorts, by the last entry first and by the owner at the end
+        turn = (values[:, column] if column >= 0 else owner).argsort(stable=True)
         owner, values = owner[turn], values[turn]
-    turn = owner.argsort(stable=True)
-    owner, values = owner[turn], values[turn]
-    count = torch.bincount(owner, minlength=batch)
+    count, place = _counted(owner, batch)
     options = max(1, int(count.max())) if batch else 1
-    place = torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
     table = torch.zeros(batch, options, width, dtype=torch.long, device=owner.device)
     table[owner, place] = values
     mask = torch.arange(options, device=owner.device) < count[:, None]
     return Fibre(table, mask, whole)
+
+
+def _counted(owner: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+    """How many entries each example owns, and the place of each entry among its owner's; owners are sorted."""
+    count = torch.bincount(owner, minlength=batch)
+    return count, torch.arange(len(owner), device=owner.device) - (count.cumsum(0) - count)[owner]
 
 
 @default_inverse.register

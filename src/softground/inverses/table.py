@@ -10,33 +10,32 @@ Length-7 formulas have 419,904 states: the table takes 5 MB and a fraction of a 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..constraints.program import NO_ANSWER, Program
+from ..constraints.program import NO_ANSWER, Program, Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import Fibre, Inverse, Start, candidates
-from .default import default_inverse
-from .enumeration import Enumeration
+from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
+from .enumeration import Enumeration, default_inverse
 from .law import Law, Padded, Parts, Ragged, Solutions, ragged
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
-CHUNK = 2**18
-FOLDS = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
+CHUNK_STATES = 2**18  # evaluated at a time
+FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
 # A plain Python rule takes some ten microseconds per state, a vectorised one a few nanoseconds.
 TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
-# Entries of padded rows beyond which ragged ones are used after all: 2²⁶ floats are 268 MB.
-LARGEST = 2**26
-# Entries of padded rows that cost less than the bookkeeping of ragged ones.
-SMALL = 2**12
-# Examples whose ragged rows are worked on together: those of length-7 formulas then stay in a CPU's cache.
-ROWS = 512
+RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
+PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
+PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
+PART_ROWS = 512  # examples whose ragged rows are worked on together: those of length-7 formulas stay in a CPU's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,22 +49,16 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """The table for one drop set: a row per u, a column per completion."""
+    """The table for one drop set: one row per u, one column per completion."""
 
     answer: Tensor  # [kept states, options]
     strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones
     values: Tensor  # [1, options, dropped] the completions
 
 
+@RECORDED.register("table")
 class Table(Inverse):
-    """Fibres and solutions from a precomputed table of the space.
-
-    Parameters
-    ----------
-    program
-        The rule; every state of its space is evaluated once.
-    limit
-        Largest table in bytes; a larger one raises :class:`~softground.errors.InverseError` before any work.
+    """Fibres and solutions from a table of the space, of ``limit`` bytes at most.
 
     >>> space = Categorical([range(10), range(10)])
     >>> table = Table(Program(lambda a, b: a + b, space))
@@ -86,7 +79,7 @@ class Table(Inverse):
                 f"A table of this space would hold {self.space.size:,} states and take {_human(size)}; the limit is "
                 f"{_human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
             )
-        chunks = torch.split(torch.arange(self.space.size), CHUNK)
+        chunks = torch.split(torch.arange(self.space.size), CHUNK_STATES)
         answer = torch.cat([program.answer_ids(self.space.states(chunk), remember=False).int() for chunk in chunks])
         order = torch.sort(answer, stable=True)
         none = int((answer == NO_ANSWER).sum())
@@ -114,22 +107,18 @@ class Table(Inverse):
         return self._columns[device]
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-        if dropped.key is not None:
-            return self._shared_fibre(z, y, dropped.key)
+        whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        if dropped.key is not None:  # all rows drop the same sites: F(u) is one row of the table folded for them
+            folded = self._fold(dropped.key, z.device)
+            mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
+            return Fibre(folded.values.expand(len(z), -1, -1), mask, whole)
         layout, sites = self.space.layout(z.device), dropped.sites
         values, mask = candidates(layout.sizes, sites, self.space.combinations(dropped.count))
         base = (z.scatter(-1, sites, 0) * layout.strides).sum(-1)
         index = base[:, None] + (values * layout.strides[sites][:, None]).sum(-1)
         # Masked candidates count past their radix and so repeat real states: inside the table, never used.
         mask = mask & (self.columns(z.device).answer[index] == y[:, None])
-        return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
-
-    def _shared_fibre(self, z: Tensor, y: Tensor, dropped: tuple[int, ...]) -> Fibre:
-        """F(u) where all rows drop the same sites: one row of the table with these sites moved to its end."""
-        folded = self._fold(dropped, z.device)
-        mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
-        everything = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        return Fibre(folded.values.expand(len(z), -1, -1), mask, everything)
+        return Fibre(values, mask, whole)
 
     def _fold(self, dropped: tuple[int, ...], device: torch.device) -> Folded:
         """The table with the dropped sites last, made once for each of the last few sets."""
@@ -142,14 +131,14 @@ class Table(Inverse):
             strides = [math.prod(sizes[k] for k in kept if k > site) if site in kept else 0 for site in sites]
             given = torch.tensor([dropped], device=device)
             values, _ = candidates(self.space.layout(device).sizes, given, options)
-            while len(self._folded) >= FOLDS:
+            while len(self._folded) >= FOLDS_KEPT:
                 del self._folded[next(iter(self._folded))]
             self._folded[key] = Folded(answer, torch.tensor(strides, device=device), values)
         return self._folded[key]
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y: one look-up."""
-        return self.columns(z.device).answer[self.space.index(z)] == y
+        return self.answer_ids(z) == y
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
@@ -173,17 +162,16 @@ class Table(Inverse):
             first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
             mask = place < (columns.offsets[y + 1] - first)[:, None]
             return Padded(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask, weights)
-        if len(y) <= ROWS:
+        if len(y) <= PART_ROWS:
             return Ragged(self.solutions(y), weights)
-        parts = [slice(first, first + ROWS) for first in range(0, len(y), ROWS)]
-        return Parts([Ragged(self.solutions(y[rows]), weights.rows(rows), rows.start) for rows in parts])
+        parts = [slice(first, first + PART_ROWS) for first in range(0, len(y), PART_ROWS)]
+        return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
-        y = target.answers
-        size = len(y) * self.longest
-        wanted = (y.is_cuda or size <= SMALL) if self._padded is None else self._padded
-        return wanted and self.solvable and size <= LARGEST
+        y, size = target.answers, len(target.answers) * self.longest
+        wanted = (y.is_cuda or size <= PADDED_CHEAP) if self._padded is None else self._padded
+        return wanted and self.solvable and size <= PADDED_LIMIT
 
     @property
     def solvable(self) -> bool:
@@ -205,13 +193,38 @@ class Table(Inverse):
         z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
         return Start(z, found, torch.ones_like(found))
 
+    def answer_ids(self, z: Tensor) -> Tensor:
+        """The id of each state's answer; −1 where it has none."""
+        return self.columns(z.device).answer[self.space.index(z)]
+
+    def record(self) -> Record | None:
+        rule, answer = self.program, self.columns(torch.device("cpu")).answer
+        if self.space.size > RECORD_STATES or rule.known > RECORD_ANSWERS:
+            return None
+        facts = {"kind": "table", "width": rule.width if rule.vectorised else 0, "form": rule.form}
+        if rule.vectorised:
+            keys = torch.tensor(rule.answers.keys, dtype=torch.long).reshape(-1, rule.width)
+            return facts, {"answer": answer, "keys": keys}
+        return facts | {"keys": list(rule.answers.keys)}, {"answer": answer}
+
+    @classmethod
+    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Table:
+        answer, width = tensors["answer"], int(facts["width"])
+        keys = [tuple(row) for row in tensors["keys"].tolist()] if width else facts["keys"]
+        if answer.shape != (space.size,) or int(answer.min()) < NO_ANSWER or int(answer.max()) >= len(keys):
+            raise ValueError("its table does not fit the symbols")
+        rule = Recorded(space, lambda z: answer[space.index(z)], keys, width, facts["form"])
+        table = cls(rule, limit=cls.bytes_needed(space))
+        rule.ids = table.answer_ids  # which has copies on every device
+        return table
+
 
 def _human(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            return f"{size:.3g} {unit}"
+    units = ["TB", "GB", "MB", "kB", "B"]
+    while size >= 1000 and len(units) > 1:
         size /= 1000
-    raise AssertionError
+        units.pop()
+    return f"{size:.3g} {units[-1]}"
 
 
 @default_inverse.register

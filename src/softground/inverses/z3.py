@@ -4,8 +4,6 @@ Fibres are remembered across steps, because chains come back to where they have 
 :mod:`~softground.solver.engine`, which also says why replies do not depend on which models Z3 happens to find.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
@@ -22,7 +20,7 @@ from ..solver.cluster import Cluster
 from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
-from .default import default_inverse
+from .enumeration import default_inverse
 from .law import Solutions
 
 MOST_TABLES = 4096  # to list S_y
@@ -37,8 +35,6 @@ class Z3(Inverse):
 
     Parameters
     ----------
-    smt
-        The rule.
     cap
         Most completions per fibre; one with more is cut and incomplete.
     table
@@ -47,38 +43,27 @@ class Z3(Inverse):
     rlimit, timeout
         Per check, Z3's deterministic measure of work (2 million are about a second), and seconds. Beyond either the
         reply is 'unknown' and the fibre incomplete.
-    limit
-        Seconds. A query gives up after half of it; with several workers, a process that does not is killed.
-    memory
-        MiB per query; None sets no limit.
-    workers
-        Processes; 1 solves in this one, where nothing can be killed.
-    chunk
-        Queries that a worker gets at a time; None cuts each call's into four chunks per worker.
+    limit, memory
+        Seconds and MiB (None sets no limit) per query. A query gives up after half of the seconds; with several
+        workers, a process that does not is killed.
+    workers, chunk
+        Processes; 1 solves in this one, where nothing can be killed. And the queries that a worker gets at a time; None
+        cuts each call's into four chunks per worker.
     backend, scheduler
         ``"local"`` forks the workers from this process. ``"dask"`` and ``"ray"`` use all workers of the cluster with
         that address (see :mod:`~softground.solver.cluster`); ``workers`` processes here replace those that are lost.
     cache
-        Fibres remembered, the most recently used.
+        Fibres remembered, the most recently used. ``queries`` counts fibres asked for, ``hits`` those remembered.
     tries
         Random proposals that :meth:`start` completes by a table before it searches.
     solutions_cap
         Most states of S_y that :meth:`solutions` lists per answer.
 
-    Attributes
-    ----------
-    queries, hits
-        Fibres asked for, and those answered from memory.
-    capped
-        Fibres with more completions than ``cap``.
-    solver_seconds
-        Wall-clock time spent on solving.
-
     Notes
     -----
     A complete fibre is the same set whichever process found it. A capped one holds the lexicographically first
-    completions, an unknown one none. So nothing depends on Z3's choice of models, the number of workers or the order
-    of queries; only whether a check reaches a limit may. An unknown fibre is asked again when it is next needed, unless
+    completions, an unknown one none. So nothing depends on Z3's choice of models, the number of workers or the order of
+    queries; only whether a check reaches a limit may. An unknown fibre is asked again when it is next needed, unless
     its process died or had to be killed.
     """
 
@@ -124,7 +109,7 @@ class Z3(Inverse):
         crew = Crew(smt, self.limits, workers, chunk, forks=workers > 1 or backend != "local")
         self._solver = crew if backend == "local" else Cluster(crew, backend, scheduler)
         self.solver_seconds = 0.0
-        self.queries = self.hits = self.capped = 0
+        self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
         self._ends: Counter[End] = Counter()
         self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Reply] = OrderedDict()
@@ -155,7 +140,13 @@ class Z3(Inverse):
                 self._cache.move_to_end(key)
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
-        return self._pack([known[key] for key in keys], sites)
+        replies = [known[key] for key in keys]
+        options, padding = max([1, *(len(reply.states) for reply in replies)]), (0,) * dropped.count
+        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
+        values = torch.tensor(rows, dtype=torch.long, device=z.device).view(len(rows), options, dropped.count)
+        count = torch.tensor([len(reply.states) for reply in replies], device=z.device)
+        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=z.device)
+        return Fibre(values, torch.arange(options, device=z.device) < count[:, None], complete)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, in different places of S_y for different rows and seeds.
@@ -177,10 +168,10 @@ class Z3(Inverse):
         same = {i: reply for i, reply in zip(answers, replies, strict=True) if reply.states}
         replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(answers, replies, strict=True)]
         nothing = (0,) * self.space.sites
-        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], dtype=torch.long)
-        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool)
-        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool)
-        return Start(z.view(len(y), self.space.sites).to(y.device), found.to(y.device), proved.to(y.device))
+        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], device=y.device)
+        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool, device=y.device)
+        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
+        return Start(z.long().view(len(y), self.space.sites), found, proved)
 
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or Z3 gives up."""
@@ -203,18 +194,10 @@ class Z3(Inverse):
                     f"Not all states of the answer {self.smt.key(i)!r} could be listed: {why}. Use a sampling kernel, "
                     f"or raise {'solutions_cap' if over else 'rlimit and timeout'}."
                 )
-        index = {i: self.space.index(torch.tensor(s).view(-1, self.space.sites)) for i, s in states.items()}
+        index = {
+            i: self.space.index(torch.tensor(s, dtype=torch.long).view(-1, self.space.sites)) for i, s in states.items()
+        }
         return Solutions.of([index[i] for i in y.tolist()], y.device)
-
-    def _pack(self, replies: list[Reply], dropped: Tensor) -> Fibre:
-        options = max([1, *(len(reply.states) for reply in replies)])
-        padding = (0,) * dropped.shape[1]
-        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
-        values = torch.tensor(rows, dtype=torch.long).view(len(rows), options, dropped.shape[1])
-        count = torch.tensor([len(reply.states) for reply in replies], dtype=torch.long)
-        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool)
-        mask = torch.arange(options) < count[:, None]
-        return Fibre(values.to(dropped.device), mask.to(dropped.device), complete.to(dropped.device))
 
     @property
     def faults(self) -> dict[str, int]:

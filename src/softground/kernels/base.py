@@ -4,8 +4,6 @@ r"""The kernel seam: one transition that leaves Q* invariant.
 parameters live in the kernel itself. A kernel works on a whole batch, one chain per example, and never looks at labels.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +11,11 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ..dice import Dice
 from ..inverses.base import Fibre, Inverse, complete
-from ..projections.base import Dropped
-from ..projections.walk import Walk
+from ..projections.base import Dropped, Projection, Walk
 from ..registry import Registry
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -27,32 +25,22 @@ from ..target import Target
 class Info:
     """What a step did, per example.
 
-    Attributes
-    ----------
-    acceptance
-        Share of proposals accepted (a draw from the exact law counts as accepted).
-    moved
-        Whether z changed.
-    unknown
-        Whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed.
-    marginals
-        Optional distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for reals
-        means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
+    ``marginals`` are distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for
+    reals means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
     """
 
-    acceptance: Tensor
-    moved: Tensor
-    unknown: Tensor
+    acceptance: Tensor  # share of proposals accepted; a draw from the exact law counts as accepted
+    moved: Tensor  # whether z changed
+    unknown: (
+        Tensor  # whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed
+    )
     marginals: Tensor | None = None
 
 
 class Kernel(ABC):
     """A Markov kernel on S_y, batched over examples.
 
-    Attributes
-    ----------
-    independent
-        Whether a step does not depend on the chain's state, so that there is nothing to mix.
+    ``independent`` says whether a step does not depend on the chain's state, so that there is nothing to mix.
     """
 
     independent: ClassVar[bool] = False
@@ -66,8 +54,24 @@ class Kernel(ABC):
         return False
 
 
-# Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can.
 KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
+"""Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can."""
+
+
+@dataclass(frozen=True)
+class Projected(Kernel):
+    """A kernel that drops some sites, as ``projection`` says, and completes the others by ``inverse``."""
+
+    inverse: Inverse
+    projection: Projection
+
+    def static(self, target: Target[Any]) -> bool:
+        return self.inverse.static
+
+    def two_fibres(self, z: Tensor, other: Tensor, y: Tensor, dropped: Dropped) -> tuple[Fibre, Fibre]:
+        """F(Π(z)) and F(Π(other)) in one call of the inverse."""
+        both = self.inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), dropped.twice())
+        return both.rows(slice(len(z))), both.rows(slice(len(z), None))
 
 
 def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, marginals: Tensor | None = None) -> Info:
@@ -81,9 +85,13 @@ def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
     return info(before, after, true, ~true, marginals)
 
 
-def two_fibres(inverse: Inverse, z: Tensor, other: Tensor, y: Tensor, dropped: Dropped) -> tuple[Fibre, Fibre]:
-    """F(Π(z)) and F(Π(other)) in one call of the inverse."""
-    return inverse.fibre(torch.cat([z, other]), torch.cat([y, y]), dropped.twice()).split(len(z))
+def metropolis(
+    dice: Dice, z: Tensor, proposal: Tensor, log_ratio: Tensor, possible: Tensor, unknown: Tensor
+) -> tuple[Tensor, Info]:
+    """Accept proposals that are possible with probability min(1, exp(log_ratio)); the other chains stay."""
+    accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
+    after = torch.where(accepted[:, None], proposal, z)
+    return after, info(z, after, accepted, unknown)
 
 
 def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fibre) -> Tensor:
@@ -103,7 +111,7 @@ def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: 
 
     Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
     """
-    marginals = torch.nn.functional.one_hot(z, width).to(weights.dtype)
+    marginals = one_hot(z, width).to(weights.dtype)
     for j in range(dropped.count):
         law = torch.zeros(len(z), width, dtype=weights.dtype, device=z.device).scatter_add(1, values[:, :, j], weights)
         marginals = marginals.scatter(1, dropped.sites[:, j, None, None].expand(-1, 1, width), law[:, None])
@@ -117,7 +125,7 @@ def redraw(
     proposal: Tensor,
     dropped: Dropped,
     fibres: tuple[Fibre, Fibre],
-    prior: Tensor,
+    prior: Tensor | float,
     with_marginals: bool,
 ) -> tuple[Tensor, Info]:
     """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional law on the fibre kept.
@@ -130,15 +138,13 @@ def redraw(
     possible = known & (fibres[1].count > 0)
     log_ratio = prior + there.logsumexp(-1) - here.logsumexp(-1)
     accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
-    chosen = torch.where(accepted[:, None], there, here)
     values = torch.where(accepted[:, None, None], fibres[1].values, fibres[0].values)
     held = ~accepted & ~fibres[0].complete
-    option = dice.categorical(torch.where(held[:, None], 0.0, chosen))
-    drawn = complete(torch.where(accepted[:, None], proposal, z), dropped, pick(values, option))
+    chosen = torch.where(accepted[:, None], there, here).masked_fill(held[:, None], 0.0)
+    drawn = complete(torch.where(accepted[:, None], proposal, z), dropped, pick(values, dice.categorical(chosen)))
     after = torch.where(held[:, None], z, drawn)
     marginals = None
     if with_marginals:
-        weights = torch.where(held[:, None], 0.0, chosen).softmax(-1)
-        marginals = conditional_marginals(after, dropped, values, weights, target.weights.scores.shape[2])
-        marginals = torch.where(held[:, None, None], torch.nn.functional.one_hot(z, marginals.shape[2]), marginals)
+        marginals = conditional_marginals(after, dropped, values, chosen.softmax(-1), target.weights.scores.shape[2])
+        marginals = torch.where(held[:, None, None], one_hot(z, marginals.shape[2]), marginals)
     return after, info(z, after, accepted, ~known, marginals)

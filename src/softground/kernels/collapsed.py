@@ -11,36 +11,25 @@ while its fibre holds more than one completion.
 Reference: J. S. Liu, The collapsed Gibbs sampler, JASA 89 (1994).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..inverses.base import Inverse
-from ..projections.base import Move, Projection
-from ..projections.walk import Walk
+from ..projections.base import Move, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, redraw, two_fibres
+from .base import KERNELS, Info, Kernel, Projected, redraw
 
 
 @dataclass(frozen=True)
-class Collapsed(Kernel):
+class Collapsed(Projected):
     """Target Q*; invariance holds (it is Metropolis on Ω followed by Gibbs on the dropped sites).
 
-    Parameters
-    ----------
-    inverse, projection, move
-        How fibres are found, what is dropped, and how the walk moves in Ω.
-    marginals
-        Whether steps report the dropped sites' conditional law, for a loss with less noise.
+    ``marginals`` says whether steps report the dropped sites' conditional law, for a loss with less noise.
     """
 
-    inverse: Inverse
-    projection: Projection
     move: Move
     marginals: bool = False
 
@@ -48,13 +37,10 @@ class Collapsed(Kernel):
         dropped = self.projection.draw(dice, len(z), z.device)
         kept = dropped.kept(z.shape[1])
         proposal = self.move.propose(dice, z, kept)
-        fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
+        fibres = self.two_fibres(z, proposal, target.answers, dropped)
         difference = target.weights.site_scores(proposal) - target.weights.site_scores(z)
         prior = torch.where(kept, difference, 0).sum(-1)
         return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)
-
-    def static(self, target: Target[CategoricalBelief]) -> bool:
-        return self.inverse.static
 
 
 @KERNELS.register("collapsed")

@@ -1,6 +1,4 @@
-"""Kernels one after the other. If each leaves Q* invariant, so does their composition."""
-
-from __future__ import annotations
+"""Kernels one after the other, and the kernel of a task that names none."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +8,20 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
+from ..inverses.base import Inverse
+from ..projections.drop import RandomDrop
+from ..spaces.base import Space
 from ..target import Target
 from .base import Info, Kernel
+from .exact import Exact
+from .guided import Guided
 
 
 class Composed(Kernel):
     """Apply kernels in turn, as one kernel: ``Composed([guided, collapsed])``, or T steps: ``Composed([kernel] * T)``.
 
-    The acceptance reported is the mean over the steps; ``moved`` compares the end with the beginning; the
-    marginals are the last step's.
+    If each leaves Q* invariant, so does their composition. The acceptance reported is the mean over the steps,
+    ``moved`` compares the end with the beginning, and the marginals are the last step's.
     """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -40,3 +43,16 @@ class Composed(Kernel):
 
     def static(self, target: Target[Any]) -> bool:
         return all(kernel.static(target) for kernel in self.kernels)
+
+
+def default_kernel(inverse: Inverse, space: Space) -> Kernel:
+    """The kernel that needs the fewest steps: the exact one, or one that the inverse names.
+
+    The network's own proposals, with random pairs dropped, serve any rule on symbols.
+    """
+    kernel = Exact(inverse) if inverse.exact else inverse.default_kernel()
+    if kernel is not None:
+        return kernel
+    if space.sites < 2:
+        raise LearnerError("A single site cannot be projected; give a rule that can be tabulated.")
+    return Composed([Guided(inverse, RandomDrop(space, min(2, space.sites - 1)), marginals=True)] * 4)

@@ -10,8 +10,6 @@ digits over the whole board and reaches the 24 relabellings of its first board, 
 Reference: N. Metropolis et al., J. Chem. Phys. 21 (1953); Z. Li et al., ICLR 2023, Section 5.2 ('MCMC').
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -22,19 +20,14 @@ from ..dice import Dice
 from ..projections.base import Move
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import Info, Kernel, info
+from .base import Info, Kernel, metropolis
 
 
 @dataclass(frozen=True)
 class DirectWalk(Kernel):
     """Target Q*; detailed balance holds. Reaches only what its moves connect.
 
-    Parameters
-    ----------
-    move
-        A symmetric move on whole states.
-    constraint
-        Where moves may break the rule: proposals outside S_y are rejected. None for moves that never do.
+    The move is on whole states. With a ``constraint``, proposals outside S_y are rejected; without, there are none.
     """
 
     move: Move
@@ -43,8 +36,7 @@ class DirectWalk(Kernel):
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         proposal = self.move.propose(dice, z, torch.ones_like(z, dtype=torch.bool))
         log_ratio = target.log_weight(proposal) - target.log_weight(z)
+        possible = torch.ones_like(log_ratio, dtype=torch.bool)
         if self.constraint is not None:
-            log_ratio = log_ratio.masked_fill(~self.constraint.feasible(proposal, target.answers), -torch.inf)
-        accepted = dice.accept(log_ratio)
-        after = torch.where(accepted[:, None], proposal, z)
-        return after, info(z, after, accepted, torch.zeros_like(accepted))
+            possible = self.constraint.feasible(proposal, target.answers)
+        return metropolis(dice, z, proposal, log_ratio, possible, torch.zeros_like(possible))

@@ -7,8 +7,6 @@ Q*_i(s) come from the same weights: with them the loss −Σ_i Σ_s Q*_i(s) log 
 that of the semantic loss (Proposition 2), with no sampling noise at all.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -16,7 +14,7 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, redrawn
@@ -26,15 +24,9 @@ from .base import KERNELS, Info, Kernel, redrawn
 class Exact(Kernel):
     """Target Q*; each step is an independent draw from it, whatever the chain's state.
 
-    Parameters
-    ----------
-    inverse
-        Knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan.
-    marginals
-        Whether steps report Q*'s marginals (the default: they cost little and remove the sampling noise).
-    draws
-        Whether steps draw at all. The loss needs none where it has the marginals; without draws the chains stay at
-        the states they began with.
+    The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. Steps report Q*'s
+    marginals by default, which cost little and remove the sampling noise. The loss then needs no draws; without
+    ``draws`` the chains stay at the states they began with.
     """
 
     independent = True
@@ -48,19 +40,26 @@ class Exact(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = self.inverse.law(target)
-        marginals = law.marginals() if self.marginals else None
+        if self.draws and self.marginals:
+            after, marginals = law.draw_with_marginals(dice)
+            return after, redrawn(z, after, marginals)
         after = law.draw(dice) if self.draws else z
-        return after, redrawn(z, after, marginals)
+        return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
         return self.inverse.static_law(target)
 
 
+def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:
+    """The exact kernel, where the inverse knows Q*."""
+    if not inverse.exact:
+        raise LearnerError(
+            "The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
+            f"inverse is {inverse!r}. Use a table, or the guided kernel."
+        )
+    return Exact(inverse, marginals)
+
+
 @KERNELS.register("exact")
 def _by_name(walk: Walk, marginals: bool) -> Kernel:
-    if not walk.inverse.exact:
-        raise LearnerError(
-            f"The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "
-            f"inverse is {walk.inverse!r}. Use a table, or the guided kernel."
-        )
-    return Exact(walk.inverse, marginals)
+    return exact_kernel(walk.inverse, marginals)

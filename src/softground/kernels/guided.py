@@ -11,49 +11,33 @@ space in one step, which frees chains that single-site walks leave frozen as γ 
 Reference: L. Tierney, Markov chains for exploring posterior distributions, Ann. Statist. 22 (1994).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..inverses.base import Inverse
-from ..projections.base import Projection
-from ..projections.walk import Walk
+from ..projections.base import Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, redraw, two_fibres
+from .base import KERNELS, Info, Kernel, Projected, redraw
 
 
 @dataclass(frozen=True)
-class Guided(Kernel):
+class Guided(Projected):
     """Target Q*; invariance holds (an independence sampler on Ω followed by Gibbs on the dropped sites).
 
-    Parameters
-    ----------
-    inverse, projection
-        How fibres are found, and what is dropped.
-    marginals
-        Whether steps report the dropped sites' conditional law, for a loss with less noise.
+    ``marginals`` says whether steps report the dropped sites' conditional law, for a loss with less noise.
     """
 
-    inverse: Inverse
-    projection: Projection
     marginals: bool = False
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
-        kept = dropped.kept(z.shape[1])
         drawn = dice.categorical(target.weights.scores.flatten(0, 1)).view_as(z)
-        proposal = torch.where(kept, drawn, z)
-        fibres = two_fibres(self.inverse, z, proposal, target.answers, dropped)
-        prior = torch.zeros(len(z), dtype=target.weights.scores.dtype, device=z.device)
-        return redraw(dice, target, z, proposal, dropped, fibres, prior, self.marginals)
-
-    def static(self, target: Target[CategoricalBelief]) -> bool:
-        return self.inverse.static
+        proposal = torch.where(dropped.kept(z.shape[1]), drawn, z)
+        fibres = self.two_fibres(z, proposal, target.answers, dropped)
+        return redraw(dice, target, z, proposal, dropped, fibres, 0.0, self.marginals)
 
 
 @KERNELS.register("guided")

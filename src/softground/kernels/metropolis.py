@@ -11,38 +11,28 @@ a solver that always answers the same, parts of S_y are never reached. The other
 Reference: Z. Li et al., ICLR 2023, Algorithm 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from ..dice import Dice
-from ..inverses.base import Inverse, complete
-from ..projections.base import Move, Projection
-from ..projections.walk import Walk
+from ..dice import Dice, any_of
+from ..inverses.base import complete
+from ..projections.base import Move, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, info, pick
+from .base import KERNELS, Info, Kernel, Projected, metropolis, pick
 
 
 @dataclass(frozen=True)
-class Metropolis(Kernel):
+class Metropolis(Projected):
     """The paper's walk: target Q* in intent, biased by the solver's choice in fact.
 
-    Parameters
-    ----------
-    inverse, projection, move
-        How completions are found, what is dropped, and how the walk moves in Ω.
-    completion
-        Which completion stands for the solver's answer: ``"any"`` at random (a solver's models vary from
-        query to query), ``"first"`` always the same.
+    ``completion`` says which completion stands for the solver's answer: ``"any"`` at random (a solver's models vary
+    from query to query), or always the ``"first"``.
     """
 
-    inverse: Inverse
-    projection: Projection
     move: Move
     completion: Literal["any", "first"] = "any"
 
@@ -53,18 +43,10 @@ class Metropolis(Kernel):
         exists = fibre.count > 0
         # One completion is enough here, so an incomplete fibre still serves if it holds any.
         usable = fibre.mask | ~exists[:, None]
-        if self.completion == "any":
-            option = dice.categorical(torch.zeros_like(usable, dtype=torch.float32).masked_fill(~usable, -torch.inf))
-        else:
-            option = usable.to(torch.uint8).argmax(-1)
+        option = any_of(dice, usable) if self.completion == "any" else usable.to(torch.uint8).argmax(-1)
         proposal = complete(proposal, dropped, pick(fibre.values, option))
         log_ratio = target.log_weight(proposal) - target.log_weight(z)
-        accepted = dice.accept(log_ratio.masked_fill(~exists, -torch.inf))
-        after = torch.where(accepted[:, None], proposal, z)
-        return after, info(z, after, accepted, ~exists & ~fibre.complete)
-
-    def static(self, target: Target[CategoricalBelief]) -> bool:
-        return self.inverse.static
+        return metropolis(dice, z, proposal, log_ratio, exists, ~exists & ~fibre.complete)
 
 
 @KERNELS.register("metropolis")

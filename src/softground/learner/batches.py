@@ -1,7 +1,6 @@
 """Examples on their way to the network: held on the device where they are tensors, fetched otherwise."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -145,3 +144,14 @@ def _to(x: Any, device: torch.device) -> Any:
     if isinstance(x, list | tuple):
         return [_to(v, device) for v in x]
     return x.to(device)
+
+
+def shuffled(own: Tensor, count: int, world: int, batch_size: int, order: torch.Generator) -> list[Tensor]:
+    """A process's ``own`` of ``count`` examples in random order, in as many batches as every other process has."""
+    size = max(1, batch_size // world)
+    steps = math.ceil(math.ceil(count / world) / size)
+    mixed = own[torch.randperm(len(own), generator=order)]
+    short = (steps - 1) * size + 1 - len(mixed)
+    if short > 0:  # other processes own one example more: begin again, so that all take as many steps
+        mixed = torch.cat([mixed, mixed[:short]])
+    return list(torch.split(mixed, size))

@@ -1,7 +1,5 @@
 """Predictions for a whole data set, and how good they are."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

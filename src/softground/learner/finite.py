@@ -10,8 +10,6 @@ batch goes on with zeros in place of NaN. They do no harm, because the run stops
 answer is read at once, before the step is taken.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The stages that most runs want: the kernel that fits the task, or the one that its inspection recommends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -6,7 +6,6 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,12 +15,12 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, DataError, NonFiniteOutput
-from ..gpu.graphed import Graphed
+from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import CHAINS, Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
-from .batches import Batches
+from .batches import Batches, shuffled
 from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
@@ -153,9 +152,10 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver, stopwatch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device)
+        solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
-        batches, watch, augment = self._shuffled(), FiniteOutputs(), self.learner.augment
+        augment, world = self.learner.augment, self.fabric.world_size
+        batches = shuffled(self.own, len(self.train), world, self.learner.batch_size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
@@ -214,17 +214,6 @@ class Loop:
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )
-
-    def _shuffled(self) -> list[Tensor]:
-        """This process's examples in a new random order, cut into the same number of batches on every process."""
-        world = self.fabric.world_size
-        size = max(1, self.learner.batch_size // world)
-        steps = math.ceil(math.ceil(len(self.train) / world) / size)
-        order = self.own[torch.randperm(len(self.own), generator=self.streams.order)]
-        short = (steps - 1) * size + 1 - len(order)
-        if short > 0:  # other processes own one example more: begin again, so that all take as many steps
-            order = torch.cat([order, order[:short]])
-        return list(torch.split(order, size))
 
     def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
         """The epoch's averages over all processes."""

@@ -1,7 +1,5 @@
 """Constrained prediction: the most probable feasible z, given y or the rule alone."""
 
-from __future__ import annotations
-
 import heapq
 
 import torch

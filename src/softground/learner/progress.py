@@ -1,7 +1,5 @@
 """How far a run has come."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

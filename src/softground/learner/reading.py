@@ -1,7 +1,5 @@
 """Prediction and evaluation: what a model and a learner have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

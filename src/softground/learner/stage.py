@@ -1,7 +1,5 @@
 """A stage of training: an objective with its optimiser and its number of passes over the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

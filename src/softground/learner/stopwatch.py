@@ -1,7 +1,5 @@
 """Where the time goes: seconds in the network, in sampling, in the solver."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterator

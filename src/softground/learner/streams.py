@@ -1,7 +1,5 @@
 """The random streams of one process: everything a run draws, in generators that a checkpoint can hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

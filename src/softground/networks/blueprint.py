@@ -5,18 +5,15 @@ A description is plain data, so that a saved network can be rebuilt in another p
     {"layer": "Linear", "arguments": {"in_features": 64, "out_features": 10, "bias": True}}
     {"layer": "Sequential", "parts": [["0", {"layer": …}], ["1", {"layer": …}]]}
 
-A layer's arguments are read off its attributes of the same names, as torch's own layers keep them. Only layers with a
-name in :data:`LAYERS` are described and built. Give a class of your own one with ``@LAYERS.register("mine.Reader")``,
-if it keeps its constructor's arguments as attributes and makes all else from them.
+A layer's arguments are read from its attributes of the same names, as torch's own layers keep them. Only layers with a
+name in :data:`LAYERS` are described and built. Name a class of your own with ``@LAYERS.register("mine.Reader")``, if it
+keeps its constructor's arguments as attributes and makes everything else from them.
 """
-
-from __future__ import annotations
 
 import importlib
 import inspect
 from collections import OrderedDict
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -26,7 +23,10 @@ from ..errors import SoftgroundError
 from ..registry import Registry
 
 LAYERS: Registry[type[nn.Module]] = Registry("layer")
-"""What a description may name. A task's own layers are called ``task.Name`` and are in its file ``networks.py``."""
+"""What a description may name."""
+
+IMAGE_NETWORKS: Registry[Callable[..., nn.Module]] = Registry("network")
+"""Classifiers of one image, ``(image shape, outputs) -> module``. Each one's own file registers it."""
 
 TORCH = """
     Linear Embedding Flatten Unflatten Identity Upsample ZeroPad2d
@@ -39,11 +39,11 @@ TORCH = """
 LAYERS.update({name: getattr(nn, name) for name in TORCH.split()})
 
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError, SoftgroundError)
-"""What torch and Python say of a description that is not what it should be."""
+"""What torch and Python raise when a description is malformed."""
 
 
 def describe(network: nn.Module) -> dict[str, Any] | None:
-    """The network's description; None where some part of it is not in :data:`LAYERS`, or does not come back the same.
+    """The network's description; None where some part of it is not in :data:`LAYERS` or cannot be rebuilt.
 
     >>> describe(nn.Sequential(nn.Flatten(), nn.ReLU()))["parts"][1]
     ['1', {'layer': 'ReLU', 'arguments': {'inplace': False}}]
@@ -59,7 +59,7 @@ def describe(network: nn.Module) -> dict[str, Any] | None:
 def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Module:
     """The network described, which takes over the tensors of ``state``.
 
-    Nothing is drawn, and no memory is taken before names and shapes agree: a description may come from anybody.
+    Nothing is drawn, and no memory is taken before names and shapes agree: the description is not trusted.
     """
     with torch.device("meta"):
         network = _built(description)
@@ -75,13 +75,9 @@ def _description(module: nn.Module) -> dict[str, Any]:
         raise ValueError(f"a {type(module).__name__} with a hook does more than its class says")
     if type(module) is nn.Sequential:
         return {"layer": "Sequential", "parts": [[name, _description(part)] for name, part in module._modules.items()]}
-    name = next((name for name, kind in LAYERS.items() if kind is type(module)), None)
-    if name is None:
+    layer = next((name for name, kind in LAYERS.items() if kind is type(module)), None)
+    if layer is None:
         raise ValueError(f"{type(module).__name__} is not among the layers that can be described")
-    return {"layer": name, "arguments": _arguments(module)}
-
-
-def _arguments(module: nn.Module) -> dict[str, Any]:
     found = {}
     for name, parameter in inspect.signature(type(module)).parameters.items():
         if name in ("device", "dtype", "args", "kwargs") or name.startswith("_"):
@@ -90,7 +86,7 @@ def _arguments(module: nn.Module) -> dict[str, Any]:
         if isinstance(parameter.default, bool) and not isinstance(value, bool):
             value = value is not None  # torch's bias=True becomes the bias itself
         found[name] = _plain(value)
-    return found
+    return {"layer": layer, "arguments": found}
 
 
 def _plain(value: Any) -> Any:
@@ -110,10 +106,8 @@ def _built(description: Mapping[str, Any]) -> nn.Module:
     name = description["layer"]
     if name == "Sequential":
         return nn.Sequential(OrderedDict((part, _built(layer)) for part, layer in description["parts"]))
-    task = name.partition(".")[0]
-    if name not in LAYERS and task.isidentifier():
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(f"..tasks.{task}.networks", __package__)
+    if name not in LAYERS:
+        importlib.import_module("..tasks", __package__)  # whose own layers register themselves
     return LAYERS[name](**{key: _argument(value) for key, value in description["arguments"].items()})
 
 

@@ -1,10 +1,8 @@
 """A small convolutional network with batch normalisation: what we recommend for images of symbols."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
-from .blueprint import LAYERS
+from .blueprint import IMAGE_NETWORKS, LAYERS
 from .dropout import Dropout
 
 
@@ -16,20 +14,20 @@ class GlobalAverage(nn.Module):
         return x.mean((2, 3))
 
 
+@IMAGE_NETWORKS.register("convnet")
 def convnet(image: tuple[int, int, int], outputs: int, width: int = 32, dropout: float = 0.2) -> nn.Sequential:
     """Three stages of two 3×3 convolutions (``width``, 2·``width``, 4·``width`` maps), then global average pooling.
 
     With ``width=32`` about 290,000 parameters, whatever the image size.
     """
-    channels, height, size = image[0], image[1], width
+    channels, height, _ = image
     layers: list[nn.Module] = []
     for stage in range(3):
+        maps = width * 2**stage
         for _ in range(2):
-            layers += [nn.Conv2d(channels, size, 3, padding=1, bias=False), nn.BatchNorm2d(size), nn.ReLU()]
-            channels = size
+            layers += [nn.Conv2d(channels, maps, 3, padding=1, bias=False), nn.BatchNorm2d(maps), nn.ReLU()]
+            channels = maps
         if stage < 2 and height >= 8:
             layers.append(nn.MaxPool2d(2))
             height //= 2
-        size *= 2
-    layers += [GlobalAverage(), Dropout(dropout), nn.Linear(channels, outputs)]
-    return nn.Sequential(*layers)
+    return nn.Sequential(*layers, GlobalAverage(), Dropout(dropout), nn.Linear(channels, outputs))

@@ -1,10 +1,8 @@
 """Layers that draw at random in training, from a generator of the fit's own.
 
-torch's own dropout draws from one generator that all threads share, so that fits at the same time disturb each other.
-These layers do not: one seed gives one result, whatever else runs.
+torch's dropout draws from one generator that all threads share, so that simultaneous fits disturb each other. These
+layers do not: one seed gives one result, whatever else runs.
 """
-
-from __future__ import annotations
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """One network for every site: read a symbol's image, whatever its place in the vector."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -24,25 +22,17 @@ class PerSite(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() != 5 or tuple(x.shape[2:]) != self.image:
             raise DataError(
-                f"Inputs have shape {tuple(x.shape)}; this network reads "
-                f"(batch, sites, {', '.join(map(str, self.image))}). "
-                "Resize the images, or build the network for their size."
+                f"Inputs have shape {tuple(x.shape)}; this network reads (batch, sites, "
+                f"{', '.join(map(str, self.image))}). Resize the images, or build the network for their size."
             )
         images = x.flatten(0, 1)
         if not images.is_floating_point():
             images = images.to(next((p.dtype for p in self.parameters()), torch.float32)) / 255
         if not torch.compiler.is_compiling():  # an exported graph should not depend on how images are stored
-            images = channels_last(images)
+            # Store images pixel by pixel, as layers are fastest. torch's own conversion would leave the strides of
+            # images with one channel as they are, and then the layers' outputs too.
+            _, channels, height, width = images.shape
+            strides = (channels * height * width, 1, width * channels, channels)
+            images = images.permute(0, 2, 3, 1).contiguous().as_strided(images.shape, strides)
         scores: Tensor = self.classifier(images)
         return scores.view(x.shape[0], x.shape[1], -1)  # not len(x), which an export would take for a constant
-
-
-def channels_last(images: Tensor) -> Tensor:
-    """The same images, stored pixel by pixel.
-
-    Unlike torch's own conversion this says so in the strides even of images with one channel, which look the same
-    either way: the layers' outputs take the order of their inputs.
-    """
-    _, channels, height, width = images.shape
-    stored = images.permute(0, 2, 3, 1).contiguous()
-    return stored.as_strided(images.shape, (channels * height * width, 1, width * channels, channels))

@@ -1,4 +1,4 @@
-"""Images of mean 0 and standard deviation 1, which plain gradient descent learns from several times as fast."""
+"""Inputs of mean 0 and standard deviation 1, which plain gradient descent learns from several times as fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .blueprint import LAYERS
 
 @LAYERS.register("softground.Standardise")
 class Standardise(nn.Module):
-    """Subtract one mean and divide by one standard deviation; both are saved with the network.
+    """Subtract a mean and divide by a standard deviation, of all inputs or of each feature; both are saved with it.
 
     >>> layer = Standardise.to_fit(torch.tensor([[0, 255], [255, 0]], dtype=torch.uint8))
     >>> layer(torch.tensor([0.0, 0.5, 1.0]))
@@ -21,22 +21,28 @@ class Standardise(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, mean: float, deviation: float) -> None:
+    def __init__(self, mean: float | Tensor, deviation: float | Tensor) -> None:
         super().__init__()
-        if not deviation > 0:
-            raise DataError(
-                f"The images' standard deviation is {deviation:g}; expected a positive number. Look whether they are "
-                "all blank, or leave them as they are."
-            )
-        self.register_buffer("mean", torch.tensor(mean))
-        self.register_buffer("deviation", torch.tensor(deviation))
+        self.register_buffer("mean", torch.as_tensor(mean))
+        self.register_buffer("deviation", torch.as_tensor(deviation))
 
     @classmethod
     def to_fit(cls, images: Tensor) -> Standardise:
-        """With the mean and the standard deviation of these images; bytes count as 0 … 1, as a network sees them."""
-        scale = 1.0 if images.is_floating_point() else 255.0
-        pixels = images.double() / scale
-        return cls(float(pixels.mean()), float(pixels.std(correction=0)))
+        """With one mean and one standard deviation of all pixels; bytes count as 0 … 1, as a network sees them."""
+        pixels = images.double() / (1.0 if images.is_floating_point() else 255.0)
+        deviation = float(pixels.std(correction=0))
+        if not deviation > 0:
+            raise DataError(
+                f"The images' standard deviation is {deviation:g}; expected a positive number. Check whether they are "
+                "all blank, or leave them as they are."
+            )
+        return cls(float(pixels.mean()), deviation)
+
+    @classmethod
+    def each_feature(cls, x: Tensor) -> Standardise:
+        """With the mean and standard deviation of each feature of ``[..., features]``; constant features become 0."""
+        rows = x.reshape(-1, x.shape[-1]).float()
+        return cls(rows.mean(0), rows.std(0, correction=0).clamp(min=1e-6))
 
     def forward(self, x: Tensor) -> Tensor:
-        return (x - self.mean) / self.deviation
+        return (x.to(self.mean.dtype) - self.mean) / self.deviation

@@ -3,22 +3,10 @@
 from .back_search import BackSearch
 from .base import OBJECTIVES, Batch, Objective, Outcome
 from .grounding import SoftenedGrounding
+from .labels import Supervised, ZeroDegree
 from .mapo import MAPO
 from .reinforce import Reinforce
 from .semantic import SemanticLoss
-from .supervised import Supervised
-from .zero import ZeroDegree
 
-__all__ = [
-    "MAPO",
-    "OBJECTIVES",
-    "BackSearch",
-    "Batch",
-    "Objective",
-    "Outcome",
-    "Reinforce",
-    "SemanticLoss",
-    "SoftenedGrounding",
-    "Supervised",
-    "ZeroDegree",
-]
+__all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
+__all__ += ["SoftenedGrounding", "Supervised", "ZeroDegree"]

@@ -9,27 +9,22 @@ Where there is none, one symbol of ẑ is changed at random and the step repeate
 found are pseudo-labels; examples without one are left out of the batch. The search begins at the prediction
 :math:`\hat z = \arg\max_z P(z|x)`, so a feasible prediction is its own label.
 
-**On trees.** NGS searches top-down on a formula's syntax tree: a node's wanted value and its siblings' values give the
-wanted value of each child, until a leaf can take it; an operator, whose change may rebuild the tree, is tried by
-evaluating the whole formula. With one change allowed, everything off the path to the changed leaf keeps its value, so
-the tree search finds a digit at a leaf exactly when that digit alone makes the root right. The corrections it visits
-are therefore those of the fibres :math:`F(\hat z)` with one site dropped, which every inverse returns, for any rule:
-one batched call instead of one tree per example. The queue in NGS's code is ordered by P(new)/P(old) at a leaf and by a
-bound on it inside the tree; so it, too, ends with the most probable correction. The tests hold such a tree search
-against this one.
+**On trees.** NGS searches a formula's syntax tree from the root: a node's wanted value and its siblings' values give
+the wanted value of each child, until a leaf can take it. With one change allowed, everything off the path to the
+changed leaf keeps its value, so a digit is found at a leaf exactly when that digit alone makes the root right. The
+corrections visited are therefore those of the fibres :math:`F(\hat z)` with one site dropped, which every inverse
+returns, for any rule: one batched call, not one tree per example. NGS's queue, ordered by P(new)/P(old), ends with
+the most probable correction too. The tests compare such a tree search with this one.
 
 **The walk between steps** is NGS's: a site is drawn uniformly and a symbol from the network, accepted with probability
 min(1, P(z')/P(ẑ)) and tried again until accepted. All of that is one draw of a pair (i, s) with weights
 :math:`P_i(s) \min(1, P_i(s)/P_i(\hat z_i))`; like there, ẑ may stay what it was. Two departures: values are compared
-exactly and not to three decimals, and NGS now and then (1 in 20) redraws two sites or more at once.
-
-Its authors used m = 5 in their code, the paper's comparison m = 6.
+exactly and not to three decimals, and NGS redraws two sites or more at once in 1 of 20 cases. Its authors used m = 5 in
+their code, the paper's comparison m = 6.
 
 Reference: Q. Li, S. Huang, Y. Hong, Y. Chen, Y. N. Wu and S.-C. Zhu, Closed loop neural-symbolic learning via
 integrating neural perception, grammar parsing, and symbolic reasoning, ICML 2020.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -43,6 +38,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import CategoricalBelief
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
+from .labels import label_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +53,7 @@ class Correction:
 @OBJECTIVES.register("ngs")
 @dataclass
 class BackSearch(Objective):
-    """m-step back-search, for any categorical task.
-
-    Parameters
-    ----------
-    steps
-        m, how many times one-symbol corrections are looked for.
+    """m-step back-search, for any categorical task; ``steps`` is m.
 
     >>> BackSearch()
     BackSearch(steps=6)
@@ -86,9 +77,7 @@ class BackSearch(Objective):
         with batch.stopwatch("sampling"), torch.no_grad():
             belief: CategoricalBelief = batch.belief.detach()  # type: ignore[assignment]
             label = back_search(batch.dice, self.task.inverse, belief, batch.y, self.steps)
-        log_prob = batch.belief.log_prob(label.z)
-        used = label.found.to(log_prob.dtype)
-        loss = -(log_prob * used).sum() / used.sum().clamp(min=1) / self.task.space.sites
+        loss = label_loss(batch.belief, label.z, label.found, self.task.space.sites)
         return Outcome(loss, {"used": label.found, "unknown": label.unknown})
 
 

@@ -1,8 +1,7 @@
 """The objective seam: the loss for a batch.
 
 A training run is a list of stages, each an objective with an optimiser. The softened grounding (Stage I), training on
-feasible predictions (Stage II), direct supervision and the paper's baselines are all objectives: the loop that drives
-them is the same.
+feasible predictions (Stage II), direct supervision and the paper's baselines are all objectives of one training loop.
 """
 
 from __future__ import annotations
@@ -36,27 +35,13 @@ class Stopwatch(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What an objective may look at.
+    """What an objective may look at."""
 
-    Attributes
-    ----------
-    index
-        Positions of these examples in the training set ``[batch]``.
-    belief
-        P(z|x), attached to the network's gradient tape.
-    y
-        Encoded answers.
-    symbols
-        True symbols where known. Only direct supervision reads them.
-    epoch
-        Passes over the data since the stage began.
-    """
-
-    index: Tensor
-    belief: Belief
-    y: Tensor
-    symbols: Tensor | None
-    epoch: int
+    index: Tensor  # [batch] positions of these examples in the training set
+    belief: Belief  # P(z|x), attached to the network's gradient tape
+    y: Tensor  # encoded answers
+    symbols: Tensor | None  # true symbols where known; only direct supervision reads them
+    epoch: int  # passes over the data since the stage began
     dice: Dice
     stopwatch: Stopwatch
 
@@ -72,9 +57,11 @@ class Outcome:
 class Objective(ABC):
     """A loss, with whatever it remembers about each example; most remember nothing."""
 
-    @abstractmethod
+    task: Task
+
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""
+        self.task = task
 
     @abstractmethod
     def loss(self, batch: Batch) -> Outcome:
@@ -85,10 +72,7 @@ class Objective(ABC):
         return {}
 
     def state(self) -> dict[str, Tensor]:
-        """Memory per example, first axis the training set, for checkpoints and for gathering across processes.
-
-        Groundings, where there are any, are under :data:`CHAINS`.
-        """
+        """Memory, one row per example of the training set, for checkpoints and for gathering across processes."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:  # noqa: B027  # nothing to restore is the usual case
@@ -98,5 +82,5 @@ class Objective(ABC):
         """Take kernel steps as ``recorded`` gives them back (:mod:`softground.gpu`); called after :meth:`begin`."""
 
 
-# Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults.
 OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective")
+"""Objectives by name; each takes its own settings, all of which but those of ``grounding`` have defaults."""

@@ -9,8 +9,6 @@ energy in Q* is the paper's sum over sites; the loss is divided by the number of
 that learning rates carry over between lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,27 +21,17 @@ from ..kernels.composed import Composed
 from ..schedules.base import Schedule
 from ..target import Target
 from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
+from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
 
 
 @OBJECTIVES.register("grounding")
 @dataclass
 class SoftenedGrounding(Objective):
-    """Stage I: chains follow the network as γ falls, the network follows its chains.
-
-    Parameters
-    ----------
-    kernel
-        The transition; any kernel of :mod:`softground.kernels`.
-    schedule
-        γ per epoch.
-    steps
-        T, kernel steps per gradient step.
-    """
+    """Stage I: chains follow the network as γ falls, the network follows its chains."""
 
     kernel: Kernel
-    schedule: Schedule
-    steps: int = 1
+    schedule: Schedule  # γ per epoch
+    steps: int = 1  # T, kernel steps per gradient step
     chains: Tensor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,10 +52,8 @@ class SoftenedGrounding(Objective):
                 lost = list(error.examples)
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist()) from error
             self.chains[batch.index] = z
-        if info.marginals is not None:
-            log_prob = batch.belief.marginal_log_prob(info.marginals)
-        else:
-            log_prob = batch.belief.log_prob(z)
+        known = info.marginals
+        log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
         return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
 
@@ -76,10 +62,10 @@ class SoftenedGrounding(Objective):
         return {"gamma": self.schedule.gamma(epoch)} | faults
 
     def state(self) -> dict[str, Tensor]:
-        return {"chains": self.chains}
+        return {CHAINS: self.chains}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.chains = state["chains"]
+        self.chains = state[CHAINS]
 
     def record(self, recorded: Callable[[Kernel], Kernel]) -> None:
         self.walk = recorded(self.walk)

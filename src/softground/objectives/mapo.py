@@ -14,19 +14,16 @@ while π_B < α, and unbiased from then on.
   expectation, as (1 − π_B) is the probability of falling outside, without a loop that would not end as π_B → 1.
 - *The memory* has a fixed capacity; when it is full, the least probable sample is left out. It knows each sample once.
   A sample enters after the step in which it was drawn, so that the memory a step uses does not depend on its draw.
-- *Exploration* is sampling alone; the original's systematic search of a program space has no counterpart here.
+- *Exploration* is sampling alone, without the original's systematic search of a program space.
 - *Reals.* A finite set has probability 0 under a density: π_B = 0, the memory's weight is α, and inside it samples
   weigh as their densities.
 
-The code published with NGS, which the paper's comparison used, differs from Liang et al.: it learns from the sample
-just drawn where it should replay the memory, and weighs outside samples by their probability a second time. That makes
-the method weaker; this is the method.
+The code published with NGS, which the paper's comparison used, differs: it learns from the sample just drawn where it
+should replay the memory, and weighs outside samples by their probability twice. That makes the method weaker.
 
 Reference: C. Liang, M. Norouzi, J. Berant, Q. Le and N. Lao, Memory augmented policy optimization for program synthesis
 and semantic parsing, NeurIPS 2018.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -42,24 +39,11 @@ from .reinforce import average, check_decay, no_rewards, note_rewards
 @OBJECTIVES.register("mapo")
 @dataclass
 class MAPO(Objective):
-    """Policy gradient with a memory of feasible samples for each example.
+    """Policy gradient with a memory of feasible samples for each example."""
 
-    Parameters
-    ----------
-    weight
-        α, the least share of the gradient that a memory gets which is not empty. 0 clips nothing.
-    capacity
-        The most samples an example remembers.
-    decay
-        Weight of the past in the moving average of rewards.
-
-    >>> MAPO()
-    MAPO(weight=0.5, capacity=32, decay=0.99)
-    """
-
-    weight: float = 0.5
-    capacity: int = 32
-    decay: float = 0.99
+    weight: float = 0.5  # α, the least share of the gradient that a memory gets which is not empty; 0 clips nothing
+    capacity: int = 32  # the most samples an example remembers
+    decay: float = 0.99  # weight of the past in the moving average of rewards
 
     def __post_init__(self) -> None:
         check_decay(self.decay)

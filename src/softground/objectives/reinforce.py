@@ -6,19 +6,14 @@ on the draw,
 .. math:: \nabla_\theta\, E_{z \sim P_\theta}[R(z)] = E_{z \sim P_\theta}[(R(z) - b)\, \nabla_\theta \log P_\theta(z|x)]
 
 so the gradient of −(R(z) − b) log P(z|x) is unbiased; b, the moving average of the rewards of earlier batches, lowers
-its variance. The loss is divided by the number of sites, like the other objectives'. Its value means little; the
-diagnostic ``reward`` is the figure to watch.
-
-Where S_y is a small share of the space the reward is almost always 0, and so is what can be learnt from it.
-
-The code published with NGS counts a batch's own rewards into b before it subtracts b, which makes the gradient
-slightly biased; here b is that of the batches before.
+its variance. (The code published with NGS counts a batch's own rewards into b first, which makes the gradient slightly
+biased.) The loss is divided by the number of sites, like the other objectives'. Its value means little; the diagnostic
+``reward`` is the figure to watch. Where S_y is a small share of the space the reward is almost always 0, and nothing
+is learnt.
 
 Reference: R. J. Williams, Simple statistical gradient-following algorithms for connectionist reinforcement learning,
 Machine Learning 8 (1992).
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -33,18 +28,9 @@ from .base import OBJECTIVES, Batch, Objective, Outcome
 @OBJECTIVES.register("reinforce")
 @dataclass
 class Reinforce(Objective):
-    """Policy gradient with reward 1 for a feasible sample; any space.
+    """Policy gradient with reward 1 for a feasible sample; any space."""
 
-    Parameters
-    ----------
-    decay
-        Weight of the past in the moving average of rewards.
-
-    >>> Reinforce()
-    Reinforce(decay=0.99)
-    """
-
-    decay: float = 0.99
+    decay: float = 0.99  # weight of the past in the moving average of rewards
 
     def __post_init__(self) -> None:
         check_decay(self.decay)
@@ -71,7 +57,6 @@ class Reinforce(Objective):
 
 
 def check_decay(decay: float) -> None:
-    """Refuse a decay that gives no average."""
     if not 0 <= decay < 1:
         raise LearnerError(f"decay={decay} was given; expected a number from 0 to below 1, such as 0.99.")
 
@@ -79,9 +64,8 @@ def check_decay(decay: float) -> None:
 def no_rewards(y: Tensor) -> Tensor:
     """A moving average that has seen nothing: ``[examples, 2]`` rows of (weighted sum of rewards, sum of weights).
 
-    What an objective remembers has one row per example, and a checkpoint takes each row from the process that owns the
-    example. A process writes its one average into all rows and reads it from the row of an example of its own. So
-    every process finds its own average again in the checkpoint, and so does the only one of a run that goes on alone.
+    A checkpoint takes each row of an objective's memory from the process that owns the example. So a process writes its
+    one average into all rows, and finds it again in the row of an example of its own.
     """
     return torch.zeros(len(y), 2, dtype=torch.float64, device=y.device)
 

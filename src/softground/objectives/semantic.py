@@ -12,8 +12,6 @@ Reference: J. Xu, Z. Zhang, T. Friedman, Y. Liang and G. Van den Broeck, A seman
 symbolic knowledge, ICML 2018.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -43,8 +41,7 @@ class SemanticLoss(Objective):
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):
             log_mass = self.task.inverse.law(Target(batch.belief, batch.y, 1.0)).log_mass()
-            empty = torch.isinf(log_mass)
-            if bool(empty.any()):
-                lost = empty.nonzero().flatten()
+            lost = torch.isinf(log_mass).nonzero().flatten()
+            if len(lost):
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
         return Outcome(-log_mass.mean() / self.task.space.sites, {"feasible_mass": log_mass.detach().exp()})

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
+from ..spaces.base import Space
+
+if TYPE_CHECKING:
+    from ..inverses.base import Inverse
 
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """The dropped sites of each example.
+    """The dropped sites of each example."""
 
-    Attributes
-    ----------
-    sites
-        ``[batch, d]``.
-    shared
-        Whether all examples drop the same set.
-    key
-        That set, where it is known without asking the device: what a table prepares for it is remembered by this.
-    """
-
-    sites: Tensor
-    shared: bool = False
-    key: tuple[int, ...] | None = None
+    sites: Tensor  # [batch, d]
+    shared: bool = False  # whether all examples drop the same set
+    key: tuple[int, ...] | None = None  # that set, where it is known without asking the device; a table remembers it
 
     @property
     def count(self) -> int:
@@ -49,15 +44,28 @@ class Dropped:
         return Dropped(rows, self.shared, self.key)
 
 
-class Projection(Protocol):
+class Projection(ABC):
     """Chooses the dropped sites, independently of the chain's state."""
 
+    @abstractmethod
     def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         """The dropped sites of each example."""
 
 
-class Move(Protocol):
+class Move(ABC):
     """A symmetric proposal on Ω: going from u to u′ is as likely as going back."""
 
+    @abstractmethod
     def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:
         """A copy of ``z[batch, sites]`` changed at kept sites only (``kept[batch, sites]`` bool)."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What kernels are made of by name (:data:`softground.kernels.KERNELS`)."""
+
+    inverse: Inverse
+    space: Space
+    drop: Projection  # the paper's: one fixed set
+    family: Projection  # of the other kernels, drawn at every step
+    move: Move

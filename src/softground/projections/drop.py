@@ -1,12 +1,9 @@
 r"""Projections that drop sites: one fixed set (the paper's), or a family drawn from at every step.
 
-The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, counted from
-0). Since the choice of the set does not look at the chain's state, a step with a random set is a mixture
-of kernels that each leave Q* invariant, and so leaves it invariant too; it connects what one set leaves
-apart. Each example of a batch draws its own set.
+The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, from 0). Since the
+choice of a set does not look at the chain's state, a step with a random set is a mixture of kernels that each leave Q*
+invariant, and so leaves it invariant too; it connects states that one set cannot connect.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -16,10 +13,10 @@ import torch
 from ..dice import Dice
 from ..errors import ProjectionError
 from ..spaces.base import Space
-from .base import Dropped
+from .base import Dropped, Projection
 
 
-class Drop:
+class Drop(Projection):
     """Drop the same sites at every step.
 
     >>> from softground.spaces import Categorical
@@ -40,15 +37,10 @@ class Drop:
         return Dropped(self._tensor.expand(batch, -1), shared=True, key=self.sites)
 
 
-class RandomDrop:
+class RandomDrop(Projection):
     """Draw the dropped sites from a family, uniformly, at every step and for every example.
 
-    Parameters
-    ----------
-    space
-        The symbol space.
-    sets
-        The family, each set of the same size; or an int d for all sets of d sites.
+    ``sets`` are the family, each set of the same size; or an int d for all sets of d sites.
 
     >>> from softground.spaces import Categorical
     >>> RandomDrop(Categorical([range(10)] * 7), 2)
@@ -57,8 +49,7 @@ class RandomDrop:
 
     def __init__(self, space: Space, sets: int | Sequence[Sequence[int]]) -> None:
         if isinstance(sets, int):
-            if not 0 < sets < space.sites:
-                _checked(range(max(sets, 0)), space.sites)
+            _checked(range(sets), space.sites)
             sets = list(combinations(range(space.sites), sets))
         self.sets = [_checked(s, space.sites) for s in sets]
         if not self.sets or len({len(s) for s in self.sets}) != 1:

@@ -1,10 +1,10 @@
 """Reals: Gaussian symbols under difference constraints, from the space to the kernels, in one room."""
 
 from .differences import Differences
-from .gaussian import Gaussian, GaussianBelief
+from .gaussian import AddNoise, Gaussian, GaussianBelief, snap
 from .gibbs import BlockGibbs, SiteGibbs
 from .intervals import Intervals
-from .noise import AddNoise
-from .point_mass import PointMass
+from .nearest import PointMass
 
-__all__ = ["AddNoise", "BlockGibbs", "Differences", "Gaussian", "GaussianBelief", "Intervals", "PointMass", "SiteGibbs"]
+__all__ = ["AddNoise", "BlockGibbs", "Differences", "Gaussian", "GaussianBelief", "Intervals", "PointMass"]
+__all__ += ["SiteGibbs", "snap"]

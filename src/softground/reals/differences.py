@@ -11,6 +11,13 @@ solutions (a tropical polyhedron). For shortest paths, w are a graph's edges and
 greedy walk on w_jk + z_k never leaves a shortest path. With whole-number weights the true distances satisfy any
 margin m ≤ 1.
 
+Being closed under the minimum, the set has above any point a **least** solution, if it has any there. It is reached
+from below: raise every component that is too low,
+
+.. math:: z_k \leftarrow \max\Big(z_k,\; \max_j \big( \min_h (w_{jh} + z_h) + m - w_{jk} \big)\Big),
+
+until nothing changes. Where no row has ties this is Bellman and Ford's algorithm.
+
 Weights and margin are rounded to the grid of :mod:`softground.reals.gaussian`, where all arithmetic is exact.
 
 Reference: S. Gaubert and R. D. Katz, Minimal half-spaces and external representation of tropical polyhedra, J.
@@ -30,6 +37,10 @@ from torch import Tensor
 from ..constraints.base import Constraint
 from ..errors import ConstraintError
 from .gaussian import GRID, Gaussian, snap
+
+# Rounds after which a rise is given up. Gains are sums of weights, so that a few rounds per component are usual.
+MOST_ROUNDS = 2_000
+ROUNDS_PER_LOOK = 4  # on a GPU, where looking whether a rise has ended means to wait for the device
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +69,32 @@ class Rows:
         """Some of the batch's examples."""
         return Rows(self.marked[index], self.others[index], self.margin)
 
+    def raised(self, z: Tensor, free: Tensor | None = None, rounds: int = MOST_ROUNDS) -> tuple[Tensor, Tensor]:
+        """The least solution above z that agrees with it outside ``free``, and whether the rise came to an end.
+
+        Components that are not free may leave rows violated; the caller checks.
+        """
+        settled = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+        pause = ROUNDS_PER_LOOK if z.is_cuda else 1
+        gap = self.margin - self.others
+        silent = torch.isinf(self.marked).all(-1)  # rows without marks
+        for number in range(1, rounds + 1):
+            least = (self.marked + z[:, None]).amin(-1).masked_fill(silent, 0.0)
+            higher = torch.maximum(z, (least[:, :, None] + gap).amax(1))
+            if free is not None:
+                higher = torch.where(free, higher, z)
+            settled = (higher == z).all(-1)
+            z = higher
+            if number % pause == 0 and bool(settled.all()):
+                break
+        return z, settled
+
 
 class Differences(Constraint):
     """z ∈ S_y ⇔ in each row of y the least w_jk + z_k is at a mark, by ``margin`` at least.
 
-    Parameters
-    ----------
-    space
-        Where z lives; y's tables are ``sites × sites``.
-    margin
-        How far the marked entries must lead. 0 admits equality, where a greedy search may still choose wrongly.
+    y's tables are ``sites × sites``. The margin says how far the marked entries must lead; 0 admits equality, where a
+    greedy search may still choose wrongly.
 
     >>> rule = Differences(Gaussian(3))
     >>> weights, marks = [[0, 0, 0], [1, 0, 5], [0, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 0]]

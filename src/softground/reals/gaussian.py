@@ -19,11 +19,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..dice import Dice
-from ..errors import NonFiniteOutput, SpaceError
-from ..spaces.base import Space
+from ..dice import Dice, any_of
+from ..errors import ProjectionError, SpaceError
+from ..projections.base import Move
+from ..spaces.base import Space, check_output
 
 GRID = 2.0**-20
+SMALLEST_SIGMA = 1e-150  # whose square is still a number; so is the square of its inverse, the largest
 
 
 def snap(values: Tensor) -> Tensor:
@@ -31,18 +33,10 @@ def snap(values: Tensor) -> Tensor:
     return (values.double() / GRID).round() * GRID
 
 
-LEAST = 1e-150  # a σ whose square is still a number, as its inverse's is
-
-
 class Gaussian(Space):
     """Vectors of reals, z ~ N(f(x), σ²I).
 
-    Parameters
-    ----------
-    sites
-        Number of components.
-    sigma
-        σ, the standard deviation that the network is credited with at γ = 1.
+    σ is the standard deviation that the network is credited with at γ = 1.
 
     >>> Gaussian(30)
     Gaussian(30 reals, σ = 1)
@@ -53,8 +47,8 @@ class Gaussian(Space):
     def __init__(self, sites: int, sigma: float = 1.0) -> None:
         if sites < 1:
             raise SpaceError(f"{sites} sites were given; a space needs at least one.")
-        if not LEAST < sigma < 1 / LEAST:
-            raise SpaceError(f"σ = {sigma} was given; expected a number between {LEAST:g} and {1 / LEAST:g}.")
+        if not SMALLEST_SIGMA < sigma < 1 / SMALLEST_SIGMA:
+            raise SpaceError(f"σ = {sigma} was given; expected a number between 1e-150 and 1e+150.")
         self.sites = sites
         self.sigma = sigma
 
@@ -78,17 +72,7 @@ class Gaussian(Space):
 
     def belief(self, output: Tensor, *, finite: bool = False) -> GaussianBelief:
         """The network's output ``[batch, sites]`` as the mean of P(z|x)."""
-        if not isinstance(output, Tensor) or output.dim() != 2 or output.shape[1] != self.sites:
-            given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise SpaceError(
-                f"The network's output has shape {given}; expected (batch, {self.sites}), one mean per site."
-            )
-        if not finite and not torch.isfinite(output).all():
-            row = int((~torch.isfinite(output)).any(1).nonzero()[0])
-            raise NonFiniteOutput(
-                f"The network's output holds NaN or infinity (first at row {row} of its batch). "
-                "Lower the learning rate, or look for NaN in the inputs."
-            )
+        check_output(output, {"sites": self.sites}, "one mean per site", finite)
         return GaussianBelief(output, self.sigma**2)
 
 
@@ -120,7 +104,6 @@ class GaussianBelief:
         return snap(self.mean.detach() + math.sqrt(self.variance) * normal)
 
     def detach(self) -> GaussianBelief:
-        """The same belief, cut off from the gradient tape."""
         return GaussianBelief(self.mean.detach(), self.variance)
 
     def rows(self, index: Tensor | slice) -> GaussianBelief:
@@ -139,3 +122,26 @@ class GaussianBelief:
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         """log P at a law's means ``[batch, sites]``: its expected log P, up to what does not depend on the network."""
         return self.log_prob(marginals)
+
+
+class AddNoise(Move):
+    """A move: add noise, uniform on [−width, width], to one kept component chosen uniformly. Symmetric.
+
+    This is the paper's walk for shortest paths.
+
+    >>> AddNoise(5.0)
+    AddNoise(5.0)
+    """
+
+    def __init__(self, width: float = 5.0) -> None:
+        if not 0 < width < math.inf:
+            raise ProjectionError(f"width={width} was given; expected a positive finite number.")
+        self.width = width
+
+    def __repr__(self) -> str:
+        return f"AddNoise({self.width})"
+
+    def propose(self, dice: Dice, z: Tensor, kept: Tensor) -> Tensor:
+        site = any_of(dice, kept)[:, None]
+        noise = snap(self.width * (2 * dice.uniform(len(z)) - 1))
+        return z.scatter_add(1, site, noise[:, None])

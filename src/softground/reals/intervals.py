@@ -8,11 +8,9 @@ and c, d the least other values likewise, the row min(a + t, b) + m ≤ min(c + 
 
 so the feasible t form **one interval**, ties or not. With a single component it is the set of its feasible values.
 
-**Least solutions** (:mod:`softground.reals.least`) over all components give a first state from y alone; over the
+**Least solutions** (:mod:`softground.reals.differences`) over all components give a first state from y alone; over the
 dropped ones, begun far below, they decide whether a completion exists.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -20,19 +18,17 @@ import torch
 from torch import Tensor
 
 from ..inverses.base import Fibre, Inverse, Start
-from ..inverses.default import default_inverse
+from ..inverses.enumeration import default_inverse
 from ..kernels.base import Kernel
 from ..projections.base import Dropped
 from ..target import Target
 from .differences import Differences, Rows
 from .gaussian import GaussianBelief, snap
-from .least import raised
 from .nearest import nearest
 
-# Where dropped components begin their rise, below everything else: a power of two, so that the grid stays exact.
-FAR = 2.0**20
-# Passes in which completed components approach their hints; more would bring chains of them nearer still.
-PASSES = 2
+# How far below everything else dropped components begin their rise: a power of two, so that the grid stays exact.
+START_DEPTH = 2.0**20
+HINT_PASSES = 2  # in which completed components approach their hints; more would bring chains of them nearer still
 
 
 def interval(rows: Rows, z: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,25 +54,15 @@ class Intervals(Inverse):
     are a hint: the completion is the least one above them if there is one, else it comes as near to them from below
     as the rows allow.
 
-    Parameters
-    ----------
-    rule
-        The constraint.
-    spread
-        Standard deviation of the noise above which :meth:`start` takes the least solution, so that chains begin in
-        different places.
-    tolerance
-        Accuracy of :meth:`most_probable`, before it is made exactly feasible.
-    limit
-        The most steps that :meth:`most_probable` takes towards it.
+    ``spread`` is the standard deviation of the noise above which :meth:`start` takes the least solution, so that chains
+    begin in different places. ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly
+    feasible, and ``limit`` the most steps that it takes.
     """
 
     def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
         self.rule = self.constraint = rule
         self.space = rule.space
-        self.spread = spread
-        self.tolerance = tolerance
-        self.limit = limit
+        self.spread, self.tolerance, self.limit = spread, tolerance, limit
         self._last: tuple[Tensor, int, Rows, Tensor] | None = None
 
     def __repr__(self) -> str:
@@ -86,7 +72,7 @@ class Intervals(Inverse):
         (rows, base), sites = self._known(y), dropped.sites
         free = ~dropped.kept(z.shape[1])
         # The least completion above the hint will often do.
-        state, settled = raised(rows, z, free)
+        state, settled = rows.raised(z, free)
         exists = rows.feasible(state) & settled
         rest = (~exists).nonzero().flatten()
         if len(rest):
@@ -99,7 +85,7 @@ class Intervals(Inverse):
         """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
         if self._last is None or self._last[0] is not y or self._last[1] != y._version:
             rows = self.rule.rows(y)
-            base, _ = raised(rows, torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device))
+            base, _ = rows.raised(torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device))
             self._last = y, y._version, rows, base
         return self._last[2:]
 
@@ -111,15 +97,15 @@ class Intervals(Inverse):
         Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
         leave alone; they leave together.
         """
-        floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - FAR
-        state, settled = raised(rows, torch.where(free, base + floor, z), free)
+        floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - START_DEPTH
+        state, settled = rows.raised(torch.where(free, base + floor, z), free)
         exists = rows.feasible(state) & settled
         found = exists.nonzero().flatten()
         if not len(found):
             return state, exists, settled
         rows, one, hint, sites = rows.select(found), state[found], z[found], dropped[found]
         alone = [torch.zeros_like(free[found]).scatter(1, site[:, None], True) for site in sites.unbind(1)]
-        for block in [free[found] & (one < hint - FAR / 2), *alone * PASSES]:
+        for block in [free[found] & (one < hint - START_DEPTH / 2), *alone * HINT_PASSES]:
             least, most = interval(rows, one, block)
             wanted = (hint - one).masked_fill(~block, math.inf).amin(-1)
             shift = torch.minimum(torch.maximum(wanted, least), most)
@@ -132,7 +118,7 @@ class Intervals(Inverse):
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(len(y), self.space.sites, generator=generator, dtype=torch.float64)
         rows = self.rule.rows(y)
-        z, settled = raised(rows, snap(self.spread * noise).to(y.device))
+        z, settled = rows.raised(snap(self.spread * noise).to(y.device))
         z = z - snap(z.mean(-1, keepdim=True))
         return Start(z, settled & rows.feasible(z), torch.zeros_like(settled))
 

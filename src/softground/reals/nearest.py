@@ -1,14 +1,14 @@
-r"""The nearest feasible point under difference constraints: Q* at γ = 0.
+r"""The nearest feasible point under difference constraints: Q* as γ → 0.
 
-.. math:: \Pi_{S_y}(f) = \arg\min_{z \in S_y} \|z - f\|^2 .
+.. math:: \Pi_{S_y}(f) = \arg\min_{z \in S_y} \|z - f\|^2 = \arg\max_{z \in S_y} P_\theta(z|x) .
 
-For a choice h(j) of one marked entry a row, S_y is a polyhedron {z : Az ≤ c} whose rows are z_h − z_k ≤ w_jk − w_jh −
+For a choice h(j) of one marked entry per row, S_y is a polyhedron {z : Az ≤ c} whose rows are z_h − z_k ≤ w_jk − w_jh −
 m. Its projection is f − Aᵀλ with λ ≥ 0 the maximiser of the dual, found by accelerated proximal gradient steps with a
-step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has arrived,
-its rows choose again the entry that is now least, and it goes on from the weights it has; the point stays feasible for
-the new choice, so that the distance can only fall, and an example ends when no row gains by it. Where no row has ties
-the result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
-entries. A last rise (:func:`~softground.reals.least.raised`) of the size of the solver's error makes it exactly
+step per constraint (1 / (degrees of its two components), which bounds AAᵀ) and restarts. Where an example has
+converged, its rows choose again the entry that is now least, and it goes on from the weights it has. The point stays
+feasible for the new choice, so the distance can only fall; an example ends when no row gains. Where no row has ties the
+result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
+entries. A last rise (:meth:`~softground.reals.differences.Rows.raised`) of the size of the error makes it exactly
 feasible.
 
 All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
@@ -20,22 +20,27 @@ B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..gpu.recording import Recorded
+from ..dice import Dice
+from ..errors import LearnerError
+from ..gpu import Recorded
+from ..inverses.base import Inverse
+from ..kernels.base import Info, Kernel, redrawn
+from ..target import Target
 from .differences import Rows
-from .gaussian import snap
-from .least import raised
+from .gaussian import GaussianBelief, snap
 
-CHECK = 20  # iterations between looks at who has arrived, for which a GPU must be waited for
-ROOM = 2048  # constraints are padded to a multiple of this on a GPU
+STEPS_PER_LOOK = 20  # between looks at which examples have converged, for which a GPU must be waited for
+PADDING = 2048  # constraints are padded to a multiple of this on a GPU
 SLACK = 1e12  # the weight of an entry that binds nothing
-COARSE = 1e-3  # a tolerance for which single precision will do
-FULL = 0.7  # the share of constraints still in use below which the others are dropped
+COARSE_TOLERANCE = 1e-3  # for which single precision will do
+SHARE_IN_USE = 0.7  # of the constraints, below which the others are dropped
 
 
 class Pairs(NamedTuple):
@@ -78,10 +83,7 @@ class Search(NamedTuple):
 
 
 def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
-    """Some accelerated steps on the dual weights; then who has arrived, and who chooses again.
-
-    ``parts`` are those of :class:`Pairs`, then those of :class:`Search`.
-    """
+    """Some accelerated steps on the dual weights; ``parts`` are those of :class:`Pairs`, then of :class:`Search`."""
     pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
     flat, example = centre.flatten(), pairs.example
     chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
@@ -91,7 +93,7 @@ def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *
     ends = torch.cat([upper, pairs.other])
     degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
     step = 1 / degree.index_select(0, ends).view(2, -1).sum(0).clamp(min=1)
-    since = search.momentum + torch.arange(CHECK, dtype=flat.dtype, device=flat.device)[:, None]
+    since = search.momentum + torch.arange(STEPS_PER_LOOK, dtype=flat.dtype, device=flat.device)[:, None]
     carry = since / (since + 3)
 
     def primal(weights: Tensor) -> Tensor:
@@ -103,7 +105,7 @@ def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *
 
     weight, ahead = search.weight, search.ahead
     before = change = weight
-    for iteration in range(CHECK):
+    for iteration in range(STEPS_PER_LOOK):
         better = torch.addcmul(ahead, step, excess(primal(ahead))).clamp_(min=0)
         change, before, weight = better - weight, ahead, better
         ahead = torch.addcmul(better, carry[iteration].index_select(0, example), change)
@@ -123,7 +125,7 @@ def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *
         weight=weight,
         ahead=torch.where(anew.index_select(0, example), weight, ahead),
         choice=torch.where(gains, again, search.choice),
-        momentum=torch.where(anew, 0.0, search.momentum + CHECK),
+        momentum=torch.where(anew, 0.0, search.momentum + STEPS_PER_LOOK),
         point=torch.where(search.ended[:, None], search.point, z),
         ended=search.ended | (there & ~gains.any(-1)),
     )
@@ -141,30 +143,48 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
     if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
         rest = torch.arange(len(centre), device=rest.device)
     rows, start = rows.select(rest), centre.double()[rest]
-    z, _ = raised(rows, snap(project(rows, start, tolerance, limit)))
+    z, _ = rows.raised(snap(project(rows, start, tolerance, limit)))
     result[rest] = z
     return result
 
 
 def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
-    if tolerance >= COARSE:
+    if tolerance >= COARSE_TOLERANCE:
         rows, centre = Rows(rows.marked.float(), rows.others.float(), rows.margin), centre.float()
     # On a GPU the lists come in few lengths, so that few recordings serve.
-    pairs = Pairs.of(rows).padded(ROOM) if centre.is_cuda else Pairs.of(rows)
+    pairs = Pairs.of(rows).padded(PADDING) if centre.is_cuda else Pairs.of(rows)
     fixed = (
         centre,
         rows.marked,
         *(torch.full((), v, dtype=centre.dtype, device=centre.device) for v in (rows.margin, tolerance)),
     )
     search = Search.at(rows, centre, pairs)
-    for _ in range(max(1, limit // CHECK)):
+    for _ in range(max(1, limit // STEPS_PER_LOOK)):
         search = ADVANCE(*fixed, *pairs, *search)
         if bool(search.ended.all()):
             break
         going = ~search.ended[pairs.example]
-        if not centre.is_cuda and int(going.sum()) < FULL * len(going):
+        if not centre.is_cuda and int(going.sum()) < SHARE_IN_USE * len(going):
             kept = going.nonzero().flatten()
             pairs = Pairs(*(part[kept] for part in pairs))
             search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
     return search.point.to(torch.float64, copy=True)  # a recording would overwrite it
+
+
+@dataclass(frozen=True)
+class PointMass(Kernel):
+    """The point mass at the most probable feasible z, whatever γ is; neither the chain's state nor the dice matter.
+
+    Not a kernel of Q* at a positive temperature but its limit as γ → 0. For reals this is the zero-degree stage: the
+    loss is then half the squared distance of f(x) to S_y, and an example whose prediction is feasible adds nothing.
+    """
+
+    independent = True
+    inverse: Inverse
+
+    def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
+        after = self.inverse.most_probable(target)
+        if after is None:
+            raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
+        return after, redrawn(z, after, None)

@@ -11,8 +11,6 @@ done with log Φ, on the side where it is accurate (the interval is mirrored whe
 Reference: C. P. Robert, Simulation of truncated normal variables, Statistics and Computing 5 (1995).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -20,11 +18,10 @@ from torch import Tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Below this log-probability Φ⁻¹ is found by Newton's method on log Φ: exp(−708) is the smallest normal double.
-DEEP = -600.0
-# Farther out than this many s, the law is exponential to one part in FAR², and the formula for the mean cancels.
-FAR = 1e3
-# Intervals narrower than this, in s: the mean is the middle to 1e-9, and the formula cancels.
-NARROW = 1e-4
+NEWTON_BELOW = -600.0
+# Farther out than this many s, the law is exponential to one part in a million, and the formula for the mean cancels.
+FAR_TAIL = 1e3
+NARROW_WIDTH = 1e-4  # in s; of narrower intervals the mean is the middle to 1e-9, and the formula cancels
 
 
 def draw(uniform: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -46,11 +43,11 @@ def mean(centre: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
     mass = log_b + torch.log1p(-(log_a - log_b).exp())
     x = (_log_density(a) - mass).exp() - (_log_density(b) - mass).exp()
     width = b - a
-    x = torch.where(width < NARROW, (a + b) / 2, x)
+    x = torch.where(width < NARROW_WIDTH, (a + b) / 2, x)
     # Below b < 0 the density falls at the rate −b; the mean of an exponential law cut off at the interval's width.
     rate = (-b).clamp(min=1.0)
     decay = b - 1 / rate + torch.where(torch.isinf(width), 0.0, width / torch.expm1(rate * width))
-    x = torch.where((b < -FAR) & (rate * width > NARROW), decay, x)
+    x = torch.where((b < -FAR_TAIL) & (rate * width > NARROW_WIDTH), decay, x)
     x = torch.minimum(torch.maximum(x, a), b)
     x = centre + scale * torch.where(mirrored, -x, x)
     return torch.minimum(torch.maximum(x, low), high)
@@ -68,9 +65,9 @@ def _lower_side(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _inverse_log_ndtr(level: Tensor) -> Tensor:
     """x with log Φ(x) = level ≤ 0."""
-    shallow: Tensor = torch.special.ndtri(level.clamp(min=DEEP).exp())
+    shallow: Tensor = torch.special.ndtri(level.clamp(min=NEWTON_BELOW).exp())
     # On a GPU the question would cost more than the answer.
-    if not level.is_cuda and bool((level >= DEEP).all()):
+    if not level.is_cuda and bool((level >= NEWTON_BELOW).all()):
         return shallow
     # log Φ(x) ≈ −x²/2 − log(−x) − log √(2π); log Φ is concave, so Newton's steps converge from here in a few.
     square = (-2 * level - 2 * HALF_LOG_2PI).clamp(min=1.0)
@@ -78,4 +75,4 @@ def _inverse_log_ndtr(level: Tensor) -> Tensor:
     for _ in range(4):
         value = torch.special.log_ndtr(x)
         x = x - (value - level) * (value - _log_density(x)).exp()
-    return torch.where(level >= DEEP, shallow, x)
+    return torch.where(level >= NEWTON_BELOW, shallow, x)

@@ -7,8 +7,6 @@ Kept components are exact rationals, dropped ones Real constants, and each row o
 Every query has a context of its own, so that its model does not depend on what was asked before.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from fractions import Fraction
@@ -32,23 +30,8 @@ class Z3Reals(Inverse):
     """Completions and first states for :class:`~softground.reals.differences.Differences`, by Z3.
 
     A fibre holds the one completion that Z3 gave, and is marked incomplete; 'unsat' is a proof that there is none.
-
-    Parameters
-    ----------
-    rule
-        The constraint.
-    rlimit, timeout, memory
-        Per query, Z3's deterministic measure of work, seconds, and MiB (None sets no limit); beyond any of them the
-        answer is 'unknown'.
-
-    Attributes
-    ----------
-    queries, unknowns
-        Queries put to Z3, and those it gave up on.
-    timeouts, memouts
-        Unknowns whose time was up, and whose memory was.
-    solver_seconds
-        Time spent in Z3.
+    ``rlimit``, ``timeout`` and ``memory`` are Z3's deterministic measure of work, seconds, and MiB (None sets no limit)
+    per query; beyond any of them the answer is 'unknown'.
     """
 
     cost = "solver"
@@ -68,7 +51,7 @@ class Z3Reals(Inverse):
 
     @property
     def faults(self) -> dict[str, int]:
-        """All that went wrong so far, by name, for a run's records."""
+        """Queries that Z3 gave up on, and those of them whose time or memory was up."""
         return {"unknowns": self.unknowns, "timeouts": self.timeouts, "memouts": self.memouts}
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:

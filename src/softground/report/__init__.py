@@ -2,18 +2,9 @@
 
 from . import tensorboard
 from .gathering import gather
+from .html import write_comparison, write_report
 from .progress import Display, result_table, title, together
 from .watch import Watch
-from .write import write_comparison, write_report
 
-__all__ = [
-    "Display",
-    "Watch",
-    "gather",
-    "result_table",
-    "tensorboard",
-    "title",
-    "together",
-    "write_comparison",
-    "write_report",
-]
+__all__ = ["Display", "Watch", "gather", "result_table", "tensorboard", "title", "together", "write_comparison"]
+__all__ += ["write_report"]

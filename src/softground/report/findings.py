@@ -7,11 +7,11 @@ checkpoint; every page is then written from the run folder alone.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
 
 from ..files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file
 from ..runs import RunFolder
+from ..typed import typed
 
 FINDINGS = "report.json"
 SCHEMA = 2
@@ -20,14 +20,11 @@ Symbols = list[str] | list[float]
 
 @dataclass(frozen=True)
 class Input:
-    """An input as a person can look at it: images (PNG, base64), or words.
-
-    ``ink`` says that the images are dark on white, so that a dark page may turn them round.
-    """
+    """An input as a person can look at it: images (PNG, base64), or words."""
 
     text: str = ""
     images: list[str] = field(default_factory=list)
-    ink: bool = False
+    ink: bool = False  # dark on white: a dark page may invert the images
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Shown:
 
     @property
     def wrong_symbols(self) -> int:
-        """How many symbols are not the true ones, as far as these are known; reals are never exactly right."""
+        """How many symbols are not the true ones; 0 where these are not known, or reals."""
         return 0 if self.real else sum(a != b for a, b in zip(self.truth or [], self.predicted or [], strict=False))
 
 
@@ -85,8 +82,9 @@ class Findings:
 
     def __post_init__(self) -> None:
         size = len(self.symbols)
-        if any([len(row) for row in matrix.counts] != [size] * size for matrix in self.matrices):
-            raise ValueError(f"a matrix that is not {size} × {size}")
+        for matrix in self.matrices:
+            if [len(row) for row in matrix.counts] != [size] * size or min(map(min, matrix.counts), default=0) < 0:
+                raise ValueError(f"a matrix is not {size} × {size} counts")
 
     def write(self, folder: RunFolder) -> None:
         """Keep the findings in a run folder."""
@@ -95,48 +93,15 @@ class Findings:
 
     @classmethod
     def read(cls, folder: RunFolder) -> Findings | None:
-        """The findings of a run; None where there are none, or those of another version.
-
-        Raises
-        ------
-        CheckpointError
-            When the file is damaged.
-        """
+        """The findings of a run; None where there are none, or another version's."""
         path = folder.path / FINDINGS
         try:
             data = parse_object(read_bounded(path, DOCUMENT_LIMIT))
-            return _parsed(cls, data) if data.get("schema") == SCHEMA else None
+            found = typed(cls, data) if data.pop("schema", None) == SCHEMA else None
         except Missing:
             return None
-        except (Unreadable, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            reason = str(error) if isinstance(error, Unreadable) else f"it is not what a report keeps ({error!r})"
-            raise failure(path, reason, "Delete the file; softground report makes it again") from error
-
-
-def _parsed(kind: Any, value: Any) -> Any:
-    """A value from JSON as the type that a field declares."""
-    if is_dataclass(kind):
-        types = get_type_hints(kind)
-        return kind(**{f.name: _parsed(types[f.name], value[f.name]) for f in fields(kind)})  # type: ignore[operator]
-    if get_origin(kind) is list:
-        return [_parsed(get_args(kind)[0], item) for item in value]
-    if get_origin(kind) is dict:
-        return {str(name): str(item) for name, item in value.items()}
-    if kind is int:
-        number = int(value)
-        if not 0 <= number < 2**53:  # it can be counted to, and drawn
-            raise ValueError(f"a count of {str(value)[:20]}")
-        return number
-    if kind in (str, bool):
-        return kind(value)
-    if kind == Symbols | None:
-        return symbols_of(value)
-    return None if value is None else _parsed(get_args(kind)[0], value)  # such as str | None
-
-
-def symbols_of(value: Any) -> Symbols | None:
-    """Symbols from JSON: all numbers, or words."""
-    if not isinstance(value, list):
-        return None
-    numbers = all(isinstance(v, int | float) for v in value)
-    return [float(v) for v in value] if numbers else [str(v) for v in value]
+        except (Unreadable, ValueError, TypeError) as error:
+            raise failure(
+                path, f"it cannot be used: {error}", "Delete the file; the next report makes it again"
+            ) from error
+        return found

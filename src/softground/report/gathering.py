@@ -1,7 +1,5 @@
 """Findings of a trained network: which symbols it confuses, and examples to look at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
-from ..errors import ConstraintError
 from ..learner import Learner
 from ..learner.batches import Batches
 from ..learner.checkpoint import chains_of
@@ -22,9 +19,9 @@ from .findings import Findings, Matrix, Shown
 from .inputs import look_at
 from .watch import GALLERY, WATCHED, read_gallery, texts
 
-HELD_OUT, TRAINED = 10_000, 2_000  # the first examples of each data set are looked at, up to these numbers
-MOST_SYMBOLS = 200  # of an alphabet whose confusions are counted
-MOST_IMAGES = 100  # images of a gallery: fewer examples where each has many sites
+HELD_OUT, TRAINED = 10_000, 2_000  # most examples of each data set that are looked at
+MOST_SYMBOLS = 200  # in an alphabet whose confusions are counted
+MOST_IMAGES = 100  # in a gallery: fewer examples where each has many sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,23 +60,24 @@ def gather(
     known = predictions or (None, None)
     trained, held_out = _read(learner, train, TRAINED, known[0]), _read(learner, test, HELD_OUT, known[1])
     epochs, chains = _memory(learner, folder)
-    relabelling = _relabelling(learner, held_out)
-    if relabelling is not None:
-        held_out, trained = (_renamed(read, relabelling) for read in (held_out, trained))
+    names = [str(symbol) for symbol in space.symbols] if space.categorical else []
+    renamed = {}
+    if (codes := _relabelling(learner, held_out)) is not None:
+        renamed = {names[i]: names[j] for i, j in enumerate(codes.tolist()) if i != j}
+        trained, held_out = (
+            replace(read, symbols=None if read.symbols is None else codes[read.symbols]) for read in (trained, held_out)
+        )
     feasible = learner.task.feasible(held_out.predicted, held_out.y)
     lucky = torch.zeros_like(feasible)
-    categorical = space.categorical
-    countable = categorical and len(space.symbols) <= MOST_SYMBOLS
-    if categorical and held_out.symbols is not None:
+    if names and held_out.symbols is not None:
         lucky = feasible & (held_out.predicted != held_out.symbols).any(1)
-    codes = [] if relabelling is None else relabelling.tolist()
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
     return Findings(
         epochs=epochs,
-        symbols=[str(s) for s in space.symbols] if categorical else [],
-        renamed={str(space.symbols[i]): str(space.symbols[j]) for i, j in enumerate(codes) if i != j},
-        matrices=_matrices(space, held_out, trained, chains) if countable else [],
+        symbols=names,
+        renamed=renamed,
+        matrices=_matrices(space, held_out, trained, chains) if 0 < len(names) <= MOST_SYMBOLS else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
         lucky=int(lucky.sum()),
@@ -91,7 +89,7 @@ def gather(
 def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | None]:
     """Epochs done, and the chains of the last stage that has any: in memory after a fit, else in the checkpoint.
 
-    Where several processes train, each has the chains of its own examples in memory; the checkpoint has all.
+    Where several processes train, each has only its own chains in memory; the checkpoint has all of them.
     """
     history = getattr(learner, "history_", None)
     if history is not None and learner.fabric.world_size == 1:
@@ -117,19 +115,14 @@ def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | N
 
 
 def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
-    """True code to the network's code for it, for a task that says its symbols are fixed only up to their names."""
+    """True code to the network's code for it, for a task whose symbols are fixed only up to their names."""
     space = learner.task.space
-    named = not learner.task.nameless_symbols or not space.categorical or len(set(space.alphabets)) > 1
-    if named or read.symbols is None:
+    if not learner.task.nameless_symbols or read.symbols is None or len(set(space.alphabets)) > 1:
         return None
     whole = torch.arange(space.width, device=read.predicted.device)
     found = best_relabelling(read.symbols, read.predicted)
     whole[: len(found)] = found  # symbols that occur nowhere keep their names
     return whole
-
-
-def _renamed(read: _Read, relabelling: Tensor) -> _Read:
-    return read if read.symbols is None else replace(read, symbols=relabelling[read.symbols])
 
 
 def _matrices(space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None) -> list[Matrix]:
@@ -183,25 +176,16 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
         [None] * len(index) if states is None else texts(space, states[index])
         for states in (read.symbols, read.predicted, chains)
     )
-    answers = map(written, _computed(task.constraint, z))
-    gives = [None if fine else answer for fine, answer in zip(feasible, answers, strict=True)]
+    answers = task.computed(z) or [None] * len(index)
+    gives = [None if fine else written(answer) for fine, answer in zip(feasible, answers, strict=True)]
     return [
         Shown(i, look_at(read.data[i][0], space.sites), written(read.answers[i]), *facts)
         for i, *facts in zip(index, *columns, feasible, gives, strict=True)
     ]
 
 
-def _computed(constraint: Any, z: Tensor) -> list[Any]:
-    """The answers that states have; None where a state, or the rule, has none."""
-    try:
-        answers: list[Any] = constraint.compute(z)
-        return answers
-    except ConstraintError:  # the rule only checks
-        return [None] * len(z)
-
-
 def written(answer: Any) -> str | None:
-    """An answer in a few characters; None for one that is a tensor or just too long.
+    """An answer in a few characters; None for a tensor, or where it is too long.
 
     >>> written((7, 2)), written(True), written(torch.tensor(3)), written("x" * 99)
     ('(7, 2)', 'True', '3', None)

@@ -1,7 +1,5 @@
 """An input as a person can look at it: images as PNG, graphs and values in a few words."""
 
-from __future__ import annotations
-
 import base64
 import io
 from typing import Any
@@ -21,9 +19,7 @@ def look_at(x: Any, sites: int) -> Input:
         return Input(text=_cut("; ".join(f"{key}: {_words(value)}" for key, value in x.items())))
     values = _values(x)
     frames = None if values is None else images(values, sites)
-    if frames is None:
-        return Input(text=_words(x))
-    return _pictured(frames)
+    return Input(text=_words(x)) if frames is None else _pictured(frames)
 
 
 def _values(x: Any) -> Tensor | None:
@@ -35,7 +31,7 @@ def _values(x: Any) -> Tensor | None:
 
 
 def images(x: Tensor, sites: int) -> Tensor | None:
-    """``[images, channels, height, width]`` where an input is images: one a site, or one of everything."""
+    """``[images, channels, height, width]`` where an input is images: one per site, or one of everything."""
     if x.dim() == 2 and x.dtype == torch.uint8:
         x = x[None]
     if x.dim() == 3 and x.shape[0] == sites and sites not in (1, 3):
@@ -47,7 +43,7 @@ def images(x: Tensor, sites: int) -> Tensor | None:
 
 
 def _pictured(frames: Tensor) -> Input:
-    """PNG images, base64; grey ones as dark ink on white, whichever way round they were."""
+    """PNG images, base64; grey ones are inverted where needed to show dark ink on white."""
     if frames.dtype != torch.uint8:
         low, high = min(0.0, float(frames.min())), max(1.0, float(frames.max()))
         frames = ((frames.double() - low) * (255 / (high - low))).round().clamp(0, 255).to(torch.uint8)
@@ -88,7 +84,7 @@ def _words(x: Any) -> str:
 
 
 def _row(values: Tensor) -> str:
-    """Numbers beside each other.
+    """Numbers in a row.
 
     >>> _row(torch.tensor([1.0, 0.25, -3.14159]))
     '1, 0.25, -3.14'

@@ -1,11 +1,9 @@
 """Numbers as a reader wants them, the same on the terminal and on a page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
-# Not called accuracies.
+# Shares that are not called accuracies.
 SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used"})
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 
@@ -25,7 +23,7 @@ def is_share(name: str) -> bool:
 
 
 def figure(name: str, value: Any, decimals: int = 2) -> str:
-    """A metric's value; ``decimals`` are those of a percentage. JSON has no infinity, so that γ = ∞ is kept as None.
+    """A metric's value; ``decimals`` are those of a percentage. JSON has no infinity, so γ = ∞ is kept as None.
 
     >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", None), figure("gamma", None)
     ('99.81%', '0.988', '–', '∞')

@@ -1,7 +1,5 @@
 """Metrics for TensorBoard, in ``tensorboard/`` of the run folder; needs the extra ``tensorboard``."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,7 +18,7 @@ def available() -> bool:
 
 
 def require() -> None:
-    """Say what to do where it is not."""
+    """Say what to do where the package is not installed."""
     if not available():
         raise SoftgroundError(
             "TensorBoard logs were asked for, but the package tensorboard is not installed. Install it with "

@@ -9,8 +9,6 @@ null in stages without chains. The file is for people: a run killed just after a
 nothing is ever restored from it.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +17,6 @@ from typing import Any
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from ..data import Examples
 from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
@@ -34,7 +31,7 @@ DECIMALS = 3  # of reals
 
 
 class Watch:
-    """An observer of the training loop that keeps a line per epoch for the first examples that this process owns.
+    """An observer of the training loop that keeps one line per epoch for the first examples that this process owns.
 
     It draws no random numbers that the run would have drawn, so a run is the same with it and without.
     """
@@ -49,7 +46,7 @@ class Watch:
             self.done = facts["epochs"]
             self.index = facts["own"][: self.count]
             with untouched():
-                self.x = inputs(self.train, self.index.tolist())
+                self.x = [self.train[i][0] for i in self.index.tolist()]
             # What comes after the checkpoint goes, and lines that a crash left unfinished.
             kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
             replace_file(self.path, b"".join(_line(record) for record in kept))
@@ -76,13 +73,6 @@ class Watch:
             "predicted": texts(space, predicted),
         }
         append_line(self.path, _line(record))
-
-
-def inputs(data: Dataset[Any], index: list[int]) -> Any:
-    """The inputs at some positions, as ``Learner.predict`` takes them."""
-    if type(data) is Examples and isinstance(data.x, Tensor):
-        return data.x[index]
-    return [data[i][0] for i in index]
 
 
 def texts(space: Any, z: Tensor) -> list[Symbols]:

@@ -10,8 +10,6 @@ current, and a crash after it the new one. The digest is checked before a byte o
 torch nor safetensors notices a flipped bit. A damaged current checkpoint leaves the previous one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

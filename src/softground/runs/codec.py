@@ -12,8 +12,6 @@ back what it stored, so the values JSON cannot hold become small tagged objects:
 Finite floats need no tag: JSON text holds their shortest exact representation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

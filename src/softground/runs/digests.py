@@ -4,8 +4,6 @@ A flipped bit in ``config.json`` could give a resumed run another learning rate,
 and both would still be valid JSON. So a checkpoint, which has a digest of its own, keeps digests of both.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

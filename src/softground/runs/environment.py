@@ -1,7 +1,5 @@
 """What a run ran on: versions and hardware, recorded beside its numbers so that they can be reproduced."""
 
-from __future__ import annotations
-
 import os
 import platform
 from importlib import metadata

@@ -5,8 +5,6 @@ nothing has to be cleaned up after a kill. The file stays; its text says who too
 because every file they read is replaced as a whole.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -1,14 +1,12 @@
 """No cooling: γ_t = γ₀. The paper's no-annealing reference is this at γ₀ = 0.001."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from .base import SCHEDULES, Schedule, check, cooled
+from .base import SCHEDULES, Cooling
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Cooling):
     """γ_t = γ₀. The floor has no effect, since nothing falls; hence its default of 0.
 
     >>> [Constant(0.001, warmup=1).gamma(t) for t in (0, 1, 100)]
@@ -19,14 +17,8 @@ class Constant:
     floor: float = 0.0
     warmup: int = 0
 
-    def __post_init__(self) -> None:
-        check(self.start, self.floor, self.warmup)
-
-    def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
-        return cooled(t, lambda k: self.start, self.floor, self.warmup)
+    def curve(self, t: int) -> float:
+        return self.start
 
 
-@SCHEDULES.register("constant")
-def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
-    return Constant(start, warmup=warmup)
+SCHEDULES.register("constant")(lambda start, floor, warmup, epochs: Constant(start, warmup=warmup))

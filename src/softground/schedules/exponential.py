@@ -1,15 +1,15 @@
-"""Exponential cooling, γ_t = γ₀ αᵗ: the schedule of the authors' own code, with α = 0.95 a gradient pass."""
+"""Exponential cooling, γ_t = γ₀ αᵗ: the schedule of the authors' own code, with α = 0.95 per gradient pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .base import SCHEDULES, Schedule, check, cooled
+from .base import SCHEDULES, Cooling
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(Cooling):
     """γ_t = γ₀ αᵗ.
 
     >>> [round(Exponential(alpha=0.5).gamma(t), 3) for t in (0, 1, 2, 100)]
@@ -22,7 +22,7 @@ class Exponential:
     warmup: int = 0
 
     def __post_init__(self) -> None:
-        check(self.start, self.floor, self.warmup)
+        super().__post_init__()
         if not 0 < self.alpha < 1:
             raise ScheduleError(f"alpha = {self.alpha}, but a cooling factor lies between 0 and 1. Try 0.95.")
 
@@ -34,16 +34,13 @@ class Exponential:
         >>> [round(schedule.gamma(t), 3) for t in (10, 60, 109)]
         [1.6, 0.71, 0.32]
         """
-        check(start, floor, warmup)
+        cls(start, floor=floor, warmup=warmup)  # refuses what no schedule can have
         if floor == 0:
             raise ScheduleError(f"floor = 0, but a factor never brings γ there. Try {0.02 * start:g}.")
         return cls(start, min(0.95, floor / start) ** (1 / max(1, epochs - 1 - warmup)), floor, warmup)
 
-    def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
-        return cooled(t, lambda k: self.start * self.alpha**k, self.floor, self.warmup)
+    def curve(self, t: int) -> float:
+        return self.start * self.alpha**t
 
 
-@SCHEDULES.register("exp")
-def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
-    return Exponential(start, floor=floor, warmup=warmup)
+SCHEDULES.register("exp")(lambda start, floor, warmup, epochs: Exponential(start, floor=floor, warmup=warmup))

@@ -1,16 +1,14 @@
 """Linear cooling, γ_t = γ₀ − αt."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .base import SCHEDULES, Schedule, check, cooled
+from .base import SCHEDULES, Cooling, Schedule
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Cooling):
     """γ_t = γ₀ − αt.
 
     >>> [round(Linear(alpha=0.25).gamma(t), 3) for t in (0, 1, 2, 100)]
@@ -23,13 +21,12 @@ class Linear:
     warmup: int = 0
 
     def __post_init__(self) -> None:
-        check(self.start, self.floor, self.warmup)
+        super().__post_init__()
         if not 0 <= self.alpha < math.inf:
-            raise ScheduleError(f"alpha = {self.alpha}, but the fall a pass cannot be negative or infinite. Try 0.01.")
+            raise ScheduleError(f"alpha = {self.alpha}, but γ cannot rise or fall by infinity per pass. Try 0.01.")
 
-    def gamma(self, t: int) -> float:
-        """The temperature in pass ``t``."""
-        return cooled(t, lambda k: self.start - self.alpha * k, self.floor, self.warmup)
+    def curve(self, t: int) -> float:
+        return self.start - self.alpha * t
 
 
 @SCHEDULES.register("linear")

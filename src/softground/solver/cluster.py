@@ -5,8 +5,6 @@ means that the worker is lost: stopped, or its machine gone. What lost workers h
 machine. Replies do not depend on who found them, so a run that loses workers ends with the same bits.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import multiprocessing
@@ -29,14 +27,9 @@ LOST = (BrokenExecutor, CancelledError, TimeoutError, multiprocessing.TimeoutErr
 
 
 class Cluster:
-    """Solves queries on a cluster, as long as there is one.
+    """Solves queries on the ``"dask"`` or ``"ray"`` cluster with the address ``scheduler``, as long as there is one.
 
-    Parameters
-    ----------
-    crew
-        Processes of this machine, which solve what lost workers had.
-    backend, scheduler
-        ``"dask"`` or ``"ray"``, and the address of the cluster.
+    The crew, processes of this machine, solves what lost workers had.
     """
 
     def __init__(self, crew: Crew, backend: str, scheduler: str | None) -> None:

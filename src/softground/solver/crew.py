@@ -1,7 +1,5 @@
 """Solver processes on this machine that share out queries, and are replaced when they die or have to be killed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
@@ -14,7 +12,7 @@ from typing import Any
 from ..constraints.smt import SMT
 from ..errors import SoftgroundError
 from .engine import Engine, grouped
-from .process import CAN_FORK, NOTHING, SolverProcess
+from .process import CAN_FORK, NO_GROUP, SolverProcess
 from .queries import End, Limits, Query, Reply
 
 CHUNKS_PER_PROCESS = 4  # a process that got easy queries goes on with another chunk; sending one costs a millisecond
@@ -22,29 +20,21 @@ Groups = list[list[int]]  # queries that are solved together, by their places in
 
 
 @dataclass(eq=False)
-class Errand:
+class Job:
     """What a process was sent."""
 
     groups: Groups
     process: SolverProcess
-    new: bool  # whether the process had no errand before
+    new: bool  # whether the process had no job before
     deadline: float
     done: int = 0  # groups whose replies have come
 
 
 class Crew:
-    """Solves queries in processes of this machine.
+    """Solves queries in ``size`` processes of this machine, each of which gets ``chunk`` queries at a time.
 
-    Parameters
-    ----------
-    smt, limits
-        The rule, and the limits of its queries.
-    size
-        Processes.
-    chunk
-        Queries that a process gets at a time; None cuts each call's into four chunks per process.
-    forks
-        False solves in this process, where nothing can be killed; so does a system that cannot fork.
+    Without a chunk, each call's queries are cut into four per process. ``forks=False`` solves in this process, where
+    nothing can be killed; so does a system that cannot fork.
     """
 
     losses = 0  # of workers on other machines
@@ -81,47 +71,47 @@ class Crew:
             for group in itertools.chain(*waiting):
                 found.update(zip(group, self._engine.solve([queries[place] for place in group]), strict=True))
             return found
-        busy: dict[Any, Errand] = {}
+        busy: dict[Any, Job] = {}
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.size:
                     if not busy and found and time.monotonic() > ends - self.limits.soft:
                         return found
-                    errand = self._begin(queries, waiting.popleft(), ends)
-                    busy[errand.process.connection] = errand
-                patience = min(errand.deadline for errand in busy.values()) - time.monotonic()
+                    job = self._begin(queries, waiting.popleft(), ends)
+                    busy[job.process.connection] = job
+                patience = min(job.deadline for job in busy.values()) - time.monotonic()
                 ready = wait(list(busy), max(0.0, patience))
-                for connection, errand in list(busy.items()):
-                    end = self._listen(errand, found) if connection in ready else None
-                    if end is None and time.monotonic() >= errand.deadline:
+                for connection, job in list(busy.items()):
+                    end = self._listen(job, found) if connection in ready else None
+                    if end is None and time.monotonic() >= job.deadline:
                         end = "timeout"
                     if end is not None:
                         del busy[connection]
-                        if left := self._settle(errand, end, found):
+                        if left := self._settle(job, end, found):
                             waiting.append(left)
             return found
         finally:
-            for errand in busy.values():  # after an error: a late reply must not be taken for another query's
-                errand.process.end()
+            for job in busy.values():  # after an error: a late reply must not be taken for another query's
+                job.process.end()
 
-    def _begin(self, queries: Sequence[Query], groups: Groups, ends: float) -> Errand:
+    def _begin(self, queries: Sequence[Query], groups: Groups, ends: float) -> Job:
         while True:
             new = not self._idle
             process = SolverProcess(self.smt, self.limits) if new else self._idle.pop()
-            process.at[0] = NOTHING
+            process.at[0] = NO_GROUP
             now = time.monotonic()
             deadline = min(ends, now + self.limits.limit)
             try:
                 asked = [[queries[place] for place in group] for group in groups]
                 process.connection.send((asked, deadline - now - self.limits.soft))
-                return Errand(groups, process, new, deadline)
+                return Job(groups, process, new, deadline)
             except (BrokenPipeError, ConnectionResetError):  # it died while idle
                 process.end()
 
-    def _listen(self, errand: Errand, found: dict[int, Reply]) -> End | None:
-        """Take one message; returns how the errand ended, if it has."""
+    def _listen(self, job: Job, found: dict[int, Reply]) -> End | None:
+        """Take one message; returns how the job ended, if it has."""
         try:
-            message = errand.process.connection.recv()
+            message = job.process.connection.recv()
         except (EOFError, ConnectionResetError):
             return "crashed"
         if message is None:
@@ -129,24 +119,24 @@ class Crew:
         if isinstance(message, SoftgroundError):
             raise message
         for replies in message:
-            found.update(zip(errand.groups[errand.done], replies, strict=True))
-            errand.done += 1
+            found.update(zip(job.groups[job.done], replies, strict=True))
+            job.done += 1
         return None
 
-    def _settle(self, errand: Errand, end: End, found: dict[int, Reply]) -> Groups:
+    def _settle(self, job: Job, end: End, found: dict[int, Reply]) -> Groups:
         """Keep the process or end it, reply for the group that it was at, and return what must be asked again."""
-        replied = itertools.chain(*errand.groups[: errand.done])
+        replied = itertools.chain(*job.groups[: job.done])
         if end == "whole" and not any(found[place].end == "memory" for place in replied):
-            self._idle.append(errand.process)
+            self._idle.append(job.process)
         else:
-            errand.process.end()  # after a query that took all memory, too: a new process has it back
-        at, left = errand.process.at[0], errand.groups[errand.done :]
-        if end != "whole" and at == NOTHING and errand.new:  # it cannot begin, and another could not either
+            job.process.end()  # after a query that took all memory, too: a new process has it back
+        at, left = job.process.at[0], job.groups[job.done :]
+        if end != "whole" and at == NO_GROUP and job.new:  # it cannot begin, and another could not either
             found.update(dict.fromkeys(itertools.chain(*left), Reply([], end, "alone")))
             return []
-        if end == "whole" or at < errand.done:  # no time for more, or stopped or killed while it did nothing
+        if end == "whole" or at < job.done:  # no time for more, or stopped or killed while it did nothing
             return left
-        doing = left.pop(at - errand.done)
+        doing = left.pop(at - job.done)
         if end == "crashed" and len(doing) > 1:  # one of them did it
             return [*([place] for place in doing), *left]
         found.update(dict.fromkeys(doing, Reply([], end, "no" if len(doing) == 1 else "alone")))

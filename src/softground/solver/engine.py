@@ -1,8 +1,8 @@
 """Z3 in one process: a query in, a reply out.
 
-Which model Z3 finds depends on what the process did before. So no model is handed on: a reply is made of *sat* and
-*unsat* answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check
-reaches its resource or time limit can depend on more.)
+Which model Z3 finds depends on what the process did before. So no reply holds a model: it is made of *sat* and *unsat*
+answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check reaches
+its resource or time limit can depend on more.)
 
 - **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all of
   them, and several queries that drop the same sites at once.
@@ -11,8 +11,6 @@ reaches its resource or time limit can depend on more.)
 
 Three kinds of solver are asked in turn until one knows. 'Unknown' from all of them yields no states.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -40,10 +38,10 @@ def grouped(queries: Sequence[Query], sizes: Sequence[int], table: int) -> list[
     alike: dict[tuple[int, ...], list[int]] = {}
     others: list[list[int]] = []
     for place, query in enumerate(queries):
-        if isinstance(query, FibreQuery) and not query.alone:
-            alike.setdefault(query.dropped, []).append(place)
-        else:
+        if query.alone:
             others.append([place])
+        else:
+            alike.setdefault(query.dropped, []).append(place)
     groups = []
     for dropped, places in alike.items():
         size = max(1, min(TABLE_QUERIES, table // math.prod(sizes[site] for site in dropped)))
@@ -69,7 +67,7 @@ class Engine:
         self._ends, self._timed_out = time.monotonic() + self.limits.soft, False
         try:
             with bounded(self.z3, self.limits.memory):
-                return self._solve(queries)
+                return queries[0].replies(self, queries)
         except GaveUp:
             end: End = "timeout" if self._timed_out else "unknown"
         except (MemoryError, self.z3.Z3Exception) as error:
@@ -81,23 +79,21 @@ class Engine:
                 self._warm, self._worn = [self._fresh(kind) for kind in KINDS], False
         return [Reply([], end)] if len(queries) == 1 else [self.solve([query])[0] for query in queries]
 
-    def _solve(self, queries: Sequence[Query]) -> list[Reply]:
-        if isinstance(queries[0], StartQuery):
-            return [self._start(queries[0])]
-        fibres = [query for query in queries if isinstance(query, FibreQuery)]
-        tabulated: list[list[Codes] | None] = [None] * len(fibres)
-        if self._fits(fibres[0].dropped):
-            expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in fibres]
-            tabulated = self.table.solve(expressions, fibres[0].dropped)
+    def fibres(self, queries: Sequence[FibreQuery]) -> list[Reply]:
+        """Replies to queries that drop the same sites, by one table where it is small enough."""
+        tabulated: list[list[Codes] | None] = [None] * len(queries)
+        if self._fits(queries[0].dropped):
+            expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in queries]
+            tabulated = self.table.solve(expressions, queries[0].dropped)
         return [
             self._search(query)
             if states is None
             else Reply(states[: query.cap], "whole" if len(states) <= query.cap else "capped")
-            for query, states in zip(fibres, tabulated, strict=True)
+            for query, states in zip(queries, tabulated, strict=True)
         ]
 
     def _search(self, query: FibreQuery) -> Reply:
-        """A fibre where no table is possible."""
+        """A fibre without a table."""
         self._kinds = list(KINDS)
         expression = self.smt.expression(query.answer, query.codes, query.dropped)
         states = None
@@ -111,7 +107,7 @@ class Engine:
         ordered = self._ordered(query.answer, query.codes, query.dropped, (0,) * len(query.codes))
         return Reply(list(itertools.islice(ordered, query.cap)), "capped")
 
-    def _start(self, query: StartQuery) -> Reply:
+    def start(self, query: StartQuery) -> Reply:
         """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
         self._kinds, chance = list(KINDS), random.Random(query.seed)
         for last in [False] * query.tries + [True]:
@@ -165,7 +161,7 @@ class Engine:
         return states
 
     def _satisfiable(self, expression: Any) -> bool:
-        """By a new solver: where much is open, a warm one can be led astray by what it learnt (seconds, not 5 ms)."""
+        """By a new solver: where much is open, what a warm one has learnt can mislead it (seconds instead of 5 ms)."""
         for kind in tuple(self._kinds):
             status = self._check(self._fresh(kind, expression))
             if status != "unknown":

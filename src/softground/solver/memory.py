@@ -1,7 +1,5 @@
 """Memory limits: Z3's own for a query, and the system's for a process that only solves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +11,9 @@ SLACK_MIB = 256  # address space beside the limit, for stacks and heaps of Z3's 
 
 @contextmanager
 def bounded(z3: Any, memory: int | None) -> Iterator[None]:
-    """Let Z3 take so many MiB more than it holds now, since it keeps what past queries took.
+    """Let Z3 take so many MiB more than it holds now; it keeps what past queries took.
 
-    Beyond that Z3 raises an error. It works again once the limit is lifted. The limit holds for the whole process.
+    Beyond that Z3 raises an error, and works again once the limit is lifted. The limit holds for the whole process.
     """
     if memory is not None:
         z3.set_param("memory_max_size", math.ceil(z3.Z3_get_estimated_alloc_size() / MIB) + memory)

@@ -1,14 +1,12 @@
 """A process that only solves, and that can be killed when it does not come back.
 
-Z3 looks at its clock only now and then, a formula in Python never does, and the system may stop a process or kill it.
-So queries are solved in a process forked for them. It notes how far it is in memory shared with its parent, and sends
-replies now and then. If it dies, the parent knows what it was at; if it is late, the parent kills it.
+Z3 seldom looks at its clock, a formula in Python never does, and the system may stop a process or kill it. So queries
+are solved in a process forked for them. It notes how far it is in memory shared with its parent, and sends replies
+as it finds them. If it dies, the parent knows what it was doing; if it is late, the parent kills it.
 
-It ends when its parent ends, however that comes about: an idle process finds its pipe closed; a busy one is killed by
-the system (Linux), or looks every second whether its parent is still there.
+It ends when its parent ends, whatever the reason: an idle process finds its pipe closed; a busy one is killed by the
+system (Linux), or looks every second whether its parent is still there.
 """
-
-from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -31,7 +29,7 @@ from .queries import Limits
 
 CAN_FORK = hasattr(os, "fork")  # not on Windows
 SECONDS_BETWEEN_SENDS = 0.05  # each message wakes the parent, which costs time
-NOTHING = -1  # the group that a process is at before it has begun one
+NO_GROUP = -1  # where a process is before it has begun a group
 PR_SET_PDEATHSIG = 1  # Linux's prctl: the signal to get when the parent ends
 
 
@@ -101,6 +99,12 @@ class SolverProcess:
             os._exit(0)
 
 
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
+
+
 def _end_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -108,9 +112,3 @@ def _end_with(parent: int) -> None:
             os._exit(0)
     else:
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from .truth_table import Codes
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 # These are all states, there are more than the cap, Z3 gave up, time was up, memory was up, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
@@ -25,8 +28,8 @@ class Limits:
 
     @property
     def soft(self) -> float:
-        """Half of the limit. A query gives up by itself after so many seconds, and a process begins no other one;
-        the other half is for handing over the replies. Only a process that does not listen is killed."""
+        """Half of the limit, after which a query gives up and a process begins no other one. The other half is for
+        handing over the replies; a process that takes longer is killed."""
         return self.limit / 2
 
 
@@ -40,6 +43,10 @@ class FibreQuery:
     cap: int
     alone: bool = False  # not in one table with others
 
+    def replies(self, engine: Engine, group: Sequence[Any]) -> list[Reply]:
+        """Replies to a group of fibre queries that drop the same sites."""
+        return engine.fibres(group)
+
 
 @dataclass(frozen=True)
 class StartQuery:
@@ -48,6 +55,12 @@ class StartQuery:
     answer: Hashable
     seed: int
     tries: int  # random proposals that a table completes, before the search
+    alone: ClassVar[bool] = True
+    dropped: ClassVar[tuple[int, ...]] = ()
+
+    def replies(self, engine: Engine, group: Sequence[Any]) -> list[Reply]:
+        """The reply to this query, which is always alone."""
+        return [engine.start(self)]
 
 
 Query = FibreQuery | StartQuery

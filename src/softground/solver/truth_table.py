@@ -4,8 +4,6 @@ Where the dropped sites have few combinations no search is needed. Substituting 
 formula on each, in one call of the C library.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
+from ..errors import NonFiniteOutput, SpaceError
 
 
 class Belief(Protocol):
@@ -39,25 +41,16 @@ class Belief(Protocol):
         """What it says of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
-        """Expected log P(z|x) under a law known by what a kernel reports of it (``Info.marginals``): ``[batch]``.
-
-        Site-wise distributions for categorical symbols, site-wise means for reals.
-        """
+        """Expected log P(z|x) under a law with these marginals (as in ``Info.marginals``): ``[batch]``."""
 
 
 class Space(ABC):
-    """All symbol vectors z of a problem.
+    """All symbol vectors z of a problem."""
 
-    Attributes
-    ----------
-    sites
-        Number of components of z.
-    categorical
-        Whether each component is a symbol of a finite alphabet, held as its code; else components are reals.
-    """
-
-    categorical: ClassVar[bool]
-    sites: int
+    categorical: ClassVar[
+        bool
+    ]  # whether components are symbols of finite alphabets, held as codes; else they are reals
+    sites: int  # components of z
 
     @abstractmethod
     def belief(self, output: Any, *, finite: bool = False) -> Belief:
@@ -68,5 +61,23 @@ class Space(ABC):
         """Weight 1 for every state, so that sums over S_y count it; in double precision."""
 
     @abstractmethod
+    def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:
+        """The user's symbols as states, ``[len(states), sites]``."""
+
+    @abstractmethod
     def decode(self, z: Tensor) -> list[tuple[Any, ...]]:
         """States as the user's symbols, one tuple per state."""
+
+
+def check_output(output: Any, expected: dict[str, int], meaning: str, finite: bool) -> None:
+    """Refuse an output that is not of shape ``(batch, *expected.values())`` or, unless known ``finite``, holds NaN."""
+    if not isinstance(output, Tensor) or not output.dim() or tuple(output.shape[1:]) != tuple(expected.values()):
+        given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        shape = ", ".join(["batch", *(f"{size} {name}" for name, size in expected.items())])
+        raise SpaceError(f"The network's output has shape {given}; expected ({shape}): {meaning}.")
+    if not finite and not torch.isfinite(output).all():
+        row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
+        raise NonFiniteOutput(
+            f"The network's output holds NaN or infinity (first at row {row} of its batch). "
+            "Lower the learning rate, or look for NaN in the inputs."
+        )

@@ -1,13 +1,12 @@
 r"""Categorical symbol vectors whose sites have their own alphabets.
 
-A symbol vector z has n sites; site i takes one of the symbols of its alphabet :math:`A_i`. The network is
-a product over sites,
+A symbol vector z has n sites; site i takes one of the symbols of its alphabet. The network is a product over sites,
 
 .. math:: \log P(z|x) = \sum_{i=1}^{n} \log P_i(z_i|x),
 
-each factor a softmax **restricted to the site's alphabet**: an operator is never predicted where only a
-digit can stand. Inside the library a symbol is its position in its site's alphabet (a *code*), so that a
-state is also a mixed-radix integer (its *index*), and everything stays integer tensors on the device.
+each factor a softmax **restricted to the site's alphabet**: an operator is never predicted where only a digit can
+stand. Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a
+mixed-radix integer (its *index*), and everything stays integer tensors on the device.
 """
 
 from __future__ import annotations
@@ -21,12 +20,8 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..errors import NonFiniteOutput, SpaceError
-from .base import Space
-
-# Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
-# stay in a CPU's first-level cache; the exact figure changes nothing but speed.
-BLOCK_LIMIT = 2048
+from ..errors import SpaceError
+from .base import Space, check_output
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +35,11 @@ class Layout:
 
 
 class Categorical(Space):
-    """Symbol vectors with one alphabet per site.
+    """Symbol vectors with one alphabet per site, e.g. ``[range(10)] * 3``; symbols are any hashable values.
 
-    Parameters
-    ----------
-    alphabets
-        One sequence of distinct hashable symbols per site, e.g. ``[range(10)] * 3``.
-    head
-        ``"shared"``: the network's output is ``[batch, n, len(symbols)]`` over the union alphabet
-        ``symbols`` (one head for all sites, the usual case for images of symbols). ``"site"``: a head per site, padded
-        to the largest alphabet, ``[batch, n, width]``, in the order of each site's own alphabet.
+    With ``head="shared"`` the network's output is ``[batch, n, len(symbols)]`` over the union alphabet ``symbols`` (one
+    head for all sites, the usual case for images of symbols). With ``"site"`` it is ``[batch, n, width]``: one head per
+    site, padded to the largest alphabet, in the order of each site's own alphabet.
 
     >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
     >>> space.symbols, space.size
@@ -97,8 +87,7 @@ class Categorical(Space):
         """The constant tensors on ``device``, made once."""
         if device not in self._layouts:
             union = {s: c for c, s in enumerate(self.symbols)}
-            codes = torch.arange(self.width)
-            sizes = torch.tensor(self.sizes)
+            codes, sizes = torch.arange(self.width), torch.tensor(self.sizes)
             columns = torch.zeros(self.sites, self.width, dtype=torch.long)
             for site, alphabet in enumerate(self.alphabets):
                 shared = torch.tensor([union[s] for s in alphabet])
@@ -110,16 +99,13 @@ class Categorical(Space):
 
     def encode(self, states: Sequence[Sequence[Hashable]]) -> Tensor:
         """Symbols to codes, ``[len(states), n]``."""
-        rows = []
         for row, state in enumerate(states):
             if len(state) != self.sites:
                 raise SpaceError(f"State {row} has {len(state)} symbols; this space has {self.sites} sites.")
-            for site, symbol in enumerate(state):
-                if symbol not in self._codes[site]:
-                    raise SpaceError(
-                        f"State {row} has {symbol!r} at site {site}; its alphabet is {list(self.alphabets[site])!r}."
-                    )
-            rows.append([self._codes[site][symbol] for site, symbol in enumerate(state)])
+            for site, (symbol, codes) in enumerate(zip(state, self._codes, strict=True)):
+                if symbol not in codes:
+                    raise SpaceError(f"State {row} has {symbol!r} at site {site}; its alphabet is {list(codes)!r}.")
+        rows = [[codes[symbol] for symbol, codes in zip(state, self._codes, strict=True)] for state in states]
         return torch.tensor(rows, dtype=torch.long).reshape(len(rows), self.sites)
 
     def decode(self, z: Tensor) -> list[tuple[Hashable, ...]]:
@@ -128,12 +114,10 @@ class Categorical(Space):
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
         """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
-        columns = []
+        columns = list(z.unbind(-1))
         for site, alphabet in enumerate(self.alphabets):
-            code = z[..., site]
             if all(isinstance(s, int) for s in alphabet) and alphabet != tuple(range(len(alphabet))):
-                code = torch.tensor(alphabet, device=z.device)[code]
-            columns.append(code)
+                columns[site] = torch.tensor(alphabet, device=z.device)[columns[site]]
         return tuple(columns)
 
     def index(self, z: Tensor) -> Tensor:
@@ -156,28 +140,15 @@ class Categorical(Space):
             raise SpaceError(f"This space has {self.size:.2e} states; a state's index would not fit into 64 bits.")
 
     def uniform(self, batch: int, device: torch.device) -> CategoricalBelief:
-        """Weight 1 for every state, so that sums over S_y count it; in double precision."""
         scores = torch.zeros(self.sites, self.width, dtype=torch.float64, device=device)
         scores = scores.masked_fill(~self.layout(device).allowed, -math.inf)
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet."""
-        expected = (self.sites, self.outputs)
-        if not isinstance(output, Tensor) or output.dim() != 3 or tuple(output.shape[1:]) != expected:
-            given = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise SpaceError(
-                f"The network's output has shape {given}; "
-                f"expected (batch, {self.sites} sites, {self.outputs} outputs): "
-                f"{'one per symbol of the union alphabet' if self.head == 'shared' else 'one per symbol of a site'} "
-                f"{list(self.symbols)!r}. Change the network's last layer or the space's head (now {self.head!r})."
-            )
-        if not finite and not torch.isfinite(output).all():
-            row = int((~torch.isfinite(output)).flatten(1).any(1).nonzero()[0])
-            raise NonFiniteOutput(
-                f"The network's output holds NaN or infinity (first at row {row} of its batch). "
-                "Lower the learning rate, or look for NaN in the inputs."
-            )
+        kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
+        meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
+        check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))
@@ -187,10 +158,7 @@ class Categorical(Space):
 
 @dataclass(frozen=True, eq=False)
 class CategoricalBelief:
-    """Site-wise log-probabilities (or tempered, unnormalised log-weights) ``scores[b, i, code]``.
-
-    Codes outside a site's alphabet have score −∞.
-    """
+    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet."""
 
     space: Categorical
     scores: Tensor
@@ -212,7 +180,6 @@ class CategoricalBelief:
         return dice.categorical(self.scores.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
     def detach(self) -> CategoricalBelief:
-        """The same belief, cut off from the gradient tape."""
         return CategoricalBelief(self.space, self.scores.detach())
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:
@@ -234,40 +201,3 @@ class CategoricalBelief:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
         finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)
         return (marginals * finite).sum((1, 2))
-
-    def blocks(self) -> list[Block]:
-        """Joint scores of runs of neighbouring sites, so that a state's log P takes one look-up per run.
-
-        For length-7 formulas two look-ups (of 324 and 1,296 entries) replace seven.
-        """
-        sizes, blocks = self.space.sizes, []
-        stride, stop = 1, len(sizes)
-        while stop > 0:
-            start, joint = stop - 1, self.scores[:, stop - 1, : sizes[stop - 1]]
-            while start > 0 and sizes[start - 1] * joint.shape[1] <= BLOCK_LIMIT:
-                start -= 1
-                joint = (self.scores[:, start, : sizes[start], None] + joint[:, None, :]).flatten(1)
-            blocks.append(Block(joint, stride, range(start, stop)))
-            stride, stop = stride * joint.shape[1], start
-        return blocks
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Joint scores ``[batch, m]`` of the neighbouring ``sites``; its code in a state is ``index // stride % m``."""
-
-    scores: Tensor
-    stride: int
-    sites: range
-
-    def position(self, owner: Tensor, index: Tensor) -> Tensor:
-        """Where example ``owner``'s state ``index`` is found in the flattened scores."""
-        m = self.scores.shape[1]
-        return owner * m + index // self.stride % m
-
-    def site_marginals(self, joint: Tensor, sizes: tuple[int, ...]) -> list[Tensor]:
-        """Sum a joint weight ``[batch, m]`` down to one ``[batch, size]`` per site."""
-        shape = [sizes[i] for i in self.sites]
-        grid = joint.view(len(joint), *shape)
-        axes = range(1, len(shape) + 1)
-        return [grid.sum([a for a in axes if a != axis]) if len(shape) > 1 else grid for axis in axes]

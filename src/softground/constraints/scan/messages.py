@@ -12,8 +12,6 @@ Everything is kept as logarithms, with a large negative number in place of −�
 References: L. E. Baum et al., Ann. Math. Statist. 41 (1970); S. L. Scott, J. Amer. Statist. Assoc. 97 (2002).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ from torch import Tensor
 from ...dice import Dice
 
 # Stands for log 0. A sum of thousands of them is still finite, and none is ever mistaken for a real score.
-NEVER = -1e30
+LOG_ZERO = -1e30
 
 
 def suffix(
@@ -38,20 +36,15 @@ def suffix(
     ``cues[batch, n]`` and ``accepts[batch, states + 1]`` belong to the answers, ``scores[batch, n, K]`` are log w in
     reading order; ``add`` may be a maximum instead of a sum.
     """
-    beta = torch.where(accepts, 0.0, NEVER).to(scores.dtype)
+    batch, beta = len(scores), torch.where(accepts, 0.0, LOG_ZERO).to(scores.dtype)
     found = [beta]
     for t in reversed(range(len(layers))):
-        beta = add(onward(layers[t], cues[:, t], beta, scores[:, t]))
+        layer, (_, states, symbols) = layers[t], layers[t].shape
+        into = layer.expand(batch, -1, -1) if len(layer) == 1 else layer[cues[:, t]]
+        ahead = beta.gather(1, into.reshape(batch, -1)).view(batch, states, symbols)
+        beta = add((scores[:, t, None, :symbols] + ahead).clamp(min=LOG_ZERO))
         found.append(beta)
     return found[::-1]
-
-
-def onward(layer: Tensor, cue: Tensor, after: Tensor, scores: Tensor) -> Tensor:
-    """log w_t(k) + log β_{t+1}(step(s, k)) for every state s and symbol k: ``[batch, states + 1, K]``."""
-    batch, (_, states, symbols) = len(scores), layer.shape
-    into = layer.expand(batch, -1, -1) if len(layer) == 1 else layer[cue]
-    ahead = after.gather(1, into.reshape(batch, -1)).view(batch, states, symbols)
-    return (scores[:, None, :symbols] + ahead).clamp(min=NEVER)
 
 
 def draw(layers: list[Tensor], cues: Tensor, beta: list[Tensor], scores: Tensor, dice: Dice | None) -> Tensor:

@@ -16,8 +16,6 @@ shows it at this site. The state then need not remember what was written so far.
 [True, False]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,13 +26,13 @@ from torch import Tensor
 from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
-from ..answers import INTERNING, exact, exact_each
+from ..answers import INTERNING, Interned, exact
 from ..base import Constraint
-from .messages import NEVER, OneByOne, draw, possible_states, suffix
-from .tabulate import Tabulation, taking_four
+from .messages import LOG_ZERO, OneByOne, draw, possible_states, suffix
+from .tabulate import Tabulation, tabulate, taking_four
 from .tree import Tree
 
-ANSWERS = 1024  # looked at together when all answers are asked whether they have solutions
+ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +51,10 @@ class Scan(Constraint):
 
     Parameters
     ----------
-    step
+    step, start
         ``step(state, symbol[, site[, cue]])`` gives the next state, or ``None`` to refuse the symbol; it is called with
-        as many of the four as it takes. States are any hashable values. The library calls it once for each combination
-        that can occur, and keeps the results in tables.
-    space
-        Where the symbols live.
-    start
-        The state before the first symbol.
+        as many of the four as it takes, once for each combination that can occur. States are any hashable values;
+        ``start`` is the one before the first symbol.
     accept
         ``accept(state, answer)`` says whether a final state explains the answer; by default, whether they are equal.
     cue
@@ -83,50 +77,47 @@ class Scan(Constraint):
         order: Sequence[int] | None = None,
         vectorised: bool = False,
     ) -> None:
-        self.space = space
-        self.start = start
+        self.space, self.start, self.cue, self.vectorised = space, start, cue, vectorised
         self.accept = accept or _equal
-        self.cue = cue
         self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
         if sorted(self.order) != list(range(space.sites)):
             raise ConstraintError(
                 f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
             )
-        self.vectorised = vectorised
         self._step = taking_four(step, cue is not None)
-        self._ids: dict[Hashable, int] = {}
-        self._answers: list[Any] = []  # in their exact form
-        self._given: list[Any] = []  # as the user wrote them
+        self.answers = Interned()
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
         self._cues: list[dict[Hashable, int]] = [{} if cue else {None if not vectorised else 0: 0} for _ in self.order]
-        self._shown: list[list[int]] = []
+        self._shown: dict[Hashable, list[int]] = {}  # per answer, the numbers of its cues
         self._tabulation: Tabulation | None = None
         self._tables: dict[torch.device, Tables] = {}
         self._solvable: tuple[int, bool] = (-1, False)
 
     def __repr__(self) -> str:
-        if self.cue is not None and not self._answers:  # which states there are depends on the answers' cues
+        if not self.ready:
             return f"Scan({self.space.sites} sites)"
         widest = max(map(len, self.tabulation.states))
-        return f"Scan({self.space.sites} sites, up to {widest:,} states, {len(self._answers):,} answers)"
+        return f"Scan({self.space.sites} sites, up to {widest:,} states, {len(self.answers.keys):,} answers)"
+
+    @property
+    def ready(self) -> bool:
+        """Whether the states are known, which may depend on the answers' cues."""
+        return self.cue is None or bool(self.answers.keys)
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        ids = []
-        for key, answer in zip(exact_each(answers), answers, strict=True):
-            with INTERNING:
-                if key not in self._ids:
-                    self._shown.append(self._show(key))  # first, because a cue may refuse the answer
-                    self._answers.append(key)
-                    self._given.append(answer)
-                    self._tables.clear()
-                    self._ids[key] = len(self._answers) - 1
-            ids.append(self._ids[key])
-        return torch.tensor(ids, dtype=torch.long)
+        with INTERNING:
+            return self.answers.encode(answers, self._key)
+
+    def _key(self, answer: Any) -> Hashable:
+        key = exact(answer)
+        if key not in self._shown:
+            self._shown[key] = self._show(key)  # which may refuse the answer
+        return key
 
     def answer(self, y: Tensor) -> Any:
-        return self._given[int(y)]
+        return self.answers.given[int(y)]
 
     def compute(self, z: Tensor) -> list[Any]:
         """The final states, where the answer is the final state; None where a symbol is refused."""
@@ -134,8 +125,8 @@ class Scan(Constraint):
             return super().compute(z)
         tables = self.tables(z.device)
         final = tables.recursion.final_state(tables.cues.new_zeros(z.shape), z[:, tables.order])
-        known = [self._ids.get(exact(state)) for state in self.tabulation.states[-1]]
-        written = [s if i is None else self._given[i] for s, i in zip(self.tabulation.states[-1], known, strict=True)]
+        states = self.tabulation.states[-1]
+        written = [self.answers.given.get(self.answers.ids.get(exact(state), -1), state) for state in states]
         return [[*written, None][number] for number in final.tolist()]  # the last is dead: a symbol was refused
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
@@ -146,17 +137,14 @@ class Scan(Constraint):
         """Whether some answer seen so far accepts what some of its cues let pass."""
         tables = self.tables(z.device)
         alive = possible_states(tables.layers, z[:, tables.order])[:, :-1]
-        wanted = tables.accepts[:, :-1].any(0) if len(self._answers) else torch.ones_like(alive[0])
+        wanted = tables.accepts[:, :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
         return (alive & wanted).any(-1)
 
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
-        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable: its negative is the semantic loss. −∞ for empty S_y.
-
-        Its gradient with respect to the site-wise log-probabilities is Q*'s marginals.
-        """
+        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
         tables = self.tables(belief.scores.device)
         total = tables.recursion.log_partition(tables.cues[y], tables.accepts[y], self.read(belief))
-        return total.masked_fill(total < NEVER / 2, -torch.inf)
+        return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
 
     def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
         """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
@@ -172,14 +160,15 @@ class Scan(Constraint):
     @property
     def solvable(self) -> bool:
         """Whether every answer seen so far has a solution; asked again only when more have been seen."""
-        if self._solvable[0] != len(self._answers):
+        known = len(self.answers.keys)
+        if self._solvable[0] != known:
             tables, layout = self.tables(torch.device("cpu")), self.space.layout(torch.device("cpu"))
-            allowed = torch.where(layout.allowed, 0.0, NEVER).double()[tables.order]
+            allowed = torch.where(layout.allowed, 0.0, LOG_ZERO).double()[tables.order]
             found = [
                 tables.recursion.log_partition(tables.cues[y], tables.accepts[y], allowed.expand(len(y), -1, -1))
-                for y in torch.split(torch.arange(len(self._answers)), ANSWERS)
+                for y in torch.split(torch.arange(known), ANSWERS_AT_ONCE)
             ]
-            self._solvable = (len(self._answers), all(bool((part > NEVER / 2).all()) for part in found))
+            self._solvable = (known, all(bool((part > LOG_ZERO / 2).all()) for part in found))
         return self._solvable[1]
 
     def read(self, belief: CategoricalBelief) -> Tensor:
@@ -187,7 +176,7 @@ class Scan(Constraint):
         scores = belief.scores.double()
         if self.order != list(range(len(self.order))):
             scores = scores[:, self.tables(scores.device).order]
-        return scores.clamp(min=NEVER)
+        return scores.clamp(min=LOG_ZERO)
 
     def unread(self, z: Tensor) -> Tensor:
         """Symbols in reading order back to the order of the sites."""
@@ -199,27 +188,25 @@ class Scan(Constraint):
         if self._tabulation is None:
             alphabets = [self.space.alphabets[site] for site in self.order]
             cues = [list(seen) for seen in self._cues]
-            self._tabulation = Tabulation(self._step, self.start, alphabets, self.order, cues, self.vectorised)
+            self._tabulation = tabulate(self._step, self.start, alphabets, self.order, cues, self.vectorised)
         return self._tabulation
 
     def tables(self, device: torch.device) -> Tables:
         """The tables on ``device``, copied once."""
         with INTERNING:
-            if device not in self._tables:
+            if device not in self._tables or len(self._tables[device].accepts) < len(self.answers.keys):
                 self._tables[device] = self._made(device)
             return self._tables[device]
 
     def _made(self, device: torch.device) -> Tables:
-        if self.cue is not None and not self._answers:
+        if not self.ready:
             raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
-        found = self.tabulation
+        found, answers = self.tabulation, self.answers.keys
         final = found.states[-1]
-        accepts = torch.tensor(
-            [[bool(self.accept(state, answer)) for state in final] + [False] for answer in self._answers],
-            dtype=torch.bool,
-            device=device,
-        ).reshape(len(self._answers), len(final) + 1)
-        shown = torch.tensor(self._shown, dtype=torch.long, device=device).reshape(-1, len(self.order))
+        accepted = [[bool(self.accept(state, answer)) for state in final] + [False] for answer in answers]
+        accepts = torch.tensor(accepted, dtype=torch.bool, device=device).reshape(len(answers), len(final) + 1)
+        cues = [self._shown[answer] for answer in answers]
+        shown = torch.tensor(cues, dtype=torch.long, device=device).reshape(-1, len(self.order))
         layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
         recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)
         return Tables(layers, shown, accepts, order, recursion)

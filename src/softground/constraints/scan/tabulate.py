@@ -5,12 +5,11 @@ running total costs no more than the totals possible so far. Every layer has one
 refused symbol leads and nothing leads out of.
 """
 
-from __future__ import annotations
-
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,59 +17,52 @@ from torch import Tensor
 from ...errors import ConstraintError
 
 # Entries of all tables together. A plain step takes a microsecond for each; 2²⁶ of a vectorised one are half a GB.
-LIMIT_PLAIN = 2**22
-LIMIT_VECTORISED = 2**26
+LIMIT_PLAIN, LIMIT_VECTORISED = 2**22, 2**26
 
 Step = Callable[[Any, Any, int, Any], Any]
 
 
-class Tabulation:
-    """The layers of a scan for the cues seen so far.
+class Tabulation(NamedTuple):
+    """The layers of a scan for the cues seen so far."""
 
-    Attributes
-    ----------
-    layers
-        Per position t, ``[cues, states + 1, symbols]``: the number of the next state in layer t + 1.
-    states
-        Per layer 0 … n, what the user's states were; dead is not among them.
-    """
+    layers: list[Tensor]  # per position t, [cues, states + 1, symbols]: the number of the next state in layer t + 1
+    states: list[Sequence[Any]]  # per layer 0 … n, what the user's states were; dead is not among them
 
-    def __init__(
-        self,
-        step: Step,
-        start: Hashable,
-        alphabets: Sequence[Sequence[Hashable]],
-        sites: Sequence[int],
-        cues: Sequence[Sequence[Any]],
-        vectorised: bool,
-    ) -> None:
-        self.layers: list[Tensor] = []
-        self.states: list[list[Any]] = [[start]]
-        follow, limit = (_follow_tensors, LIMIT_VECTORISED) if vectorised else (_follow_plain, LIMIT_PLAIN)
-        entries = 0
-        for site, alphabet, seen in zip(sites, alphabets, cues, strict=True):
-            here = self.states[-1]
-            entries += len(seen) * (len(here) + 1) * len(alphabet)
-            if entries > limit:
-                raise ConstraintError(
-                    f"At site {site} the rule has {len(here):,} states, and its tables would hold more than {limit:,} "
-                    "entries. A scan needs a small state: keep less in it, or show the step a cue from the answer."
-                )
-            table, after = follow(step, here, alphabet, site, seen)
-            self.layers.append(table)
-            self.states.append(after)
+
+def tabulate(
+    step: Step,
+    start: Hashable,
+    alphabets: Sequence[Sequence[Hashable]],
+    sites: Sequence[int],
+    cues: Sequence[Sequence[Any]],
+    vectorised: bool,
+) -> Tabulation:
+    """Follow every symbol from the start, for all cues; ``alphabets`` and ``cues`` are in the order of ``sites``."""
+    found = Tabulation([], [[start]])
+    follow, limit = (_follow_tensors, LIMIT_VECTORISED) if vectorised else (_follow_plain, LIMIT_PLAIN)
+    entries = 0
+    for site, alphabet, seen in zip(sites, alphabets, cues, strict=True):
+        here = found.states[-1]
+        entries += len(seen) * (len(here) + 1) * len(alphabet)
+        if entries > limit:
+            raise ConstraintError(
+                f"At site {site} the rule has {len(here):,} states, and its tables would hold more than {limit:,} "
+                "entries. A scan needs a small state: keep less in it, or show the step a cue from the answer."
+            )
+        table, after = follow(step, here, alphabet, site, seen)
+        found.layers.append(table)
+        found.states.append(after)
+    return found
 
 
 def _follow_plain(
-    step: Step, here: list[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+    step: Step, here: Sequence[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
 ) -> tuple[Tensor, list[Any]]:
     numbers: dict[Hashable, int] = {}
-    table = [
-        [[_next(step, state, symbol, site, cue, numbers) for symbol in alphabet] for state in here] for cue in cues
-    ]
-    dead = len(numbers)
+    every = itertools.product(cues, here, alphabet)
+    table = [_next(step, state, symbol, site, cue, numbers) for cue, state, symbol in every]
     rows = torch.tensor(table, dtype=torch.long).reshape(len(cues), len(here), len(alphabet))
-    return _with_dead(rows, dead), list(numbers)
+    return _with_dead(rows, len(numbers)), list(numbers)
 
 
 def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dict[Hashable, int]) -> int:
@@ -93,7 +85,7 @@ def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dic
 
 
 def _follow_tensors(
-    step: Step, here: list[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+    step: Step, here: Sequence[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
 ) -> tuple[Tensor, list[Any]]:
     symbols = torch.tensor(alphabet if all(type(s) is int for s in alphabet) else range(len(alphabet)))
     grid = torch.meshgrid(*(torch.tensor(side, dtype=torch.long) for side in (cues, here)), symbols, indexing="ij")

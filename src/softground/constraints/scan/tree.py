@@ -23,40 +23,32 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ...dice import Dice
-from .messages import NEVER, last_width
+from .messages import LOG_ZERO, last_width
 
-# How much more work than site by site the tree may be and still be used.
-SURPLUS = 4
+MOST_EXTRA_WORK = 4  # how many times the work of going site by site the tree may be, and still be used
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """The recursion over a tree of neighbouring blocks.
 
-    Attributes
-    ----------
-    first, second
-        Which symbols lead from a state to another, ``[pairs, cues, E, O, m]`` and ``[pairs, cues, O, E, m]`` for the
-        first and the second position of each pair: E and O are the most states that even and odd layers have, m the
-        most symbols between two states. K is 'no symbol', K + 1 'no reading' after the last position of an odd n.
-    step
-        ``[n, cues, states + 1, K]``, all layers padded to one size; the last state is dead.
-    positions, ends
-        n, and the number of states of the last layer.
+    ``first`` and ``second`` hold which symbols lead from a state to another at the first and the second position of
+    each pair. E and O are the most states that even and odd layers have, m the most symbols between two states. K is
+    'no symbol', K + 1 'no reading' after the last position of an odd n.
     """
 
-    first: Tensor
-    second: Tensor
-    step: Tensor
-    positions: int
-    ends: int
+    first: Tensor  # [pairs, cues, E, O, m]
+    second: Tensor  # [pairs, cues, O, E, m]
+    step: Tensor  # [n, cues, states + 1, K], all layers padded to one size; the last state is dead
+    positions: int  # n
+    ends: int  # the number of states of the last layer
 
     @staticmethod
     def pays(layers: list[Tensor]) -> bool:
         """Whether the tree's products cost about what going site by site costs."""
         even, odd = _widths(layers)
         symbols = max(layer.shape[2] for layer in layers)
-        return even * even * (odd + even) <= SURPLUS * (even + odd) * symbols
+        return even * even * (odd + even) <= MOST_EXTRA_WORK * (even + odd) * symbols
 
     @classmethod
     def of(cls, layers: list[Tensor]) -> Tree:
@@ -130,7 +122,7 @@ class Tree:
     def _ending(self, whole: Tensor, accepts: Tensor) -> Tensor:
         """log-weights of the final states, ``[batch, states]``."""
         ends = max(1, self.ends)  # where no state is left, dead stands in for the last one
-        return (whole[:, 0, 0, :ends] + torch.where(accepts[:, :ends], 0.0, NEVER)).clamp(min=NEVER)
+        return (whole[:, 0, 0, :ends] + torch.where(accepts[:, :ends], 0.0, LOG_ZERO)).clamp(min=LOG_ZERO)
 
 
 def _widths(layers: list[Tensor]) -> tuple[int, int]:
@@ -142,7 +134,7 @@ def _widths(layers: list[Tensor]) -> tuple[int, int]:
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """The matrix product of logarithms."""
-    return (a[..., :, :, None] + b[..., None, :, :]).logsumexp(-2).clamp(min=NEVER)
+    return (a[..., :, :, None] + b[..., None, :, :]).logsumexp(-2).clamp(min=LOG_ZERO)
 
 
 def _between(dice: Dice, a: Tensor, b: Tensor, ends: Tensor) -> Tensor:
@@ -158,13 +150,13 @@ def _between(dice: Dice, a: Tensor, b: Tensor, ends: Tensor) -> Tensor:
 def _with_identity(blocks: Tensor) -> Tensor:
     """One more block, in which nothing is read."""
     eye = torch.eye(blocks.shape[2], dtype=torch.bool, device=blocks.device)
-    stay = torch.where(eye, 0.0, NEVER).to(blocks.dtype)
+    stay = torch.where(eye, 0.0, LOG_ZERO).to(blocks.dtype)
     return torch.cat([blocks, stay.expand(len(blocks), 1, -1, -1)], 1)
 
 
 def _extended(scores: Tensor) -> Tensor:
     """Scores with the columns of 'no symbol' and 'no reading', and one more position where their number is odd."""
-    return pad(pad(pad(scores, (0, 0, 0, scores.shape[1] % 2)), (0, 1), value=NEVER), (0, 1))
+    return pad(pad(pad(scores, (0, 0, 0, scores.shape[1] % 2)), (0, 1), value=LOG_ZERO), (0, 1))
 
 
 def _chosen(which: Tensor, cues: Tensor) -> Tensor:
@@ -177,7 +169,7 @@ def _weights(which: Tensor, cues: Tensor, scores: Tensor) -> Tensor:
     """log M_t for the positions of one half of the pairs."""
     symbols = _chosen(which, cues)
     found = scores.gather(2, symbols.flatten(2)).view(symbols.shape)
-    return found.logsumexp(-1).clamp(min=NEVER) if found.shape[-1] > 1 else found.squeeze(-1)
+    return found.logsumexp(-1).clamp(min=LOG_ZERO) if found.shape[-1] > 1 else found.squeeze(-1)
 
 
 def _which(leads: Tensor, none: int) -> Tensor:

@@ -1,18 +1,18 @@
 """Several runs side by side: figures, what was asked for differently, curves on common axes, time on a common scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from ...files import replace_file
+from ...runs import RunFolder
 from ..facts import Facts
 from ..numbers import figure, is_number, is_share, seconds, spoken
 from .config import flat
-from .curves import keys, points
+from .curves import PARTS, keys, points, timing
 from .lines import Chart, Epochs, Line, colour, numbers, shares
 from .page import render
-from .timing import PARTS, timing
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")
 HEADINGS = {"wall_seconds": "time", "grounded": "training examples explained"}
@@ -25,6 +25,12 @@ class Run(NamedTuple):
     place: int
     letter: str
     colour: str
+
+
+def write_comparison(folders: Sequence[RunFolder], path: Path) -> Path:
+    """Write a page with several runs side by side."""
+    replace_file(path, compare_page([Facts.read(folder) for folder in folders]).encode())
+    return path
 
 
 def compare_page(given: Sequence[Facts]) -> str:

@@ -1,7 +1,5 @@
 """What was asked for: every setting, by its path."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

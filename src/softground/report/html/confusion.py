@@ -1,13 +1,11 @@
 """Confusion matrices: one row per symbol, shaded by the share of the row, mistakes in a colour of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..findings import Matrix
 from ..numbers import symbol
-from .svg import WIDTH
+from .lines import WIDTH
 
 MOST_SYMBOLS = 32  # beyond this a cell is smaller than a finger and a letter
 TOP, MOST_LEFT, CHARACTER = 42, 96, 7

@@ -1,10 +1,8 @@
-"""The curves of a run: which of its metrics belong together, and how each picture is read."""
-
-from __future__ import annotations
+"""The curves of a run: which of its metrics belong together, how each picture is read, and where the time went."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..numbers import is_number, is_share, spoken
 from ..progress import title
@@ -29,6 +27,15 @@ GAMMA += "best feasible guess."
 LOSS = "−log P(z|x) per site: how surprised the network is by what it is taught."
 SOLVER = "Queries since the run was last begun or resumed; their chains stayed where they were."
 PLACED = {"stage", "epoch", "gamma", "loss", "seconds", *TRAINING, *CHAINS}
+
+# Colour, name, meaning.
+PARTS = {
+    "network": ("c1", "network", "forward and backward passes, and the optimiser"),
+    "sampling": ("c2", "sampling", "kernel steps, the solver's time aside"),
+    "solver": ("c3", "solver", "the inverse projection: Z3, or what stands for it"),
+    "rest": ("c6", "the rest", "reading data, evaluation, bookkeeping"),
+}
+RISING = "Seconds per epoch; a rising line is a solver or a machine in trouble."
 
 
 def curves(history: Records) -> list[Chart]:
@@ -97,3 +104,32 @@ def _runs(epochs: list[int]) -> list[tuple[int, int]]:
     """
     cuts = [0, *(k for k, (a, b) in enumerate(pairwise(epochs), start=1) if b != a + 1), len(epochs)]
     return [(epochs[a], epochs[b - 1]) for a, b in pairwise(cuts)] if epochs else []
+
+
+class Timing(NamedTuple):
+    """Parts as (colour, name, meaning, seconds in all), and a line for each by epoch; 0 where nothing was timed."""
+
+    parts: list[tuple[str, str, str, float]]
+    total: float
+    chart: Chart
+
+
+def timing(history: Records) -> Timing:
+    """The time of a run."""
+    epochs = [(i, split(r["seconds"])) for i, r in enumerate(history, 1) if isinstance(r.get("seconds"), Mapping)]
+    parts = [(*words, sum(epoch[part] for _, epoch in epochs)) for part, words in PARTS.items()]
+    lines = [Line(words[1], words[0], [(i, epoch[part]) for i, epoch in epochs]) for part, words in PARTS.items()]
+    high = max((value for line in lines for _, value in line.points), default=0.0) or 1.0
+    chart = Chart("Epoch by epoch", RISING, lines, epochs_of(history), "{:.3g} s".format, 0.0, high)
+    return Timing(parts, sum(spent for *_, spent in parts), chart)
+
+
+def split(spent: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by part, with what no part accounts for.
+
+    >>> split({"network": 3.0, "sampling": 1.0, "solver": 0.0, "total": 5.0})
+    {'network': 3.0, 'sampling': 1.0, 'solver': 0.0, 'rest': 1.0}
+    """
+    known = {k: max(0.0, float(v)) for k, v in spent.items() if is_number(v)}
+    parts = {part: known.get(part, 0.0) for part in ("network", "sampling", "solver")}
+    return parts | {"rest": max(0.0, known.get("total", 0.0) - sum(parts.values()))}

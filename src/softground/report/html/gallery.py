@@ -1,18 +1,22 @@
-"""Examples to look at: how many symbols stand beside each other, and which moments of a run are shown."""
-
-from __future__ import annotations
+"""Examples to look at: symbols as a row or a board, reals against the true values, at some moments of a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..findings import Shown, Symbols, symbols_of
-from .scatter import Moment
+from ...typed import typed
+from ..findings import Shown, Symbols
+from ..numbers import is_number, number
+from .lines import Frame, Scale
 
 ONE_ROW = 10  # sites up to which symbols stand in one row
+SIZE, LEFT, TOP, BOTTOM, RIGHT = 200, 30, 18, 28, 6  # of a panel
+MOST_PANELS = 4
+Moment = tuple[str, Symbols | None, Symbols | None]  # when, grounded, predicted
+Panel = tuple[str, Frame, list[tuple[float, float, str, str]]]  # when, and dots (x, y, kind, words) in a frame
 
 
 def columns(sites: int) -> int:
-    """How many sites stand beside each other: a square is shown as a board.
+    """How many sites stand side by side: a square number of them is shown as a board.
 
     >>> columns(7), columns(16), columns(81), columns(24)
     (7, 4, 9, 10)
@@ -49,5 +53,43 @@ def thinned(story: Sequence[Moment], most: int) -> list[Moment]:
     return [story[max(k, round(growth**k - 1))] for k in range(most)]
 
 
-def _entry(value: Any, place: int) -> Symbols | None:
-    return symbols_of(value[place]) if isinstance(value, list) and place < len(value) else None
+def _entry(value: Any, place: int) -> Any:
+    """One example's symbols in a record, which may hold anything."""
+    try:
+        return typed(Symbols | None, value[place])
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
+def panels(truth: Symbols | None, story: Sequence[Moment]) -> list[Panel]:
+    """One panel per moment, of a few, with real-valued symbols against the true ones; all have the same axes."""
+    chosen = [story[k] for k in sorted({round(k * (len(story) - 1) / (MOST_PANELS - 1)) for k in range(MOST_PANELS)})]
+    base = _numbers(truth)
+    values = [v for _, g, p in chosen for v in (*_numbers(g), *_numbers(p))]
+    across = base or [v for _, g, _ in chosen for v in _numbers(g)] or values
+    if not values:
+        return []
+    x, y = Scale(*_range(across), LEFT, SIZE - RIGHT), Scale(*_range(values), SIZE - BOTTOM, TOP)
+    rows, columns = ([(scale(v), number(v)) for v in scale.ticks(4)] for scale in (y, x))
+    name = "true" if base else "grounded"
+    frame = Frame(SIZE, SIZE, x, y, rows, columns, f"{name} →")
+    found: list[Panel] = []
+    for when, grounded, predicted in chosen:
+        shown = [("dot", "predicted", predicted)] + ([("ring", "grounded", grounded)] if base else [])
+        dots = [
+            (x(a), y(b), kind, f"site {site}: {name} {number(a)}, {meaning} {number(b)}")
+            for kind, meaning, seen in shown
+            for site, (a, b) in enumerate(zip(base or _numbers(grounded), _numbers(seen), strict=False))
+        ]
+        found.append((when, frame, dots))
+    return found
+
+
+def _numbers(values: Symbols | None) -> list[float]:
+    return [float(v) for v in values or [] if is_number(v)]
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    rim = (high - low) * 0.05 or max(1.0, 0.05 * abs(high))
+    return low - rim, high + rim

@@ -1,19 +1,54 @@
-"""A line chart over the epochs: a key above it with each line's last value, an epoch's values under the pointer."""
+"""Line charts over the epochs, and the scales and axes that every drawing has.
 
-from __future__ import annotations
+A drawing has fixed coordinates and is scaled to the width of its card. A chart has a key above it with each line's last
+value, and shows an epoch's values under the pointer.
+"""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from ..numbers import number, percent
-from .svg import WIDTH, Frame, Scale, epoch_marks
+
+WIDTH = 380  # of a chart's own coordinates: close to a phone's, so that text keeps its size there
 
 HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
 MOST_POINTS, MOST_TITLES = 800, 120
 Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and a word on why
 LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values ``low … high`` onto coordinates ``start … end``, evenly or by their logarithms."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, value = (math.log(v) if self.log else v for v in (self.low, self.high, value))
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Round values inside the scale."""
+        return powers(self.low, self.high, count) if self.log else round_steps(self.low, self.high, count)
+
+
+class Frame(NamedTuple):
+    """Axes: ``x`` from left to right, ``y`` from the bottom up, with their marks as (coordinate, words)."""
+
+    width: float
+    height: float
+    x: Scale
+    y: Scale
+    rows: list[tuple[float, str]]
+    columns: list[tuple[float, str]]
+    name: str  # of the horizontal axis
 
 
 class Line(NamedTuple):
@@ -52,7 +87,9 @@ class Chart:
         x = Scale(1, max(2, self.epochs.count), LEFT, WIDTH - RIGHT)
         y = Scale(self.low, self.high, HEIGHT - BOTTOM, TOP, self.log)
         rows = [(y(value), self.form(value)) for value in y.ticks()]
-        return Frame(WIDTH, HEIGHT, x, y, rows, epoch_marks(self.epochs.count, x), "epoch")
+        # The first epoch always has a mark, so one that would run into it has none.
+        marks = [1.0, *(v for v in round_steps(1, self.epochs.count, 5, whole=True) if v > 1 and x(v) - x(1) > 18)]
+        return Frame(WIDTH, HEIGHT, x, y, rows, [(x(v), f"{v:.0f}") for v in marks], "epoch")
 
     def at(self, line: Line) -> list[tuple[float, float]]:
         """Coordinates of a line's points, thinned where there are very many."""
@@ -98,3 +135,34 @@ def spans(values: Sequence[float]) -> bool:
 def colour(place: int) -> str:
     """The class of one of the page's six colours."""
     return f"c{place % 6 + 1}"
+
+
+def round_steps(low: float, high: float, count: int = 5, whole: bool = False) -> list[float]:
+    """About ``count`` multiples of 1, 2 or 5 times a power of ten.
+
+    >>> round_steps(0, 1), round_steps(1, 60, whole=True)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [20.0, 40.0, 60.0])
+    """
+    rough = (high - low) / count
+    if not rough > 0:
+        return [low]
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(f * size for f in (1, 2, 5, 10, 20) if f * size >= rough * 0.99)
+    step = max(1.0, step) if whole else step
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def powers(low: float, high: float, count: int = 5) -> list[float]:
+    """Powers of ten, with their doubles and fives where there is room.
+
+    >>> powers(0.02, 1.0), powers(1e-8, 1.0)
+    ([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], [1e-08, 1e-06, 0.0001, 0.01, 1.0])
+    """
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    stride = -(-len(exponents) // (count + 2))
+    fine, coarse = (
+        [v for v in marks if low * 0.999 <= v <= high * 1.001]
+        for marks in ([f * 10.0**e for e in exponents for f in (1, 2, 5)], [10.0**e for e in exponents[::stride]])
+    )
+    return fine if len(fine) <= count + 2 else coarse

@@ -10,8 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..numbers import seconds, symbol
-from .gallery import ONE_ROW, columns, moments, thinned
-from .scatter import panels
+from .gallery import ONE_ROW, columns, moments, panels, thinned
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,13 +25,13 @@ def render(template: str, **facts: Any) -> str:
 
 
 @cache
-def environment(autoescape: bool = True) -> Environment:
+def environment() -> Environment:
     """The templates, and what they may call."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
         loader=PackageLoader(__package__),
-        autoescape=autoescape,
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

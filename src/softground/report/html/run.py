@@ -1,19 +1,30 @@
 """The report of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from ...files import replace_file
+from ...runs import RunFolder
 from ..facts import Facts
+from ..findings import Findings
 from ..numbers import figure, is_number, seconds, spoken
 from .config import flat, listed
 from .confusion import confusion
-from .curves import Records, curves, keys
+from .curves import Records, curves, keys, timing
 from .page import render
-from .timing import timing
 
+REPORT = "report.html"
 MOST_ROWS = 200
+
+
+def write_report(folder: RunFolder, findings: Findings | None = None, path: Path | None = None) -> Path:
+    """Write ``report.html`` (or ``path``) from what the run folder holds; ``findings`` are kept in the folder first."""
+    if findings is not None:
+        findings.write(folder)
+    path = path or folder.path / REPORT
+    replace_file(path, run_page(Facts.read(folder)).encode())
+    return path
 
 
 def run_page(facts: Facts) -> str:

@@ -6,8 +6,6 @@ images likewise. Only the sum is known in training.
 Reference: R. Manhaeve et al., DeepProbLog, NeurIPS 2018 (one and two digits; longer numbers in later work).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from ...data.digits import Source, load_digits
 from ...data.examples import Examples, Split
 from ...data.idx import Digits
 from ...errors import DataError
+from .rule import sums
 
 
 def load(source: Source, data_dir: Path | None, digits: int, train_size: int | None, seed: int) -> Split:
@@ -37,6 +36,5 @@ def _deal(pool: Digits, digits: int, rng: np.random.Generator) -> Examples:
         raise DataError(f"{len(pool.labels):,} images do not make a pair of {digits}-digit numbers; use fewer digits.")
     order = rng.permutation(len(pool.labels))[: count * 2 * digits].reshape(count, 2 * digits)
     labels = pool.labels[order]
-    text = ["".join(map(str, row)) for row in labels.tolist()]
-    totals = [int(row[:digits]) + int(row[digits:]) for row in text]
-    return Examples(torch.from_numpy(pool.images[order][:, :, None]), totals, torch.from_numpy(labels).long())
+    x = torch.from_numpy(pool.images[order][:, :, None])
+    return Examples(x, sums(labels.tolist()), torch.from_numpy(labels).long())

@@ -1,6 +1,4 @@
-"""``addition``: MNIST addition as a problem of the command line."""
-
-from __future__ import annotations
+"""``addition``: MNIST addition as a ready-made problem."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +17,14 @@ from .rule import addition_program, addition_scan
 
 RuleName = Literal["scan", "program"]
 METRICS = partial(accuracies, name="sum_accuracy")  # the field's figure
-LONG = 20  # numbers of more digits than this are long
+LONG_NUMBER = 20  # digits
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat addition. This is its kernel, annealing and optimiser, as for formulas: the walk changes
     # a digit of the first number, and the second number is what the sum leaves.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
     "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 5e-3, "augment": True},
 }
-IMAGES = {"paper": 128, "best": 512}  # that a batch shows, whatever the numbers' length
+IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # whatever the numbers' length
 
 
 @TASKS.register("addition")
@@ -37,9 +35,9 @@ class Addition(Problem):
     name: ClassVar[str] = "addition"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST in IDX format from --data-dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
     data_dir: Path | None = None
-    """Where MNIST's IDX files lie."""
+    """The folder of MNIST's IDX files."""
     digits: int = 1
     """Digits of each number."""
     train_size: int | None = None
@@ -54,15 +52,15 @@ class Addition(Problem):
         return addition_task(self.digits, self.rule)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        values = PRESETS[name] | {"batch_size": max(1, IMAGES[name] // (2 * max(1, self.digits)))}
-        # Long numbers need one epoch at γ = ∞ first. To a column that knows no carries, adding 5 to both of its digits
-        # (modulo 10) changes nothing. So a network that learns from columns alone reads every digit d as d or as d + 5,
-        # depending on its first weights. Only the sum's first digit, one column in a hundred, tells the two apart. At
-        # γ = ∞ it is all there is to learn from.
-        return values | ({"warmup": 1} if name == "best" and self.digits > LONG else {})
+        values = PRESETS[name] | {"batch_size": max(1, IMAGES_PER_BATCH[name] // (2 * max(1, self.digits)))}
+        # Long numbers need one epoch at γ = ∞ first. A column that ignores carries stays the same if 5 is added to both
+        # of its digits (modulo 10). So a network that learns from columns alone reads every digit d as d or as d + 5,
+        # depending on its first weights. Only the sum's first digit tells the two apart, and at γ = ∞ there is nothing
+        # else to learn from.
+        return values | ({"warmup": 1} if name == "best" and self.digits > LONG_NUMBER else {})
 
 
 def addition_task(digits: int = 1, rule: RuleName = "scan") -> Task:
-    """Sums of numbers of so many digits as a task."""
+    """Sums of two numbers of ``digits`` digits each, as a task."""
     constraint = addition_scan(digits) if rule == "scan" else addition_program(digits)
     return Task(constraint.space, constraint, metrics=METRICS, name="addition")

@@ -1,13 +1,13 @@
 r"""The rule of addition: the digits of two N-digit numbers, most significant first, and their sum.
 
-Read column by column from the last digits on, as at school, the only thing to remember is the carry and, in the middle
-of a column, its first digit: 22 states, whatever N. The sum's own digit of the column is the cue that the column must
-match. So sums over all 10ᴺ or so pairs of numbers that explain a total cost N small steps.
+Column by column from the last digits on, as at school, there is only the carry to remember and, in the middle of a
+column, its first digit: 22 states, whatever N. The total's digit in that column is the cue that the column must match.
+So a sum over all 10ᴺ or so pairs of numbers that explain a total costs N small steps.
 
 Up to 18 digits the same rule is also given as a program on whole numbers, for the projection kernels.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -16,20 +16,37 @@ from ...constraints import Program, Scan
 from ...errors import SpaceError
 from ...spaces.categorical import Categorical
 
-LONGEST = 4000  # Python writes no number of more than 4,300 digits
-LONGEST_PROGRAM = 18  # two such numbers still have a sum in 64 bits
+MOST_DIGITS = 4000  # Python writes no number of more than 4,300
+MOST_PROGRAM_DIGITS = 18  # two such numbers still have a sum in 64 bits
 
 
 def addition_space(digits: int) -> Categorical:
     """The first number's digits, then the second's."""
-    if not 1 <= digits <= LONGEST:
+    if not 1 <= digits <= MOST_DIGITS:
         raise SpaceError(
-            f"Numbers of {digits} digits were asked for; expected at least one digit, at most {LONGEST:,}."
+            f"Numbers of {digits} digits were asked for; expected at least one digit, at most {MOST_DIGITS:,}."
         )
     return Categorical([range(10)] * (2 * digits))
 
 
-def addition_scan(digits: int) -> Scan:
+def sums(rows: Sequence[Sequence[int]]) -> list[int]:
+    """The sum of each row's two numbers.
+
+    >>> sums([[1, 2, 9, 9]])
+    [111]
+    """
+    texts = ["".join(map(str, row)) for row in rows]
+    return [int(text[: len(text) // 2]) + int(text[len(text) // 2 :]) for text in texts]
+
+
+class AdditionScan(Scan):
+    """A scan only checks sums; this one adds up as well."""
+
+    def compute(self, z: Tensor) -> list[int]:
+        return sums(z.tolist())
+
+
+def addition_scan(digits: int) -> AdditionScan:
     """The rule as a scan with carry."""
 
     def step(state: Tensor, digit: Tensor, site: int, due: Tensor) -> Tensor:
@@ -38,7 +55,7 @@ def addition_scan(digits: int) -> Scan:
         total = carry + first + digit
         return torch.where(first < 0, carry + 2 * (digit + 1), torch.where(total % 10 == due, total // 10, -1))
 
-    return Scan(
+    return AdditionScan(
         step,
         addition_space(digits),
         vectorised=True,
@@ -50,10 +67,10 @@ def addition_scan(digits: int) -> Scan:
 
 def addition_program(digits: int) -> Program:
     """The rule as a program from digits to the sum."""
-    if digits > LONGEST_PROGRAM:
+    if digits > MOST_PROGRAM_DIGITS:
         raise SpaceError(
-            f"Sums of {digits}-digit numbers do not fit into 64 bits; a program takes up to {LONGEST_PROGRAM} digits. "
-            "Use the scan."
+            f"Sums of {digits}-digit numbers do not fit into 64 bits; a program takes up to {MOST_PROGRAM_DIGITS} "
+            "digits. Use the scan."
         )
     weights = [10 ** (digits - 1 - column) for column in range(digits)] * 2
 

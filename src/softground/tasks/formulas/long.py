@@ -1,17 +1,15 @@
 """Formulas too long to tabulate: fibres by enumeration, first states from the values alone.
 
-A chain needs a feasible z to begin with, and random symbols hardly ever give a value such as 5133/40. So: draw the
-first L − 8 symbols at random, let an operator follow, and look up among all length-7 formulas one that makes up for
-what is missing.
+A chain needs a feasible z to begin with, and random symbols hardly ever give a value such as 5133/40. So the first
+L − 8 symbols are drawn at random, an operator follows, and a formula of length 7 that supplies what is missing is
+looked up among all of them.
 
-- After + or − that is y − P, P being the prefix's value.
+- After + or − that is y − P, where P is the prefix's value.
 - After × or ÷ it is (y − N) / t, where t is the prefix's last term and N what comes before it. Then the suffix is a
   single term.
 
-No label is looked at. Where no draw succeeds the formula gets no state.
+No label is looked at. Where no draw succeeds, the formula gets no state.
 """
-
-from __future__ import annotations
 
 from functools import cache
 
@@ -25,34 +23,35 @@ from ...inverses.enumeration import Enumeration
 from ...projections.base import Dropped
 from .rule import formula_space, value
 
-SUFFIX = 7
-WIDE = 8192  # above any denominator of a length-7 formula, or of what it divides by: 9⁴
-NARROW = 2**31  # numbers below this can be multiplied in 64 bits
-NEVER = -(2**62)
-DRAWS = 64  # prefixes tried at a time for each formula
-AT_ONCE = 2**18  # prefixes of all formulas at a time
+SUFFIX_LENGTH = 7
+DENOMINATOR_BOUND = 8192  # above the denominator of any formula of length 7, or of what it divides by: 9⁴
+FACTOR_BOUND = 2**31  # numbers below this can be multiplied in 64 bits
+ABSENT_KEY = -(2**62)
+DRAWS_PER_TURN = 64  # prefixes for each formula
+PREFIXES_TOGETHER = 2**18  # of all formulas
 TIMES, DIVIDE = 2, 3  # the operators' codes are 0 … 3 for + − × ÷
-# Turns: the operator before the suffix, and whether the prefix may divide. Without, P is a whole number, and y − P has
+# The operator before the suffix, and whether the prefix may divide. Without division P is a whole number, and y − P has
 # y's own denominator.
 TURNS = [(operator, divides) for operator in range(4) for divides in (False, True)]
 
 
 class Suffixes:
-    """All formulas of a length by what they do after an operator."""
+    """All formulas of length 7, sorted by what they contribute after an operator."""
 
-    def __init__(self, length: int, operator: int) -> None:
-        space = formula_space(length)
+    def __init__(self, operator: int) -> None:
+        space = formula_space(SUFFIX_LENGTH)
         states = space.states(torch.arange(space.size))
         if operator >= TIMES:
             states = states[(states[:, 1::2] >= TIMES).all(1)]
         before = torch.full((len(states),), int(operator >= TIMES))  # 0 to add to, 1 to multiply
         top, bottom = value(before, torch.full_like(before, operator), *space.arguments(states))
-        self.keys, order = torch.sort(top * WIDE + bottom, stable=True)
+        self.keys, order = torch.sort(top * DENOMINATOR_BOUND + bottom, stable=True)
         self.states = states[order]
 
     def find(self, top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
-        """Where those that do ``top / bottom`` (lowest terms) begin and end in ``states``."""
-        key = torch.where((bottom < WIDE) & (top.abs() < NARROW), top * WIDE + bottom, NEVER)
+        """Where those that contribute ``top / bottom`` (lowest terms) begin and end in ``states``."""
+        fits = (bottom < DENOMINATOR_BOUND) & (top.abs() < FACTOR_BOUND)
+        key = torch.where(fits, top * DENOMINATOR_BOUND + bottom, ABSENT_KEY)
         return torch.searchsorted(self.keys, key), torch.searchsorted(self.keys, key, right=True)
 
 
@@ -71,9 +70,9 @@ class LongFormulas(Inverse):
     """
 
     def __init__(self, program: Program, *, draws: int = 65_536) -> None:
-        if program.space.sites <= SUFFIX:
+        if program.space.sites <= SUFFIX_LENGTH:
             raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
-        self.space, self.program, self.constraint, self.draws = program.space, program, program, draws
+        self.space, self.constraint, self.program, self.draws = program.space, program, program, draws
         self._enumeration = Enumeration(program.space, program)
 
     def __repr__(self) -> str:
@@ -87,26 +86,26 @@ class LongFormulas(Inverse):
         top, bottom = self.program.numbers(y).cpu().unbind(1)
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long)
         found = torch.zeros(len(y), dtype=torch.bool)
-        fits = (top.abs() < NARROW) & (bottom < NARROW)
-        for turn in range(max(1, self.draws // DRAWS)):
+        fits = _narrow(top, bottom)
+        for turn in range(max(1, self.draws // DRAWS_PER_TURN)):
             rest = (fits & ~found).nonzero().flatten()
             if not len(rest):
                 break
-            for rows in torch.split(rest, AT_ONCE // DRAWS):
+            for rows in torch.split(rest, PREFIXES_TOGETHER // DRAWS_PER_TURN):
                 z[rows], found[rows] = self._tried(top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
         return Start(z.to(y.device), found.to(y.device), torch.zeros_like(found).to(y.device))
 
     def _tried(
         self, top: Tensor, bottom: Tensor, operator: int, divides: bool, generator: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Some draws for each of these values: a state, and whether there is one."""
-        prefix, known = self.space.sites - SUFFIX - 1, suffixes(SUFFIX, operator)
+        """Draws for each of these values: a state, and whether one was found."""
+        prefix, known = self.space.sites - SUFFIX_LENGTH - 1, suffixes(operator)
         sizes = torch.tensor(self.space.sizes[:prefix])
         sizes[1::2] = DIVIDE + 1 if divides else DIVIDE
-        drawn = (torch.rand(len(top), DRAWS, prefix, generator=generator) * sizes).long()
+        drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
         first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
         hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
-        first, last = first.gather(1, hit).squeeze(1), last.gather(1, hit).squeeze(1)
+        first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]
         place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
         head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
         tail = known.states[place.clamp(max=len(known.states) - 1)]
@@ -114,11 +113,13 @@ class LongFormulas(Inverse):
 
 
 def missing(top: Tensor, bottom: Tensor, drawn: Tensor, operator: int) -> tuple[Tensor, Tensor]:
-    """What a suffix must do after prefixes ``drawn[rows, draws, sites]``, as a fraction in lowest terms; what would not
-    fit into 64 bits on the way has the denominator :data:`WIDE`, which no suffix has."""
+    """What a suffix must contribute after prefixes ``drawn[rows, draws, sites]``, as a fraction in lowest terms.
+
+    What would not fit into 64 bits on the way gets the denominator :data:`DENOMINATOR_BOUND`, which no suffix has.
+    """
     symbols = formula_space(drawn.shape[-1]).arguments(drawn)
     p, q = value(*symbols)
-    n, m = value(*symbols, torch.full_like(p, TIMES), torch.zeros_like(p))  # last term times 0: what comes before it
+    n, m = value(*symbols, torch.full_like(p, TIMES), torch.zeros_like(p))  # the last term times 0
     fits = _narrow(p, q) & _narrow(n, m)
     p, q, n, m = (torch.where(fits, part, other) for part, other in ((p, 1), (q, 1), (n, 0), (m, 1)))
     if operator < TIMES:
@@ -130,11 +131,11 @@ def missing(top: Tensor, bottom: Tensor, drawn: Tensor, operator: int) -> tuple[
         fits = fits & _narrow(rest, term) & _narrow(over, under)
         above, below = torch.where(fits, rest * over, 1), torch.where(fits, term * under, 1)
     above, below = _lowest(above, below)
-    return above, torch.where(fits, below, WIDE)
+    return above, torch.where(fits, below, DENOMINATOR_BOUND)
 
 
 def _narrow(top: Tensor, bottom: Tensor) -> Tensor:
-    return (top.abs() < NARROW) & (bottom < NARROW)
+    return (top.abs() < FACTOR_BOUND) & (bottom < FACTOR_BOUND)
 
 
 def _lowest(top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,4 +146,4 @@ def _lowest(top: Tensor, bottom: Tensor) -> tuple[Tensor, Tensor]:
 
 def enumeration(program: Program) -> Inverse:
     """Enumeration, with first states for long formulas."""
-    return LongFormulas(program) if program.space.sites > SUFFIX else Enumeration(program.space, program)
+    return LongFormulas(program) if program.space.sites > SUFFIX_LENGTH else Enumeration(program.space, program)

@@ -1,20 +1,18 @@
-"""``hwf``: handwritten formulas as a problem of the command line."""
-
-from __future__ import annotations
+"""``hwf``: handwritten formulas as a ready-made problem."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...constraints.program import Program
 from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...inverses import Inverse, Table, default_inverse
 from ...metrics import accuracies
-from ...projections import ChangeOne, Drop, RandomDrop
-from ...projections.walk import Walk
+from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...task import Task
 from .data import Source, SplitName, load
@@ -22,7 +20,7 @@ from .long import enumeration
 from .rule import formula_program
 
 METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
-TABULATED = 9  # the longest formulas that the default inverse tabulates
+LONGEST_TABULATED = 9  # symbols; longer formulas have no table by default
 PRESETS: dict[str, dict[str, Any]] = {
     # The authors' code keeps the network with the most right training answers.
     "paper": {"marginals": True, "keep": "best"},
@@ -41,7 +39,7 @@ class Formulas(Problem):
     data: Source = "digits"
     """digits: scikit-learn's handwritten digits, drawn operators (built in); hwf: the HWF set; folder: your images."""
     data_dir: Path | None = None
-    """Where the hwf or folder data lie."""
+    """The folder of the hwf or folder data."""
     length: int = 7
     """Symbols per formula, an odd number."""
     train_size: int | None = None
@@ -54,25 +52,17 @@ class Formulas(Problem):
     """Resize images to this many pixels a side."""
 
     def load(self, seed: int) -> Split:
-        return load(
-            self.data,
-            data_dir=self.data_dir,
-            length=self.length,
-            train_size=self.train_size,
-            test_size=self.test_size,
-            split=self.split,
-            image_size=self.image_size,
-            seed=stream(seed, "data"),
-        )
+        options = asdict(self)
+        return load(options.pop("data"), **options, seed=stream(seed, "data"))
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         return formula_task(self.length, inverse, **solver)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(PRESETS[name])
-        if values.get("kernel") == "exact" and "kernel" not in given and self.length > TABULATED:
+        if values.get("kernel") == "exact" and "kernel" not in given and self.length > LONGEST_TABULATED:
             values |= {"kernel": "guided", "steps": 4}
-        if name == "paper":  # a shorter run keeps the share of warm-up, so that it is not all warm-up
+        if name == "paper":  # a shorter run has a shorter warm-up too
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
         return values
 
@@ -91,16 +81,15 @@ def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
     return Task(program.space, program, _inverse(inverse, program, **solver), METRICS, "hwf")
 
 
-def _inverse(name: str, program: Any, **solver: Any) -> Inverse:
-    match name:
-        case "table":
-            return Table(program)
-        case "enumeration":
-            return enumeration(program)
-        case "z3":
-            from ...constraints.smt import SMT
-            from ...inverses.z3 import Z3
-            from .smt import formula_rule
+def _inverse(name: str, program: Program, **solver: Any) -> Inverse:
+    if name == "z3":
+        from ...constraints.smt import SMT
+        from ...inverses.z3 import Z3
+        from .smt import formula_rule
 
-            return Z3(SMT(formula_rule, program.space, answers=program), **solver)
-    return default_inverse(program, program.space) if program.space.sites <= TABULATED else enumeration(program)
+        return Z3(SMT(formula_rule, program.space, answers=program), **solver)
+    if name == "table":
+        return Table(program)
+    if name == "enumeration" or program.space.sites > LONGEST_TABULATED:
+        return enumeration(program)
+    return default_inverse(program, program.space)

@@ -6,12 +6,10 @@ while a finished sum N/D and a running term n/d are kept:
 - × and ÷ extend the term, :math:`n \leftarrow n\,b` or :math:`d \leftarrow d\,b`;
 - + and − close it, :math:`N/D \leftarrow N/D \pm n/d`, and begin the next.
 
-Values are rationals in lowest terms, so feasibility is decided by whole numbers. With k digits no intermediate number
-exceeds :math:`k\,9^k`, which fits into 64 bits up to k = 18, formulas of length 35. A division by zero cannot occur
-with digits 1 … 9, and the alphabets make every prediction grammatical.
+Values are rationals in lowest terms, so whole numbers decide feasibility. With k digits no intermediate number exceeds
+:math:`k\,9^k`, which fits into 64 bits up to k = 18, formulas of length 35. Nothing is divided by zero with digits
+1 … 9, and the alphabets make every prediction grammatical.
 """
-
-from __future__ import annotations
 
 import torch
 from torch import Tensor
@@ -30,11 +28,9 @@ def formula_space(length: int = 7) -> Categorical:
 
 
 def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
-    """Numerator and denominator, in lowest terms, of a batch of formulas.
+    """Numerator and denominator, in lowest terms, of a batch of formulas: here 4 × 9 + 3 ÷ 9.
 
-    >>> four, nine, three = (torch.tensor([d]) for d in (4, 9, 3))
-    >>> plus, times, divide = (torch.tensor([c]) for c in (0, 2, 3))
-    >>> [n.item() for n in value(four, times, nine, plus, three, divide, nine)]
+    >>> [n.item() for n in value(*torch.tensor([[4], [2], [9], [0], [3], [3], [9]]))]
     [109, 3]
     """
     n, d = symbols[0], torch.ones_like(symbols[0])

@@ -10,33 +10,28 @@ that Z3 sees a polynomial equation over whole numbers and never a division,
 guarded by 'no divisor is zero'. The walk mostly keeps the operators; the few that it drops are split into cases.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+import operator
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any
 
-from ...constraints.smt import SMT, load_z3
+from ...constraints.smt import load_z3
 from ...errors import ConstraintError
-from .rule import formula_space
 
 PLUS, MINUS, TIMES, DIVIDE = range(4)
 
 
-class Term(NamedTuple):
-    """One product of the sum: a rational, and the unknown digits above and below the line."""
+@dataclass
+class Term:
+    """One product of the sum: the rational of its known digits, and the unknown digits above and below the line."""
 
-    top: int
-    bottom: int
-    above: list[Any]
-    below: list[Any]
-
-
-def formula_smt(length: int = 7) -> SMT:
-    """The rule as a constraint for :class:`~softground.inverses.z3.Z3`."""
-    return SMT(formula_rule, formula_space(length))
+    known: Fraction
+    above: list[Any] = field(default_factory=list)
+    below: list[Any] = field(default_factory=list)
 
 
 def formula_rule(z: Sequence[Any], y: int | Fraction) -> Any:
@@ -55,76 +50,61 @@ def formula_rule(z: Sequence[Any], y: int | Fraction) -> Any:
             "Int expression: digit, operator, digit, …"
         )
     digits, operators = entries[::2], entries[1::2]
-    unknown = [i for i, operator in enumerate(operators) if not isinstance(operator, int)]
+    unknown = [i for i, code in enumerate(operators) if not isinstance(code, int)]
     if not unknown:
         return _equation(z3, digits, operators, y)
     cases = []
     for codes in itertools.product((PLUS, MINUS, TIMES, DIVIDE), repeat=len(unknown)):
-        known = list(operators)
-        for i, code in zip(unknown, codes, strict=True):
-            known[i] = code
-        case = _equation(z3, digits, known, y)
+        chosen = dict(zip(unknown, codes, strict=True))
+        case = _equation(z3, digits, [chosen.get(i, code) for i, code in enumerate(operators)], y)
         if case is not False:
-            chosen = [operators[i] == code for i, code in zip(unknown, codes, strict=True)]
-            cases.append(z3.And(*chosen, case))
+            cases.append(z3.And(*(operators[i] == code for i, code in chosen.items()), case))
     return z3.Or(*cases) if cases else False
 
 
 def _equation(z3: Any, digits: list[Any], operators: list[int], y: int | Fraction) -> Any:
     """The formula for known operators."""
     terms = _terms(digits, operators)
-    if any(term.bottom == 0 for term in terms):
+    if terms is None:
         return False
-    rest, unknown = y, []
-    for term in terms:
-        if term.above or term.below:
-            unknown.append(term)
-        else:
-            rest -= Fraction(term.top, term.bottom)
+    unknown = [term for term in terms if term.above or term.below]
+    rest = y - sum((term.known for term in terms if not (term.above or term.below)), Fraction(0))
     if not unknown:
         return rest == 0
-    scale = math.lcm(rest.denominator, *(term.bottom for term in unknown))
+    scale = math.lcm(rest.denominator, *(term.known.denominator for term in unknown))
     below = [b for term in unknown for b in term.below]
-    left = None
+    products = []
     for term in unknown:
         others = [b for other in unknown if other is not term for b in other.below]
-        product = _product(term.top * (scale // term.bottom), term.above + others)
-        left = product if left is None else left + product
-    equation = left == _product(rest.numerator * (scale // rest.denominator), below)
-    return z3.And(equation, _product(1, below) != 0) if below else equation
+        products.append(_product(term.known * scale, term.above + others))
+    equation = reduce(operator.add, products) == _product(rest * scale, below)
+    return z3.And(equation, _product(Fraction(1), below) != 0) if below else equation
 
 
-def _terms(digits: list[Any], operators: list[int]) -> list[Term]:
-    """The terms of the sum, in one pass from left to right."""
-    terms = []
-    top, bottom, above, below = _begin(digits[0], 1)
-    for operator, digit in zip(operators, digits[1:], strict=True):
-        if operator in (PLUS, MINUS):
-            terms.append(Term(top, bottom, above, below))
-            top, bottom, above, below = _begin(digit, 1 if operator == PLUS else -1)
-        elif operator == TIMES:
-            if isinstance(digit, int):
-                top *= digit
-            else:
-                above.append(digit)
-        elif operator == DIVIDE:
-            if isinstance(digit, int):
-                bottom *= digit
-            else:
-                below.append(digit)
+def _terms(digits: list[Any], operators: list[int]) -> list[Term] | None:
+    """The terms of the sum, in one pass from left to right; None where a known digit 0 divides."""
+    terms: list[Term] = []
+    for code, digit in zip([PLUS, *operators], digits, strict=True):
+        if code in (PLUS, MINUS):
+            terms.append(Term(Fraction(1 if code == PLUS else -1)))
+        elif code not in (TIMES, DIVIDE):
+            raise ConstraintError(f"The operator {code} was given; expected 0 … 3 for + − × ÷.")
+        last = terms[-1]
+        if not isinstance(digit, int):
+            (last.below if code == DIVIDE else last.above).append(digit)
+        elif code != DIVIDE:
+            last.known *= digit
+        elif digit:
+            last.known /= digit
         else:
-            raise ConstraintError(f"The operator {operator} was given; expected 0 … 3 for + − × ÷.")
-    terms.append(Term(top, bottom, above, below))
+            return None
     return terms
 
 
-def _begin(digit: Any, sign: int) -> Term:
-    return Term(sign * digit, 1, [], []) if isinstance(digit, int) else Term(sign, 1, [digit], [])
-
-
-def _product(coefficient: int, factors: list[Any]) -> Any:
-    """The product with as few Z3 calls as possible: each costs about 10 µs."""
-    if coefficient == 0 or not factors:
-        return coefficient
+def _product(coefficient: Fraction, factors: list[Any]) -> Any:
+    """A whole number times the factors, with as few Z3 calls as possible: each costs about 10 µs."""
+    whole = coefficient.numerator
+    if whole == 0 or not factors:
+        return whole
     product = math.prod(factors[1:], start=factors[0])
-    return product if coefficient == 1 else product * coefficient
+    return product if whole == 1 else product * whole

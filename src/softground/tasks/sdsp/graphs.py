@@ -4,8 +4,6 @@ A graph is a random spanning tree plus edges between random pairs, up to a numbe
 (29 … 99 for the paper's 30 vertices); weights are whole numbers, uniform in 1 … 9.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +11,11 @@ import torch
 from torch import Tensor
 
 from ...data import Examples
-from ...data.room import check_room
+from ...data.checks import check_room
 from ...errors import DataError
 
 HEAVIEST = 9
-BYTES_PER_PAIR = 16  # of vertices: its weight and whether it is a next hop, as they are and as answers
+BYTES_PER_PAIR = 16  # of vertices: weight and next hop, as inputs and as answers
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,15 @@ def random_weights(nodes: int, rng: np.random.Generator) -> np.ndarray:
 
     tree = nx.random_labeled_tree(nodes, seed=int(rng.integers(2**32)))
     edges = np.zeros((nodes, nodes), dtype=bool)
-    for a, b in tree.edges:
-        edges[min(a, b), max(a, b)] = True
+    for edge in tree.edges:
+        edges[min(edge), max(edge)] = True
     most = min(nodes * (nodes - 1) // 2, max(nodes - 1, 10 * nodes // 3 - 1))
     extra = int(rng.integers(nodes - 1, most + 1)) - (nodes - 1)
     free = np.argwhere(np.triu(~edges, 1))
     chosen = free[rng.choice(len(free), size=extra, replace=False)]
     edges[chosen[:, 0], chosen[:, 1]] = True
     upper = np.where(edges, rng.integers(1, HEAVIEST + 1, size=(nodes, nodes)), 0).astype(np.float32)
-    whole: np.ndarray = upper + upper.T
-    return whole
+    return np.asarray(upper + upper.T)
 
 
 def solved(weights: Tensor) -> Graphs:

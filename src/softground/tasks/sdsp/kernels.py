@@ -1,7 +1,5 @@
 """Kernels for shortest paths by name: ``(task, steps, marginals) -> Kernel``; a step is a sweep over all components."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +10,7 @@ from ...objectives import SoftenedGrounding
 from ...projections import Drop, RandomDrop
 from ...reals import AddNoise, BlockGibbs, PointMass, SiteGibbs
 from ...registry import Registry
+from ...schedules import Schedule
 from ...task import Task
 
 NOISE = 5.0  # the paper's walk adds uniform noise from [−5, 5] to a kept component
@@ -24,11 +23,6 @@ def _paper(task: Task, steps: int, marginals: bool) -> Kernel:
     return Composed([walk] * steps)
 
 
-@PATH_KERNELS.register("gibbs")
-def _gibbs(task: Any, steps: int, marginals: bool) -> Kernel:
-    return SiteGibbs(task.constraint, steps, marginals)
-
-
 @PATH_KERNELS.register("blocks")
 def _blocks(task: Any, steps: int, marginals: bool) -> Kernel:
     """Shifts of random triples, then single components, whose conditional means cover all of z."""
@@ -36,23 +30,21 @@ def _blocks(task: Any, steps: int, marginals: bool) -> Kernel:
     return Composed(([blocks] * 8 + [SiteGibbs(task.constraint, 1, marginals)]) * steps)
 
 
-@PATH_KERNELS.register("nearest")
-def _nearest(task: Any, steps: int, marginals: bool) -> Kernel:
-    return PointMass(task.inverse)
+PATH_KERNELS["gibbs"] = lambda task, steps, marginals: SiteGibbs(task.constraint, steps, marginals)
+PATH_KERNELS["nearest"] = lambda task, steps, marginals: PointMass(task.inverse)
 
 
 @dataclass(frozen=True)
-class Zero:
+class Zero(Schedule):
     """The schedule of Stage II: γ = 0."""
 
     def gamma(self, t: int) -> float:
-        """0 in every epoch."""
         return 0.0
 
 
 def point_mass(task: Task) -> SoftenedGrounding:
     """Learn from the nearest feasible points."""
-    return SoftenedGrounding(PATH_KERNELS["nearest"](task, 1, False), Zero())
+    return SoftenedGrounding(PointMass(task.inverse), Zero())
 
 
 def dropped(sites: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Networks that read a weighted graph and estimate each vertex's distance to vertex 0."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -17,22 +17,15 @@ def closeness(weights: Tensor) -> Tensor:
 
 @LAYERS.register("sdsp.PathMLP")
 class PathMLP(RandomLayer):
-    """The paper's network: n × n inputs, one hidden layer (of 128), n outputs.
+    """The paper's network for graphs of n ``nodes``: n × n inputs, one ``hidden`` layer, n outputs.
 
-    Parameters
-    ----------
-    nodes, hidden
-        Vertices, and units in the hidden layer.
-    relabel
-        In training, name the vertices other than 0 anew for every graph and undo it in the output. The task does not
-        depend on names, but this network does: each graph stands for its (n − 1)! relabellings.
+    With ``relabel``, training renames the vertices other than 0 for every graph and undoes it in the output. The task
+    does not depend on names, but this network does: each graph stands for its (n − 1)! relabellings.
     """
 
     def __init__(self, nodes: int, hidden: int = 128, relabel: bool = False) -> None:
         super().__init__()
-        self.nodes = nodes
-        self.hidden = hidden
-        self.relabel = relabel
+        self.nodes, self.hidden, self.relabel = nodes, hidden, relabel
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(nodes * nodes, hidden), nn.ReLU(), nn.Linear(hidden, nodes))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -50,22 +43,14 @@ class PathMLP(RandomLayer):
 class PathGNN(nn.Module):
     """Message passing along edges, the same layer in every round; the vertices' names do not matter.
 
-    Round by round each vertex takes, channel by channel, the largest of its neighbours' messages A h_k + B φ(w_jk):
-    what Bellman and Ford do with one channel and a minimum. About 10,000 parameters with 32 channels.
-
-    Parameters
-    ----------
-    nodes
-        Vertices.
-    channels, rounds
-        Width of a vertex's state, and how far messages travel.
+    In each of ``rounds`` rounds every vertex takes, channel by channel, the largest of its neighbours' messages
+    A h_k + B φ(w_jk): what Bellman and Ford do with one channel and a minimum. With 32 ``channels`` there are about
+    10,000 parameters.
     """
 
     def __init__(self, nodes: int, channels: int = 32, rounds: int = 12) -> None:
         super().__init__()
-        self.nodes = nodes
-        self.channels = channels
-        self.rounds = rounds
+        self.nodes, self.channels, self.rounds = nodes, channels, rounds
         self.first = nn.Linear(3, channels)
         self.message = nn.Linear(channels, channels)
         self.edge = nn.Linear(2, channels)
@@ -75,35 +60,35 @@ class PathGNN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         _check(x, self.nodes)
-        if torch.compiler.is_compiling():  # an exported graph cannot gather edges, whose number depends on the input
-            return self._dense(x)
-        count = len(x) * self.nodes
-        graph, at, other = x.nonzero(as_tuple=True)
-        at, other, weight = graph * self.nodes + at, graph * self.nodes + other, x[graph, at, other]
-        edges = self.edge(torch.stack([closeness(weight), weight / HEAVIEST], -1))
-        goal = (torch.arange(count, device=x.device) % self.nodes == 0).to(x.dtype)
-        degree = (x > 0).sum(-1).flatten().to(x.dtype)
-        h = self.first(torch.stack([goal, 1 - goal, degree / 10], -1))
-        place = at[:, None].expand_as(edges)
-        for _ in range(self.rounds):
-            messages = self.message(h)[other] + edges
-            best = torch.zeros_like(h).scatter_reduce(0, place, messages, "amax", include_self=False)
-            h = self.norm(h + self.update(torch.cat([h, best], -1)))
-        z: Tensor = self.last(h)
-        return z.view(len(x), self.nodes)
-
-    def _dense(self, x: Tensor) -> Tensor:
-        """The same over all pairs of vertices."""
-        edges = self.edge(torch.stack([closeness(x), x / HEAVIEST], -1))
         goal = (torch.arange(self.nodes, device=x.device) == 0).to(x.dtype).expand(x.shape[0], -1)
         h = self.first(torch.stack([goal, 1 - goal, (x > 0).sum(-1).to(x.dtype) / 10], -1))
-        edge, some = (x != 0)[..., None], (x != 0).any(-1, keepdim=True)
+        # An exported graph cannot gather edges, whose number depends on the input.
+        largest = self._over_pairs(x) if torch.compiler.is_compiling() else self._along_edges(x)
         for _ in range(self.rounds):
-            messages = torch.where(edge, self.message(h)[:, None] + edges, -torch.inf)
-            best = torch.where(some, messages.amax(2), 0.0)
-            h = self.norm(h + self.update(torch.cat([h, best], -1)))
+            h = self.norm(h + self.update(torch.cat([h, largest(self.message(h))], -1)))
         z: Tensor = self.last(h)
         return z.squeeze(-1)
+
+    def _along_edges(self, x: Tensor) -> Callable[[Tensor], Tensor]:
+        """The largest of each vertex's messages, edge by edge."""
+        graph, at, other = x.nonzero(as_tuple=True)
+        weight = x[graph, at, other]
+        edges = self.edge(torch.stack([closeness(weight), weight / HEAVIEST], -1))
+        to, source = graph * self.nodes + at, graph * self.nodes + other
+        place = to[:, None].expand_as(edges)
+
+        def largest(sent: Tensor) -> Tensor:
+            flat = sent.flatten(0, 1)
+            best = torch.zeros_like(flat).scatter_reduce(0, place, flat[source] + edges, "amax", include_self=False)
+            return best.view_as(sent)
+
+        return largest
+
+    def _over_pairs(self, x: Tensor) -> Callable[[Tensor], Tensor]:
+        """The same over all pairs of vertices."""
+        edges = self.edge(torch.stack([closeness(x), x / HEAVIEST], -1))
+        edge, some = (x != 0)[..., None], (x != 0).any(-1, keepdim=True)
+        return lambda sent: torch.where(some, torch.where(edge, sent[:, None] + edges, -torch.inf).amax(2), 0.0)
 
 
 def _check(x: Tensor, nodes: int) -> None:

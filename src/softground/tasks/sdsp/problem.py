@@ -1,8 +1,6 @@
-"""``sdsp``: single-destination shortest paths as a problem of the command line."""
+"""``sdsp``: single-destination shortest paths as a ready-made problem."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,16 +19,14 @@ from .kernels import PATH_KERNELS, point_mass
 from .networks import PathGNN, PathMLP
 from .task import sdsp_task
 
-SPREADS = (1e-6, 1e6)  # distances are whole numbers, most below a hundred
 PATH_NETWORKS: Registry[Any] = Registry("network")
 PATH_NETWORKS.update(mlp=PathMLP, gnn=PathGNN)
 PRESETS: dict[str, dict[str, Any]] = {
-    # Section 5.3: an MLP with 128 hidden units. σ is not given in the paper; the margin is 0 but for what keeps S_y
-    # free of ties.
+    # Section 5.3: an MLP with 128 hidden units. The paper does not give σ; the margin only keeps S_y free of ties.
     "paper": {"network": "mlp", "relabel": False, "sigma": 1.0, "margin": 2.0**-10},
-    # S_y is all but convex, so nothing is gained by starting warm: the nearest feasible points (γ = 0) from the first
-    # epoch on, with the whole margin that integer weights allow, so that the network has room to err. σ, γ and the
-    # schedule count only for another kernel.
+    # S_y is almost convex, so nothing is gained by starting warm: the nearest feasible points (γ = 0) from the first
+    # epoch on. The whole margin that integer weights allow leaves the network room to err. σ, γ and the schedule count
+    # only for another kernel.
     "best": EXACT
     | {"network": "gnn", "kernel": "nearest", "epochs": 20, "learning_rate": 3e-3}
     | {"relabel": False, "sigma": 1.0, "margin": 1.0},
@@ -68,44 +64,40 @@ class ShortestPaths(Problem):
         return Split(train.examples(), test.examples(), note)
 
     def task(self, inverse: str = "intervals", **solver: Any) -> Task:
-        margin, sigma = self.margin or 0.0, self.sigma or 1.0
+        margin = 0.0 if self.margin is None else self.margin
+        sigma = 1.0 if self.sigma is None else self.sigma
         if not margin <= 1:
-            raise DataError(
-                f"margin={margin} was given; with whole-number weights a margin above 1 may leave S_y empty."
-            )
-        low, high = SPREADS
-        if not low <= sigma <= high:
-            raise DataError(f"sigma={sigma:g} was given; expected a spread from {low:g} to {high:g}.")
+            raise DataError(f"margin={margin} was given; with whole-number weights a margin above 1 may empty S_y.")
+        if not 1e-6 <= sigma <= 1e6:  # distances are whole numbers, most below a hundred
+            raise DataError(f"sigma={sigma:g} was given; expected a spread from 1e-06 to 1e+06.")
         return sdsp_task(self.nodes, sigma, margin, inverse, **solver)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        # There is no uniform law to draw from on an unbounded set: only the paper's walk has a warm-up.
+        # An unbounded set has no uniform law to draw from: only the paper's walk has a warm-up.
         walks = name == "paper" and given.get("kernel", "metropolis") == "metropolis"
         warmup = min(10, given.get("epochs", 110) * 10 // 110) if walks else 0
         return {"inverse": "intervals"} | PRESETS[name] | {"warmup": warmup}
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
-        if recipe.kernel != "nearest":  # steps are sweeps here
-            return SoftenedGrounding(
-                PATH_KERNELS[recipe.kernel](task, recipe.steps, recipe.marginals), self.schedule(recipe)
-            )
+    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+        if recipe.kernel != "nearest":
+            kernel = PATH_KERNELS[recipe.kernel](task, recipe.steps, recipe.marginals)  # steps are sweeps here
+            return SoftenedGrounding(kernel, self.schedule(recipe))
         if recipe.objective != "grounding":
             raise LearnerError(
-                f"--objective {recipe.objective} holds γ at {recipe.gamma:g}, but the kernel 'nearest' is γ = 0. Add "
-                "--kernel gibbs, or --preset paper."
+                f"The objective {recipe.objective} holds γ at {recipe.gamma:g}, but the kernel 'nearest' is γ = 0. Use "
+                "the kernel gibbs, or the preset paper."
             )
         return point_mass(task)
 
     def zero(self, recipe: Recipe, task: Task) -> Objective:
-        """The nearest feasible points, where Q* ends as γ → 0.
+        """The nearest feasible points, the limit of Q* as γ → 0.
 
-        The paper's Stage II, one's own feasible predictions, teaches nothing here: a Gaussian's gradient at its mean is
-        0.
+        The paper's Stage II learns from feasible predictions. A Gaussian's gradient at its mean is 0: nothing to learn.
         """
         if recipe.zero_objective == "ngs":
             raise LearnerError(
-                f"--zero-objective ngs was given; back-search corrects one symbol of an alphabet, and {task.space!r} "
-                "has none. Leave it out."
+                f"Stage II was to learn by ngs; back-search corrects one symbol of an alphabet, and {task.space!r} has "
+                "none. Leave it out."
             )
         return point_mass(task)
 

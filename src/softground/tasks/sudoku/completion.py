@@ -1,12 +1,9 @@
 """The inverse for boards too many to list: all completions of the dropped cells, by batched search.
 
-Partial boards of the whole batch grow together. At each level every one of them picks its empty cell with the fewest
-digits left and branches into one board per digit; a board with a cell that no digit fits dies out. After as many
-levels as cells were dropped, what is left are the fibres. Tensor code throughout: the same on any device, and nothing
-is stored between calls.
+Partial boards of the whole batch grow together. At each level each of them picks its empty cell with the fewest digits
+left and branches into one board per digit; a board with a cell that no digit fits dies out. After as many levels as
+cells were dropped, the fibres are left. All of it is tensor code, on any device.
 """
-
-from __future__ import annotations
 
 import numpy as np
 import torch
@@ -17,22 +14,13 @@ from ...projections.base import Dropped
 from .boards import random_boards
 from .rule import group_cells, sudoku_program
 
-# Boards [F, S²], the example each belongs to [F], and which examples were cut [batch].
-Grown = tuple[Tensor, Tensor, Tensor]
-
 
 class Completion(Inverse):
     """Fibres of the Sudoku rule for any board size, without a table.
 
-    Parameters
-    ----------
-    size
-        The board's side.
-    cap
-        Most partial boards per example at any level. Where there are more, the fibre is marked incomplete.
-    partial
-        What becomes of an example with more: the first ``cap`` go on, so that some completions are found (all that the
-        paper's kernel needs), or it is given up, which saves the search (exact kernels cannot use the rest anyway).
+    ``cap`` is the most partial boards per example at any level. Where there are more, the fibre is marked incomplete.
+    With ``partial`` such an example goes on with the first ``cap``, so that some completions are found, which is all
+    that the paper's kernel needs. Otherwise it is given up; exact kernels could not use the rest anyway.
 
     >>> Completion(9)
     Completion(9×9 boards, at most 1,024 at a time)
@@ -71,8 +59,8 @@ class Completion(Inverse):
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(torch.from_numpy(boards).to(y.device), true, true)
 
-    def grow(self, z: Tensor, dropped: Dropped) -> Grown:
-        """All valid boards that agree with z at the kept cells."""
+    def grow(self, z: Tensor, dropped: Dropped) -> tuple[Tensor, Tensor, Tensor]:
+        """All valid boards that agree with z at the kept cells, the example of each, and which examples were cut."""
         device, batch, full = z.device, len(z), 2**self.size - 1
         ones, of_cell = self._ones.to(device), self._of_cell.to(device)
         digits = torch.arange(self.size, device=device)

@@ -4,34 +4,32 @@ Boards are valid ones drawn at random (see :mod:`.boards`); every cell shows an 
 images are disjoint. Images of a digit are used in a random order, each once before any is used again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from ...data.checks import check_room
 from ...data.digits import Source, load_digits
 from ...data.examples import Examples, Split
 from ...data.idx import Digits
-from ...data.room import check_room
 from ...errors import DataError
 from .boards import Boards, random_boards
 
 BYTES_PER_CELL = 16  # beside its image: its code and its image's place
-LARGEST = 9  # there are images of the digits 1 … 9
+LARGEST_DIGIT = 9  # of which there are images
 
 
 def load(source: Source, data_dir: Path | None, size: int, train_size: int, test_size: int, seed: int) -> Split:
     """Boards of ``size`` × ``size``; which images are for testing depends on no seed."""
-    if size > LARGEST:
-        raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST}.")
+    if size > LARGEST_DIGIT:
+        raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST_DIGIT}.")
     for name, count in (("train_size", train_size), ("test_size", test_size)):
         if count < 1:
             raise DataError(f"{name} is {count}; give a positive number of boards.")
     train, test, note = load_digits(source, data_dir)
-    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
-    boards = (_boards(train, size, train_size, streams[0]), _boards(test, size, test_size, streams[1]))
+    first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    boards = _boards(train, size, train_size, first), _boards(test, size, test_size, second)
     return Split(*boards, f"{note} Images are used again when they run out.")
 
 

@@ -1,14 +1,11 @@
 r"""The rule of Sudoku for boards of any size S = n²: every row, column and n×n box shows each of 1 … S once.
 
-It is stated once, as the list of :func:`groups`, and read in two ways: as a vectorised predicate, and as a Z3
-formula. A cell is a site, counted row by row from 0. A valid board's answer is ``True``; a board that breaks the rule
-has no answer.
+It is stated once, as the list of :func:`groups`, and read as a vectorised predicate and as a Z3 formula. A cell is a
+site, counted row by row from 0. A valid board's answer is ``True``; a board that breaks the rule has no answer.
 
 A group of S cells holds all S digits exactly when :math:`\sum_c 2^{z_c} = 2^{S+1} - 2`: S powers of two add up to S
 ones in binary in one way only.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -43,19 +40,10 @@ def boxes(size: int) -> list[list[int]]:
     return [[(r + i) * size + c + j for i in range(n) for j in range(n)] for r, c in corners]
 
 
-def rows(size: int) -> list[list[int]]:
-    """The cells of each row."""
-    return [[r * size + c for c in range(size)] for r in range(size)]
-
-
-def columns(size: int) -> list[list[int]]:
-    """The cells of each column."""
-    return [[r * size + c for r in range(size)] for c in range(size)]
-
-
 def groups(size: int) -> list[list[int]]:
-    """Rows, columns and boxes: the rule itself."""
-    return rows(size) + columns(size) + boxes(size)
+    """The cells of each row, column and box: the rule itself."""
+    rows = [[r * size + c for c in range(size)] for r in range(size)]
+    return rows + [list(column) for column in zip(*rows, strict=True)] + boxes(size)
 
 
 @cache
@@ -89,8 +77,8 @@ def sudoku_program(size: int = 4) -> Program:
 def sudoku_rule(z: Sequence[Any], y: Any) -> Any:
     """The rule as a Z3 formula over cells that are Z3 Int expressions, numerals or Python ints.
 
-    Known cells are compared here, so that the solver gets inequalities between unknown cells and against known digits,
-    each once. Returns a Python bool where every cell is known.
+    Known cells are compared here: the solver only gets inequalities that involve unknown cells, each once. Returns a
+    Python bool where every cell is known.
     """
     z3 = load_z3()
     cells = [e.as_long() if isinstance(e, z3.IntNumRef) else e for e in z]

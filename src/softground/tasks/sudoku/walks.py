@@ -1,36 +1,32 @@
-"""Inverses and kernels of Sudoku by their names on the command line.
+"""Inverses and kernels of Sudoku by name.
 
 **4×4.** The paper's projection keeps the two diagonal sub-boards and drops the anti-diagonal two; the walk switches two
 digits inside a kept one. What is kept then has exactly one completion or none, so here the paper's kernel happens to
-be exact for Q*, but five proposals in nine fail. ``collapsed`` and ``guided`` keep a single sub-board, drawn at every
-step, and sum over all 12 completions: a spectral gap of 0.4 against 0.007 on a random belief.
+be exact for Q*, but five proposals in nine fail. ``collapsed`` and ``guided`` keep one random sub-board per step and
+sum over all 12 completions: a spectral gap of 0.4 against 0.007 on a random belief.
 
-**9×9.** The same projection (diagonal boxes kept) leaves too many completions to list, which the paper's kernel does
-not mind and exact kernels cannot use. These drop a whole band or stack of three boxes instead (some 220 completions),
-and do not move the rest: Gibbs steps on 27 cells. ``kempe`` needs no inverse at all; ``mixed`` follows it by a jump to
-the boards that the network reads (:mod:`.confident`).
+**9×9.** The same projection (diagonal boxes kept) leaves too many completions to list. The paper's kernel takes any of
+them; exact kernels drop a whole band or stack of three boxes instead (some 220 completions) and do not move the rest:
+Gibbs steps on 27 cells. ``kempe`` needs no inverse at all; ``mixed`` follows it by a jump to the boards that the
+network reads (:mod:`.kernels`).
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from ...inverses import Inverse, Listing
 from ...kernels import KERNELS, Composed, DirectWalk, Kernel, Metropolis, Uniform
-from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols
-from ...projections.walk import Walk
+from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols, Walk
 from ...spaces.categorical import Categorical
 from ...task import Task
-from .boards import LISTED, all_boards
+from .boards import LARGEST_LISTED, all_boards
 from .completion import Completion
-from .confident import Confident
-from .kempe import Kempe
-from .rule import box_side, boxes, sudoku_smt
+from .kernels import Confident, Kempe
+from .rule import box_side, boxes, sudoku_smt, sudoku_space
 
-ANY = 64  # completions that the paper's kernel chooses from where there are too many to list
+CHOICES = 64  # completions that the paper's kernel chooses from where there are too many to list
 
 
 def make_inverse(name: str, size: int, space: Categorical, **solver: Any) -> Inverse:
@@ -39,7 +35,7 @@ def make_inverse(name: str, size: int, space: Categorical, **solver: Any) -> Inv
         from ...inverses.z3 import Z3
 
         return Z3(sudoku_smt(size, space), cap=512, **solver)
-    if name == "search" or (name == "auto" and size > LISTED):
+    if name == "search" or (name == "auto" and size > LARGEST_LISTED):
         return Completion(size)
     return Listing(space, torch.from_numpy(all_boards(size)))
 
@@ -47,20 +43,22 @@ def make_inverse(name: str, size: int, space: Categorical, **solver: Any) -> Inv
 def board_walk(size: int, task: Task) -> Walk:
     """The projections and the move that suit the board's size."""
     space = task.space
-    if size > LISTED:
+    if size > LARGEST_LISTED:
         return Walk(task.inverse, space, diagonal(space, size), bands(space, size), Stay())
-    return Walk(task.inverse, space, diagonal(space, size), one_box(space, size), SwapInside(space, boxes(size)))
+    one_box = RandomDrop(space, [sorted(set(range(size**2)) - set(box)) for box in boxes(size)])  # keeps one box
+    return Walk(task.inverse, space, diagonal(space, size), one_box, SwapInside(space, boxes(size)))
+
+
+def _size(walk: Walk) -> int:
+    return math.isqrt(walk.space.sites)
 
 
 def _paper(walk: Walk, marginals: bool) -> Kernel:
     """The paper's walk switches two digits inside a kept box; of many completions it takes any."""
     size = _size(walk)
-    inverse = Completion(size, cap=ANY, partial=True) if isinstance(walk.inverse, Completion) else walk.inverse
-    return Metropolis(inverse, walk.drop, SwapInside(_space(walk), boxes(size)))
-
-
-def _uniform(walk: Walk, marginals: bool) -> Kernel:
-    return Uniform(walk.inverse, walk.drop if _size(walk) <= LISTED else walk.family, walk.move)
+    many = size > LARGEST_LISTED and walk.inverse.cost == "tensor"
+    inverse = Completion(size, cap=CHOICES, partial=True) if many else walk.inverse
+    return Metropolis(inverse, walk.drop, SwapInside(sudoku_space(size), boxes(size)))
 
 
 def _mixed(walk: Walk, marginals: bool) -> Kernel:
@@ -68,20 +66,14 @@ def _mixed(walk: Walk, marginals: bool) -> Kernel:
     return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(walk.inverse, size**2 // 3)])
 
 
-def _space(walk: Walk) -> Categorical:
-    return cast(Categorical, walk.space)
-
-
-def _size(walk: Walk) -> int:
-    return math.isqrt(walk.space.sites)
-
-
 BOARD_KERNELS = KERNELS | {
     "metropolis": _paper,
-    "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(_space(walk))),
+    "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(sudoku_space(_size(walk)))),
     "kempe": lambda walk, marginals: Kempe(_size(walk)),
     "mixed": _mixed,
-    "uniform": _uniform,
+    "uniform": lambda walk, marginals: Uniform(
+        walk.inverse, walk.drop if _size(walk) <= LARGEST_LISTED else walk.family, walk.move
+    ),
 }
 
 
@@ -91,13 +83,8 @@ def diagonal(space: Categorical, size: int) -> Drop:
     return Drop(space, sorted(c for i, box in enumerate(boxes(size)) if i % (n + 1) for c in box))
 
 
-def one_box(space: Categorical, size: int) -> Projection:
-    """Keep one random box."""
-    return RandomDrop(space, [sorted(set(range(size**2)) - set(box)) for box in boxes(size)])
-
-
 def bands(space: Categorical, size: int) -> Projection:
     """Drop the boxes of one random band or stack."""
     n, of = box_side(size), boxes(size)
-    lines = [[n * i + j for j in range(n)] for i in range(n)] + [[n * i + j for i in range(n)] for j in range(n)]
+    lines = [range(n * i, n * (i + 1)) for i in range(n)] + [range(j, n * n, n) for j in range(n)]
     return RandomDrop(space, [sorted(c for box in line for c in of[box]) for line in lines])

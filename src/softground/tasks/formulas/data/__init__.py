@@ -1,7 +1,5 @@
 """Where handwritten formulas come from: scikit-learn's digits, the HWF set, or a folder of your own images."""
 
-from __future__ import annotations
-
 from ....data.examples import Split
 from .alphabet import DIGITS, OPERATORS, value
 from .loader import Source, SplitName, load

@@ -1,11 +1,9 @@
 """The symbols of a formula, their codes at each site, and an exact reference evaluator.
 
-A formula alternates digits (even sites) and operators (odd sites). A site-local code is the place of
-a symbol in the alphabet of its own site, so digit 7 is code 6 and ``*`` is code 2. Evaluation uses
-:class:`fractions.Fraction` throughout: 1/3*3 is 1, and two formulas agree only if they are equal.
+A formula alternates digits (even sites) and operators (odd sites). A symbol's code is its place in the alphabet of its
+own site, so digit 7 has code 6 and ``*`` has code 2. Values are fractions: 1/3*3 is 1, and two formulas agree only if
+they are equal.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,34 +11,24 @@ from numbers import Integral
 
 DIGITS: tuple[int, ...] = tuple(range(1, 10))
 OPERATORS: tuple[str, ...] = ("+", "-", "*", "/")
-
-LONGEST = 35
-"""The longest formula whose value, and all that it is computed from, fits into 64 bits (see :mod:`..rule`)."""
-
-SYMBOLS: tuple[int | str, ...] = (*DIGITS, *OPERATORS)
-"""Every symbol once; a label of an image is a place in this tuple."""
+SYMBOLS: tuple[int | str, ...] = (*DIGITS, *OPERATORS)  # the label of an image is a place in this tuple
+LONGEST = 35  # symbols; longer formulas need numbers of more than 64 bits on the way to their value (see rule.py)
 
 
 def value(symbols: Sequence[int | str]) -> Fraction | None:
-    """The exact value of a sequence of integers and operators, with the usual precedence.
-
-    Operators of equal rank associate to the left. ``None`` stands for a sequence that has no value:
-    one that is not grammatical, or that divides by zero.
+    """The exact value, with the usual precedence; None where a sequence is not grammatical or divides by zero.
 
     >>> value([8, "/", 2, "/", 3, "-", 1])
     Fraction(1, 3)
-    >>> value([1, "/", 0]) is None, value([1, "+"]) is None
-    (True, True)
     """
     kinds = (symbols[0::2], Integral), (symbols[1::2], str)
     if len(symbols) % 2 == 0 or not all(isinstance(symbol, kind) for part, kind in kinds for symbol in part):
         return None
-    operands = [Fraction(int(symbol)) for symbol in symbols[0::2]]
-    total, sign, term = Fraction(0), 1, operands[0]
-    for operator, operand in zip(symbols[1::2], operands[1:], strict=True):
+    total, sign, term = Fraction(0), 1, Fraction(int(symbols[0]))
+    for operator, operand in zip(symbols[1::2], map(int, symbols[2::2]), strict=True):
         match operator:
             case "+" | "-":
-                total, sign, term = total + sign * term, 1 if operator == "+" else -1, operand
+                total, sign, term = total + sign * term, 1 if operator == "+" else -1, Fraction(operand)
             case "*":
                 term *= operand
             case "/" if operand != 0:
@@ -51,24 +39,19 @@ def value(symbols: Sequence[int | str]) -> Fraction | None:
 
 
 def parse(text: str) -> tuple[int | str, ...]:
-    """The symbols of a formula written without spaces; a character that is no symbol is kept as it is.
-
-    >>> parse("3*4")
-    (3, '*', 4)
-    """
+    """The symbols of a formula written without spaces; a character that is no symbol is kept as it is."""
     return tuple(int(character) if character in "123456789" else character for character in text)
 
 
 def encode(symbols: Sequence[int | str]) -> list[int] | None:
-    """Site-local codes, or ``None`` where a symbol does not belong at its site.
+    """The code of each symbol at its site, or None where a symbol does not belong at its site.
 
-    >>> encode([3, "*", 4]), encode(["*", 3, 4]) is None
-    ([2, 2, 3], True)
+    >>> encode(parse("3*4"))
+    [2, 2, 3]
     """
-    alphabets: tuple[tuple[int | str, ...], ...] = (DIGITS, OPERATORS)
     codes = []
     for site, symbol in enumerate(symbols):
-        alphabet = alphabets[site % 2]
+        alphabet: tuple[int | str, ...] = OPERATORS if site % 2 else DIGITS
         if not isinstance(symbol, Integral | str) or symbol not in alphabet:  # 2.0 equals 2 and is no digit
             return None
         codes.append(alphabet.index(symbol))
@@ -76,9 +59,5 @@ def encode(symbols: Sequence[int | str]) -> list[int] | None:
 
 
 def decode(codes: Sequence[int]) -> tuple[int | str, ...]:
-    """The symbols that site-local codes stand for.
-
-    >>> decode([2, 2, 3])
-    (3, '*', 4)
-    """
+    """The symbols that codes stand for."""
     return tuple(OPERATORS[code] if site % 2 else DIGITS[code] for site, code in enumerate(codes))

@@ -1,50 +1,53 @@
-"""HWF, the handwritten formulas of Li et al. (2020), from either layout and with either split."""
+"""HWF, the handwritten formulas of Li et al. (2020), from either layout and with either split.
 
-from __future__ import annotations
+In the published split most test slots show an image that also occurs in training. The split by writer holds out a fixed
+set of writers and shows the published formulas anew: nobody whose hand is tested has been seen in training.
+"""
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from ....data.examples import Split
 from ....data.images import resize
 from ....errors import DataError
-from . import archive, original, writers
-from .listing import Published
-from .source import examples
+from .alphabet import SYMBOLS
+from .published import ARCHIVE, LISTS, Published, read_archive, read_original
+from .source import Indices, Pool, Sizes, check_formulas, examples, labels_of
+
+HELD_OUT_SHARE = 0.2
+NO_WRITER = ("", "unknown")  # names, in lower case, that HWF's source files give to writers that are not known
 
 
-def load(
-    data_dir: Path,
-    length: int,
-    train_size: int | None,
-    test_size: int | None,
-    split: str,
-    image_size: int | None,
-    seed: int,
-) -> Split:
+def load(data_dir: Path, sizes: Sizes, length: int, image_size: int | None, split: str, seed: int) -> Split:
     """The published formulas of one length. Only the writer split, which redraws images, uses the seed."""
-    packed = data_dir / archive.FILE
+    packed = data_dir / ARCHIVE
     if packed.is_file():
-        published = archive.read(packed, length, train_size, test_size)
+        published = read_archive(packed, length, sizes)
         origin = "HWF, reconstructed from CROHME strokes"
-    elif any((data_dir / file).is_file() for file in original.FILES):
-        published = original.read(data_dir, length, train_size, test_size)
+    elif any((data_dir / file).is_file() for file in LISTS):
+        published = read_original(data_dir, length, sizes)
         origin = f"HWF, as found in its published layout in {data_dir.name}"
     else:
-        raise DataError(f"{data_dir} holds neither {archive.FILE} nor {' and '.join(original.FILES)}: put HWF there.")
+        raise DataError(f"{data_dir} holds neither {ARCHIVE} nor {' and '.join(LISTS)}: put HWF there.")
     if split == "writer":
         try:
-            published = writers.redraw(published, seed)
+            published = redraw(published, seed)
         except DataError as error:
             raise DataError(f"{data_dir}: {error}") from error
         remark = "published formulas shown by images of disjoint sets of writers, not the published images"
     else:
         remark = f"published split, {_overlap(published):.0%} of whose test slots show an image also used in training"
-    images = published.images if image_size is None else resize(published.images, image_size)
-    return Split(
-        examples(images, published.train.index, published.train.codes),
-        examples(images, published.test.index, published.test.codes),
-        f"{origin}; {remark}.",
-    )
+    images, sides = published.images, (published.train, published.test)
+    pixels = images[0].size if image_size is None else image_size**2
+    check_formulas(sum(len(side.codes) for side in sides), length, pixels)
+    if image_size is not None:
+        images = resize(images, image_size)
+    train, test = (examples(images, side.index, side.codes) for side in sides)
+    return Split(train, test, f"{origin}; {remark}.")
 
 
 def _overlap(published: Published) -> float:
@@ -53,3 +56,56 @@ def _overlap(published: Published) -> float:
     seen = {pixels[at] for at in published.train.index.ravel()}
     slots = published.test.index.ravel()
     return sum(pixels[at] in seen for at in slots) / len(slots)
+
+
+def redraw(published: Published, seed: int) -> Published:
+    """The same formulas, each symbol shown by a random image from the proper side's writers."""
+    writers, labels = published.writers, published.labels
+    if writers is None or labels is None:
+        raise DataError(
+            "split='writer' needs to know who wrote each image, and this copy of HWF does not say: "
+            "use hwf.npz with image_writer, or split='standard'."
+        )
+    rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
+    listings = []
+    sides = divide(published, writers, labels)
+    for listing, allowed, rng in zip((published.train, published.test), sides, rngs, strict=True):
+        pool = Pool(published.images[allowed], labels[allowed])
+        listings.append(replace(listing, index=allowed[pool.draw(labels_of(listing.codes), rng)]))
+    return replace(published, train=listings[0], test=listings[1])
+
+
+def divide(published: Published, writers: npt.NDArray[np.str_], labels: Indices) -> tuple[Indices, Indices]:
+    """Images of training and of held-out writers; unknown writers and shared pictures are left out."""
+    known = np.array([str(writer).strip().lower() not in NO_WRITER for writer in writers])
+    held = known & np.isin(writers, held_out_writers(writers[known], labels[known]))
+    train = np.flatnonzero(known & ~held)
+    seen = {published.images[at].tobytes() for at in train}
+    test = np.array([at for at in np.flatnonzero(held) if published.images[at].tobytes() not in seen], dtype=np.int64)
+    for indices, side in ((train, "training"), (test, "held-out")):
+        counts = np.bincount(labels[indices], minlength=len(SYMBOLS))
+        if counts.min() == 0:
+            raise DataError(
+                f"The {side} writers left no image of {SYMBOLS[int(counts.argmin())]}: too few known writers for "
+                "split='writer'; use split='standard'."
+            )
+    return train, test
+
+
+def held_out_writers(writers: npt.NDArray[np.str_], labels: Indices) -> list[str]:
+    """Writers of about a fifth of the images of every symbol.
+
+    Writers are taken in an order that depends on nothing but their names (a hash), and each is held out if that brings
+    the shares of the symbols closer to a fifth. No seed is involved, and no picture is looked at.
+    """
+    names, row = np.unique(writers, return_inverse=True)
+    counts = np.zeros((len(names), len(SYMBOLS)))
+    np.add.at(counts, (row, labels), 1)
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    order = sorted(range(len(names)), key=lambda at: hashlib.sha256(str(names[at]).encode()).digest())
+    total, held = np.zeros(len(SYMBOLS)), []
+    for at in order:
+        if np.square(total + shares[at] - HELD_OUT_SHARE).sum() < np.square(total - HELD_OUT_SHARE).sum():
+            total += shares[at]
+            held.append(str(names[at]))
+    return held

@@ -1,22 +1,18 @@
 """One entry to every source of handwritten formulas."""
 
-from __future__ import annotations
-
 from os import PathLike
-from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
+from ....data.checks import existing_folder
 from ....data.examples import Split
-from ....data.folders import existing_folder
 from ....errors import DataError
 from . import digits, folder, hwf
 from .alphabet import LONGEST
+from .source import DEFAULT_SIZES
 
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]
-
-HOLDS = {"hwf": "hwf.npz or HWF's original layout", "folder": "a folder of images for each symbol"}
-SMALLEST, LARGEST = 4, 1024  # pixels a side
+HOLDS = {"hwf": "hwf.npz or HWF's original layout", "folder": "one folder of images for each symbol"}
 
 
 def load(
@@ -32,56 +28,36 @@ def load(
 ) -> Split:
     """Handwritten formulas to train and test on.
 
-    Parameters
-    ----------
-    source
-        ``digits``: scikit-learn's digits with drawn operators, works offline. ``hwf``: the HWF set in
-        ``data_dir``, as ``hwf.npz`` or in its original layout. ``folder``: your own images in
-        ``data_dir``, one folder for each symbol.
-    data_dir
-        Where the data lie; ``digits`` needs none.
-    length
-        Symbols in a formula, an odd number: digits stand at even sites, operators between them.
-    train_size, test_size
-        Number of formulas. By default 3000 and 1000, and for ``hwf`` all there are.
-    split
-        ``writer`` shows HWF's test formulas in hands never seen in training.
-    image_size
-        Side of the images in pixels. By default 16 for ``digits``, and for the others as found.
-    seed
-        Seed of every draw. Which images are held out never depends on it.
+    The sources are ``digits`` (scikit-learn's digits with drawn operators, built in), ``hwf`` (the HWF set in
+    ``data_dir``, as ``hwf.npz`` or in its original layout) and ``folder`` (your own images in ``data_dir``, one folder
+    for each symbol). By default there are 3,000 training and 1,000 test formulas, and for ``hwf`` all that are
+    published; images are 16×16 for ``digits``, and as found for the others. ``split="writer"`` shows HWF's test
+    formulas in hands never seen in training. Which images are held out does not depend on the seed.
     """
-    _check(source, length, split, image_size, seed)
-    for name, size in (("train_size", train_size), ("test_size", test_size)):
-        if size is not None and size < 1:
-            raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
-    if source == "digits":
-        return digits.load(length, train_size, test_size, image_size, seed)
-    root = _folder(source, data_dir)
-    if source == "hwf":
-        return hwf.load(root, length, train_size, test_size, split, image_size, seed)
-    return folder.load(root, length, train_size, test_size, image_size, seed)
-
-
-def _check(source: str, length: int, split: str, image_size: int | None, seed: int) -> None:
-    if source not in ("digits", "hwf", "folder"):
+    if source not in get_args(Source):
         raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
-    if length < 1 or length % 2 == 0 or length > LONGEST:
+    if not 1 <= length <= LONGEST or length % 2 == 0:
         raise DataError(
             f"No formula has length {length}: digits and operators alternate, so give an odd length, at least 1 and at "
             f"most {LONGEST}."
         )
-    if split not in ("standard", "writer"):
+    if split not in get_args(SplitName):
         raise DataError(f"Unknown split {split!r}: choose standard or writer.")
     if split == "writer" and source != "hwf":
         raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
-    if image_size is not None and not SMALLEST <= image_size <= LARGEST:
-        raise DataError(f"image_size is {image_size}: give {SMALLEST} to {LARGEST:,} pixels, or None for the default.")
+    if image_size is not None and not 4 <= image_size <= 1024:
+        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or None for the default.")
     if seed < 0:
         raise DataError(f"seed is {seed}: give zero or a positive integer.")
-
-
-def _folder(source: str, data_dir: str | PathLike[str] | None) -> Path:
+    for name, size in (("train_size", train_size), ("test_size", test_size)):
+        if size is not None and size < 1:
+            raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
+    sizes = train_size or DEFAULT_SIZES[0], test_size or DEFAULT_SIZES[1]
+    if source == "digits":
+        return digits.load(sizes, length, image_size, seed)
     if data_dir is None:
-        raise DataError(f"The source {source!r} needs data_dir, the folder its data lie in.")
-    return existing_folder(data_dir, HOLDS[source]).resolve()
+        raise DataError(f"The source {source!r} needs data_dir; give the folder that holds {HOLDS[source]}.")
+    root = existing_folder(data_dir, HOLDS[source]).resolve()
+    if source == "folder":
+        return folder.load(root, sizes, length, image_size, seed)
+    return hwf.load(root, (train_size, test_size), length, image_size, split, seed)

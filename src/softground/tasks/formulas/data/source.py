@@ -1,37 +1,30 @@
-"""What the sources share: a pool of labelled images, and formulas assembled out of it."""
+"""What the sources share: a pool of labelled images, and formulas made from it."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from ....data.examples import Examples
+from ....data.checks import check_room
+from ....data.examples import Examples, Split
 from ....data.images import Images
-from ....data.room import check_room
-from ....errors import DataError
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
 Indices = npt.NDArray[np.int64]
+Sizes = tuple[int | None, int | None]  # how many formulas to train and to test on; None stands for the default
 
-TRAIN_FORMULAS = 3000
-TEST_FORMULAS = 1000
+DEFAULT_SIZES = (3000, 1000)
 BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the formula's value
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Images ``[images, height, width]`` and, for each, the place of its symbol in ``SYMBOLS``."""
+    """Images ``[images, height, width]`` of every symbol and, for each, the place of its symbol in ``SYMBOLS``."""
 
     images: Images
     labels: Indices
-
-    def __post_init__(self) -> None:
-        absent = [str(SYMBOLS[label]) for label in np.flatnonzero(self.counts == 0)]
-        if absent:
-            raise DataError(f"No image of {', '.join(absent)}: every symbol needs at least one to draw formulas from.")
 
     @property
     def counts(self) -> Indices:
@@ -42,46 +35,49 @@ class Pool:
         """For each wanted label the index of an image of it, uniformly and with replacement."""
         counts = self.counts
         first = np.cumsum(counts) - counts
-        by_label: Indices = np.argsort(self.labels, kind="stable")
-        drawn: Indices = by_label[first[labels] + rng.integers(0, counts[labels])]
-        return drawn
+        by_label = np.argsort(self.labels, kind="stable")
+        return np.asarray(by_label[first[labels] + rng.integers(0, counts[labels])])
 
 
 def labels_of(codes: Indices) -> Indices:
-    """Site-local codes ``[formulas, sites]`` as places in ``SYMBOLS``."""
+    """Codes ``[formulas, sites]`` as places in ``SYMBOLS``."""
     labels = codes.copy()
     labels[:, 1::2] += len(DIGITS)
     return labels
 
 
-def random_codes(count: int, length: int, rng: np.random.Generator) -> Indices:
-    """Codes of ``count`` formulas, digits and operators uniform and independent."""
-    sizes = np.where(np.arange(length) % 2 == 0, len(DIGITS), len(OPERATORS))
-    return rng.integers(0, sizes, size=(count, length), dtype=np.int64)
-
-
 def examples(images: Images, index: Indices, codes: Indices) -> Examples:
     """Formulas whose site ``s`` of row ``n`` shows ``images[index[n, s]]`` and means ``codes[n, s]``."""
     answers = [value(decode(row)) for row in codes.tolist()]
-    x = torch.from_numpy(images[index][:, :, None])
-    return Examples(x, answers, torch.from_numpy(codes))
+    return Examples(torch.from_numpy(images[index][:, :, None]), answers, torch.from_numpy(codes))
 
 
-def random_examples(pool: Pool, count: int, length: int, rng: np.random.Generator) -> Examples:
-    """Formulas with uniform symbols, each shown by a random image of the pool."""
-    check_room("formulas", count, length * (pool.images[0].size + BYTES_PER_SYMBOL))
-    codes = random_codes(count, length, rng)
-    return examples(pool.images, pool.draw(labels_of(codes), rng), codes)
+def check_formulas(count: int, length: int, pixels: int) -> None:
+    """Refuse more formulas than this machine can hold."""
+    check_room("formulas", count, length * (pixels + BYTES_PER_SYMBOL))
+
+
+def random_split(
+    pools: tuple[Pool, Pool], sizes: Sequence[int], length: int, rngs: Sequence[np.random.Generator], note: str
+) -> Split:
+    """Formulas with uniform symbols to train and to test on, each symbol shown by a random image of its side's pool."""
+    alphabet_sizes = np.where(np.arange(length) % 2, len(OPERATORS), len(DIGITS))
+
+    def side(pool: Pool, count: int, rng: np.random.Generator) -> Examples:
+        codes = rng.integers(0, alphabet_sizes, size=(count, length), dtype=np.int64)
+        return examples(pool.images, pool.draw(labels_of(codes), rng), codes)
+
+    train, test = map(side, pools, sizes, rngs)
+    return Split(train, test, note)
 
 
 def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
     """Which of ``count`` images are for testing: one in ``every``, evenly spaced, and at least one.
 
-    No chance and no seed is involved, so a network trained under one seed and tested under another
-    never meets its own training images.
+    No seed is involved, so a network trained under one seed and tested under another never meets its own training
+    images.
     """
     mask = np.zeros(count, dtype=np.bool_)
     mask[every - 1 :: every] = True
-    if not mask.any():
-        mask[-1] = True
+    mask[-1] |= not mask.any()
     return mask

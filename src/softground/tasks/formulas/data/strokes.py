@@ -1,60 +1,49 @@
-"""Operators in a random hand, drawn the way the digits of ``load_digits`` were digitised.
+"""Operators in a random hand, drawn the way scikit-learn's digits were digitised.
 
-Those digits are 32 x 32 bitmaps whose ink was counted in blocks of 4 x 4 pixels, hence 8 x 8 cells
-with 17 grey levels. Here a pen leaves strokes on the same canvas and the same count follows, so the
-operators share the digits' resolution, softness and grey levels.
+Those digits are 32×32 bitmaps whose ink was counted in blocks of 4×4 pixels: 8×8 cells with 17 grey levels. Here a pen
+draws strokes on the same canvas and the same count follows, so the operators share the digits' resolution, softness and
+grey levels.
 """
-
-from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
 from ....data.images import Images
-from .alphabet import OPERATORS
-
-CANVAS = 32
-CELLS = 8
-LEVELS = 16
-SLASH_SHARE = 0.25
-"""How often a division is written as a slash rather than as a bar between two dots."""
 
 Points = npt.NDArray[np.float64]
 
-_POINTS = 18
-_PEN = (2.0, 3.0)
-_CENTRES = np.arange(CANVAS, dtype=np.float64) + 0.5
+CANVAS, CELLS = 32, 8  # pixels a side, and cells a side in which their ink is counted
+LEVELS = 16
+SLASH_SHARE = 0.25  # how often a division is a slash rather than a bar between two dots
+POINTS_PER_LINE = 18
+PEN_RADIUS = (2.0, 3.0)  # least and most
+PIXEL_CENTRES = np.arange(CANVAS, dtype=np.float64) + 0.5
 
 
 def draw(operator: str, count: int, rng: np.random.Generator) -> Images:
-    """``count`` images ``[count, 8, 8]`` of an operator, ink 255 on 0, no two of them alike."""
-    if operator not in OPERATORS:
-        raise ValueError(f"no strokes for {operator!r}: one of {', '.join(OPERATORS)} is expected")
+    """``count`` images ``[count, 8, 8]`` of an operator, ink 255 on 0, all different."""
     drawn: dict[bytes, Images] = {}
     while len(drawn) < count:
-        pen = rng.uniform(*_PEN)
-        image = _digitise(_ink(_strokes(operator, pen, rng), pen, rng))
+        pen = rng.uniform(*PEN_RADIUS)
+        image = _digitise(_strokes(operator, pen, rng), pen, rng)
         drawn.setdefault(image.tobytes(), image)
     return np.stack(list(drawn.values()))
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], rng: np.random.Generator) -> Points:
     """A stroke of the pen: jittered ends, a slight bow, a slow wobble."""
-    first = np.array(start) + rng.normal(0, 0.9, 2)
-    last = np.array(end) + rng.normal(0, 0.9, 2)
-    along = np.linspace(0, 1, _POINTS)[:, None]
+    first, last = np.array(start) + rng.normal(0, 0.9, 2), np.array(end) + rng.normal(0, 0.9, 2)
+    along = np.linspace(0, 1, POINTS_PER_LINE)[:, None]
     direction = last - first
     normal = np.array([-direction[1], direction[0]])
     bow = rng.normal(0, 0.05) * 4 * along * (1 - along)
     wobble = rng.normal(0, 0.012) * np.sin(2 * np.pi * (rng.uniform(0.8, 1.8) * along + rng.random()))
-    path: Points = first + along * direction + (bow + wobble) * normal
-    return path
+    return np.asarray(first + along * direction + (bow + wobble) * normal)
 
 
 def _strokes(operator: str, pen: float, rng: np.random.Generator) -> list[Points]:
-    """The strokes of an operator around the origin, in pixels, y downwards; ``pen`` is half a stroke's width."""
-    half = rng.uniform(9.0, 13.0)
-    lean = rng.uniform(0.8, 1.15)
+    """The strokes of an operator around the origin, in pixels, y downwards; ``pen`` is its radius."""
+    half, lean = rng.uniform(9.0, 13.0), rng.uniform(0.8, 1.15)
     match operator:
         case "-":
             return [_line((-half, 0), (half, 0), rng)]
@@ -75,14 +64,13 @@ def _strokes(operator: str, pen: float, rng: np.random.Generator) -> list[Points
 
 
 def _dot(centre: tuple[float, float], rng: np.random.Generator) -> Points:
-    """A touch of the pen, which drags a little and never quite meets its mark."""
+    """A touch of the pen, slightly off its mark, with a little drag."""
     offset = np.array(centre) + rng.normal(0, 0.4, 2)
-    drag = rng.normal(0, 0.8, 2)
-    return offset + np.linspace(-0.5, 0.5, 5)[:, None] * drag
+    return offset + np.linspace(-0.5, 0.5, 5)[:, None] * rng.normal(0, 0.8, 2)
 
 
-def _ink(strokes: list[Points], pen: float, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Coverage of the canvas ``[32, 32]`` once the hand has turned, slanted and placed the strokes."""
+def _digitise(strokes: list[Points], pen: float, rng: np.random.Generator) -> Images:
+    """Turn, slant and place the strokes on the canvas, then count the ink in blocks, in 17 levels from 0 to 255."""
     turn = np.clip(rng.normal(0, 0.08), -0.2, 0.2)
     slant = np.clip(rng.normal(0.06, 0.09), -0.15, 0.27)
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
@@ -92,20 +80,10 @@ def _ink(strokes: list[Points], pen: float, rng: np.random.Generator) -> npt.NDA
     for stroke in strokes:
         points = stroke @ frame.T + centre
         pressure = np.linspace(rng.uniform(0.85, 1.15), rng.uniform(0.85, 1.15), len(points))
-        across, down = _CENTRES - points[:, :1], _CENTRES - points[:, 1:]
+        across, down = PIXEL_CENTRES - points[:, :1], PIXEL_CENTRES - points[:, 1:]
         distance = np.sqrt(down[:, :, None] ** 2 + across[:, None, :] ** 2)
         reach = (pen * pressure)[:, None, None] - distance + 0.5
         coverage = np.maximum(coverage, reach.max(axis=0))
-    return coverage.clip(0, 1)
-
-
-def _digitise(ink: npt.NDArray[np.float64]) -> Images:
-    """Count the ink in blocks, as the makers of the digits did, in 17 levels from 0 to 255."""
-    block = CANVAS // CELLS
-    counted = ink.reshape(CELLS, block, CELLS, block).mean(axis=(1, 3))
-    return grey(np.round(counted * LEVELS))
-
-
-def grey(levels: npt.NDArray[np.float64]) -> Images:
-    """The digits' 17 levels, 0 to 16, as uint8."""
-    return np.round(levels * (255 / LEVELS)).astype(np.uint8)
+    blocks = coverage.clip(0, 1).reshape(CELLS, CANVAS // CELLS, CELLS, CANVAS // CELLS)
+    levels = np.round(blocks.mean(axis=(1, 3)) * LEVELS)
+    return np.asarray(np.round(levels * (255 / LEVELS)), dtype=np.uint8)

@@ -1,0 +1,216 @@
+"""The worked examples of docs/extending.md: complete files that pass what the library's own parts must pass."""
+
+from __future__ import annotations
+
+import doctest
+import filecmp
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+import checks
+import proofs
+import softground as sg
+from exhaustive import transition_matrix
+from problems import PROBLEMS, Problem
+from softground.cli import main
+from softground.reals import AddNoise, Differences, Intervals
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```', PAGE, re.M | re.S))
+REGISTRIES = (sg.KERNELS, sg.SCHEDULES, sg.OBJECTIVES, sg.TASKS)
+Load = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Run a file of the page and its doctests; names that it registers are forgotten afterwards."""
+    before = [dict(registry) for registry in REGISTRIES]
+
+    def loader(title: str) -> ModuleType:
+        path = tmp_path / title
+        path.write_text(FILES[title], encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+        spec.loader.exec_module(module)
+        assert doctest.testmod(module).failed == 0
+        return module
+
+    yield loader
+    for registry, names in zip(REGISTRIES, before, strict=True):
+        registry.clear()
+        registry.update(names)  # type: ignore[arg-type]
+
+
+def test_the_schedule(load: Load) -> None:
+    checks.check_schedule(load("cosine.py").Cosine, proofs.SUM)
+    gammas = [sg.SCHEDULES["cosine"](1.0, 0.1, 2, 10).gamma(t) for t in range(12)]
+    assert gammas[:3] == [float("inf")] * 2 + [1.0]
+    assert gammas == sorted(gammas, reverse=True)
+    assert gammas[9] == gammas[-1] == 0.1
+
+
+@pytest.mark.parametrize("gamma", [float("inf"), 1.0, 0.3])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_the_kernel_leaves_its_target_invariant(load: Load, problem: Problem, gamma: float) -> None:
+    kernel = load("redraw.py").Redraw(problem.enumeration, sg.RandomDrop(problem.space, problem.drops))
+    matrix = transition_matrix(kernel, problem.states, lambda rows: problem.target(rows, gamma), problem.space)
+    law = problem.law(gamma)
+    assert (law @ matrix - law).abs().max() < 1e-12
+
+
+def test_the_kernel(load: Load) -> None:
+    load("redraw.py")
+    walk = sg.Walk(proofs.TABLE, proofs.SPACE, proofs.FAMILY, proofs.FAMILY, proofs.MOVE)
+    checks.check_kernel(lambda: sg.KERNELS["redraw"](walk, False), proofs.SUM)
+
+
+def test_the_inverse(load: Load) -> None:
+    missing = load("missing.py").Missing
+    checks.check_inverse(lambda: missing(proofs.MIXED.rule), proofs.MIXED)
+
+
+def test_the_objective(load: Load) -> None:
+    hard = load("hard.py").Hard
+    checks.check_objective(hard, proofs.SUM)
+    with pytest.raises(sg.SoftgroundError, match="1 example"):
+        hard().begin(proofs.TASK, proofs.MIXED.rule.encode([5, proofs.NONE]), 0)
+
+
+def test_the_projection(load: Load) -> None:
+    window = load("window.py").Window
+    checks.check_projection(lambda: window(proofs.SPACE, 2), proofs.SUM)
+    with pytest.raises(sg.SoftgroundError, match="1 to 2"):
+        window(proofs.SPACE, 3)
+
+
+def test_the_space(load: Load) -> None:
+    space = load("autoregressive.py").Autoregressive(3, rho=0.6, sigma=0.8)
+    checks.check_space(lambda: space, proofs.LINE)
+    lower = torch.tensor([[1, 0, 0], [0.6, 1, 0], [0.36, 0.6, 1]], dtype=torch.float64) * 0.8
+    law = torch.distributions.MultivariateNormal(torch.zeros(3, dtype=torch.float64), scale_tril=lower)
+    draws = space.belief(torch.zeros(20_000, 3, dtype=torch.float64)).sample(sg.Sampler(0))
+    assert torch.allclose(space.belief(torch.zeros_like(draws)).log_prob(draws), law.log_prob(draws))
+    assert torch.allclose(draws.T.cov(), law.covariance_matrix, atol=0.05)  # five standard errors
+    rule = Differences(space, proofs.REAL.margin)
+    kernel = sg.Metropolis(Intervals(rule), sg.Drop(space, [1]), AddNoise(1.0), completion="first")
+    checks.check_kernel(lambda: kernel, proofs.Ground(rule, proofs.LINE.answers, proofs.LINE.z))
+
+
+def test_the_constraint(load: Load) -> None:
+    space = sg.Categorical(["abc"] * 3)
+    rule = load("different.py").AllDifferent(space)
+    z = space.states(torch.arange(space.size))
+    expected = [len(set(state)) == 3 for state in space.decode(z)]
+    assert rule.feasible(z, rule.encode([True] * len(z))).tolist() == expected
+    with pytest.raises(sg.SoftgroundError, match="Example 1"):
+        rule.encode([True, 1])
+
+
+def test_the_task_trains_from_the_command_line(load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load("products.py")
+    load("redraw.py")
+    out = tmp_path / "run"
+    small = ["--epochs", "1", "--train-size", "64", "--device", "cpu", "--json", "--out", str(out)]
+    assert main(["train", "products", "--kernel", "redraw", *small]) == 0
+    assert '"symbol_accuracy"' in capsys.readouterr().out
+    assert (out / "report.html").is_file()
+
+
+def test_the_task_takes_few_lines() -> None:
+    body = FILES["products.py"].split("@sg.TASKS.register")[1].split("\n\n\n")[0]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 15
+
+
+# What is added where, besides the new file: the room that exports it, and its row in the table of proofs.
+ROWS = {
+    "cosine.py": ("schedules", "Cosine", "Schedule", "Cosine", "SUM", "schedule"),
+    "redraw.py": ("kernels", "Redraw", "Kernel", "lambda: Redraw(TABLE, FAMILY)", "SUM", "kernel"),
+    "missing.py": ("inverses", "Missing", "Inverse", "lambda: Missing(MIXED.rule)", "MIXED", "inverse"),
+    "hard.py": ("objectives", "Hard", "Objective", "Hard", "SUM", "objective"),
+    "window.py": ("projections", "Window", "Projection", "lambda: Window(SPACE, 2)", "SUM", "projection"),
+    "autoregressive.py": ("reals", "Autoregressive", "Space", "lambda: Autoregressive(3)", "LINE", "space"),
+}
+REGISTRY_HOMES = {
+    "KERNELS": "softground.kernels.base",
+    "OBJECTIVES": "softground.objectives.base",
+    "SCHEDULES": "softground.schedules.base",
+    "TASKS": "softground.experiments.problem",
+}
+
+
+def inside(code: str) -> str:
+    """A file of the page as it stands in the package: each name is imported from the file that has it."""
+
+    def imports(names: list[str]) -> str:
+        homes = [REGISTRY_HOMES.get(name) or getattr(sg, name).__module__ for name in names]
+        return "\n".join(f"from {home} import {name}" for home, name in zip(homes, names, strict=True))
+
+    if "\nimport softground as sg\n" in code:  # outside of a docstring
+        own = imports(sorted(set(re.findall(r"\bsg\.(\w+)", code))))
+        code = re.sub(r"\bsg\.", "", code.replace("\nimport softground as sg\n", f"\n{own}\n"))
+    code = re.sub(r"^from softground import (.*)$", lambda found: imports(found[1].split(", ")), code, flags=re.M)
+    return code.replace("from softground.cli import main\n", "").split('if __name__ == "__main__"')[0].rstrip() + "\n"
+
+
+def add(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, old
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def changed(root: Path) -> tuple[set[str], set[str]]:
+    """Files of the copy that differ from the library's, and those that are new."""
+    files = {str(path.relative_to(root)) for part in ("src", "tests") for path in (root / part).rglob("*.py")}
+    new = {name for name in files if not (ROOT / name).exists()}
+    return {name for name in files - new if not filecmp.cmp(root / name, ROOT / name, shallow=False)}, new
+
+
+@pytest.mark.slow
+def test_a_new_part_touches_what_the_page_says(tmp_path: Path) -> None:
+    """All of them in a copy of the library: two edits for a part, one for a task; then everything holds and trains."""
+    for folder in ("src", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("papers", "CONTRIBUTING.md", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    package, table = tmp_path / "src" / "softground", tmp_path / "tests" / "support" / "proofs.py"
+    for title, (room, part, base, make, ground, test) in ROWS.items():
+        (package / room / title).write_text(inside(FILES[title]), encoding="utf-8")
+        stem = Path(title).stem
+        add(package / room / "__init__.py", "\n__all__ = [", f'from .{stem} import {part}\n\n__all__ = ["{part}", ')
+        row = f'{part}: ({make}, {ground}, "extending::the_{test}"),'
+        add(table, f"\n    {base}: {{\n", f"\n    {base}: {{\n        {row}\n")
+        add(table, "\nfrom sudoku_cases import", f"\nfrom softground.{room} import {part}\nfrom sudoku_cases import")
+    edited, new = changed(tmp_path)
+    assert edited == {*(f"src/softground/{room}/__init__.py" for room, *_ in ROWS.values()), "tests/support/proofs.py"}
+    assert len(new) == len(ROWS)
+    (package / "tasks" / "products.py").write_text(inside(FILES["products.py"]), encoding="utf-8")
+    add(package / "tasks" / "__init__.py", "\n__all__ = [", 'from .products import Products\n\n__all__ = ["Products", ')
+    assert changed(tmp_path)[0] - edited == {"src/softground/tasks/__init__.py"}
+
+    def run(*words: str) -> str:
+        environment = os.environ | {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    said = run("pytest", "-q", "-p", "no:cacheprovider", "tests/test_conformance.py", "tests/test_rooms.py")
+    assert "failed" not in said
+    small = ["--epochs", "2", "--warmup", "0", "--train-size", "64", "--device", "cpu", "--json"]
+    run("softground", "train", "products", "--kernel", "redraw", "--schedule", "cosine", *small, "--out", "a")
+    run("softground", "train", "addition", "--objective", "hard", *small, "--out", "b")

@@ -1,0 +1,184 @@
+"""What every member of a kind must do, whatever is particular to it: checks on a small one, made by a row of proofs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from baseline_cases import batch_of
+from exhaustive import transition_matrix
+from proofs import BATCH, EVERYTHING, GAMMA, LINE, NONE, PROBLEM, SPACE, STATES, SUM, TASK, Ground
+from softground.constraints import SMT
+from softground.dice import Sampler
+from softground.errors import ConstraintError, InverseError, NonFiniteOutput, SpaceError
+from softground.inverses import Inverse
+from softground.kernels import DirectWalk, Exact
+from softground.objectives import Objective
+from softground.projections import Dropped
+from softground.reals import Differences
+from softground.target import Target
+
+
+def chance() -> list[Any]:
+    """Where the generators stand that nobody may touch."""
+    return [torch.get_rng_state().tolist(), random.getstate()]
+
+
+def check_kernel(make: Any, ground: Ground) -> None:
+    kernel, z, target, before = make(), ground.z, ground.target(), chance()
+    after, info = kernel.step(Sampler(1), z.clone(), target)
+    assert chance() == before
+    assert torch.equal(after, kernel.step(Sampler(1), z, target)[0])  # the dice decide everything
+    assert (after.shape, after.dtype) == (z.shape, z.dtype)
+    assert ground.rule.feasible(after, target.answers).all()
+    assert info.acceptance.shape == info.moved.shape == info.unknown.shape == (BATCH,)
+    assert ((info.acceptance >= 0) & (info.acceptance <= 1)).all()
+    assert torch.equal(info.moved, (after != z).any(-1))
+    assert info.unknown.dtype == torch.bool
+    assert info.marginals is None or info.marginals.shape == target.weights.marginals().shape
+    assert isinstance(kernel.static(target), bool)
+
+
+def check_inverse(make: Any, ground: Ground) -> None:
+    inverse, rule, z, before = make(), ground.rule, ground.z, chance()
+    y, own = rule.encode(ground.answers), getattr(inverse, "constraint", rule).encode(ground.answers)
+    for sites in itertools.combinations(range(min(5, rule.space.sites)), 2):
+        fibre = inverse.fibre(z, own, Dropped(torch.tensor(sites).expand(BATCH, -1)))
+        for row in range(BATCH):
+            _check_fibre(rule, z[row], y[row], sites, fibre.values[row][fibre.mask[row]], bool(fibre.complete[row]))
+    start = inverse.start(own, 0)
+    assert start.found.tolist() == [answer is not NONE for answer in ground.answers]
+    assert rule.feasible(start.z, y)[start.found].all()
+    assert torch.equal(start.z, inverse.start(own, 0).z)
+    assert torch.equal(inverse.feasible(z, own), rule.feasible(z, y))
+    assert all(isinstance(count, int) for count in inverse.faults.values())
+    assert {type(inverse.exact), type(inverse.static)} == {bool}
+    assert chance() == before
+    try:
+        inverse.law(ground.target(y=own))
+    except InverseError:
+        assert not inverse.exact
+    else:
+        _check_law(inverse, ground, own)
+
+
+def _check_fibre(rule: Any, z: Tensor, y: Tensor, sites: tuple[int, ...], found: Tensor, complete: bool) -> None:
+    categorical = rule.space.categorical
+    options = torch.cartesian_prod(*(torch.arange(rule.space.sizes[i]) for i in sites)) if categorical else found
+    states = z.expand(len(options), -1).clone()
+    states[:, sites] = options
+    feasible = rule.feasible(states, y.expand(len(options), *y.shape))
+    assert found.tolist() == options[feasible].tolist()  # of reals: one completion, which is feasible
+    assert complete or not categorical
+
+
+def _check_law(inverse: Inverse, ground: Ground, own: Tensor) -> None:
+    """Draws, marginals, mass and mode by brute force."""
+    weights, full = ground.target().weights, [i for i, answer in enumerate(ground.answers) if answer is not NONE]
+    mass = inverse.law(Target(weights, own, GAMMA)).log_mass()
+    assert mass.isinf().tolist() == [answer is NONE for answer in ground.answers]
+    law = inverse.law(Target(weights.rows(torch.tensor(full)), own[full], GAMMA))
+    for row, marginals, mode in zip(full, law.marginals(), law.mode(), strict=True):
+        states = EVERYTHING[EVERYTHING.sum(1) == ground.answers[row]]
+        log_weight = weights.rows(torch.full((len(states),), row)).log_prob(states)
+        assert torch.allclose(mass[row], log_weight.logsumexp(0))
+        assert torch.equal(mode, states[log_weight.argmax()])
+        hot = one_hot(states, SPACE.width)
+        assert torch.allclose(marginals, (log_weight.softmax(0)[:, None, None] * hot).sum(0))
+
+    def target(rows: int) -> Target[Any]:
+        return replace(PROBLEM.target(rows, GAMMA), answers=own[:1].expand(rows))
+
+    matrix = transition_matrix(Exact(inverse), STATES, target, SPACE)
+    assert torch.allclose(matrix, PROBLEM.law(GAMMA).expand_as(matrix), atol=1e-12)
+
+
+def check_objective(make: Any, ground: Ground) -> None:
+    y, objective, again, before = PROBLEM.program.encode(ground.answers), make(), make(), chance()
+    noise = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
+    output = (3 * one_hot(ground.z, SPACE.outputs) + noise).double().requires_grad_()  # some predictions are feasible
+
+    def loss(objective: Objective, seed: int) -> Tensor:
+        outcome = objective.loss(replace(batch_of(SPACE.belief(output), y, dice=Sampler(seed)), symbols=ground.z))
+        assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
+        return outcome.loss
+
+    objective.begin(TASK, y, seed=0)
+    again.begin(TASK, y, seed=1)
+    (gradient,) = torch.autograd.grad(loss(objective, 1), output)
+    assert gradient.isfinite().all()
+    assert gradient.abs().max() > 0
+    state = {name: value.clone() for name, value in objective.state().items()}
+    assert all(len(value) == len(y) for value in state.values())
+    again.restore(state)
+    assert torch.equal(loss(objective, 2), loss(again, 2))
+    assert json.loads(json.dumps(objective.settings(3))) == objective.settings(3)
+    assert chance() == before
+
+
+def check_schedule(make: Any, ground: Ground) -> None:
+    assert all(isinstance(gamma, float) and gamma >= 0 for gamma in map(make().gamma, range(200)))
+
+
+def check_space(make: Any, ground: Ground) -> None:
+    space, shape = make(), ground.target().weights.marginals().shape
+    output = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    belief, some = space.belief(output), torch.tensor([2, 0])
+    z, mode, cold = belief.sample(Sampler(0)), belief.mode(), belief.tempered(0.5)
+    log_prob, best = belief.log_prob(z), belief.log_prob(mode)
+    assert len(belief) == len(log_prob) == BATCH
+    assert z.shape == mode.shape == (BATCH, space.sites)
+    assert (best >= log_prob - 1e-9).all()
+    assert torch.allclose(cold.log_prob(mode) - cold.log_prob(z), 2 * (best - log_prob))
+    assert torch.equal(belief.rows(some).log_prob(z[some]), log_prob[some])
+    assert belief.marginal_log_prob(belief.marginals()).shape == (BATCH,)
+    assert log_prob.requires_grad
+    assert not belief.detach().log_prob(z).requires_grad
+    assert torch.equal(space.encode(space.decode(z)), z)
+    flat = space.uniform(BATCH, z.device)
+    assert torch.equal(flat.log_prob(z), flat.log_prob(mode))
+    with pytest.raises(SpaceError):
+        space.belief(output[:, 1:])
+    with pytest.raises(NonFiniteOutput):
+        space.belief(output * math.nan)
+
+
+def check_constraint(make: Any, ground: Ground) -> None:
+    rule, z = make(), ground.z
+    y = rule.encode(ground.answers)
+    said = [{0: [0], 1: [1]}] * BATCH if ground is LINE else ground.answers  # reals: where the marks are
+    assert [rule.answer(each) for each in y] == said
+    assert rule.feasible(z, y).tolist() == rule.admissible(z).tolist() == [True] * BATCH
+    wrong = z - 9 * torch.arange(rule.space.sites) if ground is LINE else torch.zeros_like(z)
+    assert not rule.feasible(wrong, y).all()
+    try:
+        assert rule.compute(z) == ground.answers
+    except ConstraintError:
+        assert type(rule) in (SMT, Differences)
+
+
+def check_projection(make: Any, ground: Ground) -> None:
+    dropped = make().draw(Sampler(0), BATCH, torch.device("cpu"))
+    assert torch.equal(dropped.sites, make().draw(Sampler(0), BATCH, torch.device("cpu")).sites)
+    assert (dropped.kept(SPACE.sites).sum(1) == SPACE.sites - dropped.count).all()
+    assert not dropped.shared or (dropped.sites == dropped.sites[0]).all()
+
+
+def check_move(make: Any, ground: Ground) -> None:
+    move, kept = make(), torch.ones_like(ground.z, dtype=torch.bool)
+    kept[:, 0] = False
+    after = move.propose(Sampler(0), ground.z, kept)
+    assert torch.equal(after[:, 0], ground.z[:, 0])
+    assert torch.equal(after, move.propose(Sampler(0), ground.z, kept))
+    if ground is SUM:  # symmetric: a walk without a rule at γ = ∞ is as likely to go back
+        matrix = transition_matrix(DirectWalk(move), EVERYTHING, lambda rows: PROBLEM.target(rows, math.inf), SPACE)
+        assert torch.allclose(matrix, matrix.T, atol=1e-15)

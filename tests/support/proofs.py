@@ -1,0 +1,169 @@
+"""The table of proofs: one row for each kernel, inverse, objective, schedule, space, constraint, projection and move.
+
+A row says how to make a small one, on which ground to try it, and which tests prove what is particular to it:
+"file::test", without their ``test_``. ``tests/test_conformance.py`` reads it, and fails where a member has no row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import reals
+from problems import PROBLEMS
+from softground import inverses, kernels, objectives, projections, schedules
+from softground.constraints import SMT, Constraint, Program, Scan
+from softground.constraints.program import Recorded
+from softground.gpu import Graphed
+from softground.inverses import Inverse, Listing, Scanned
+from softground.inverses.scanned import RecordedScan
+from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
+from softground.objectives import Objective
+from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
+from softground.reals import AddNoise, BlockGibbs, Differences, Gaussian, Intervals, PointMass, SiteGibbs
+from softground.reals.z3 import Z3Reals
+from softground.schedules import Schedule
+from softground.spaces import Categorical, Space
+from softground.target import Target
+from softground.task import Task
+from softground.tasks.addition.rule import AdditionScan, addition_scan
+from softground.tasks.formulas.long import LongFormulas
+from softground.tasks.formulas.rule import formula_program
+from softground.tasks.sdsp.kernels import Zero
+from softground.tasks.sudoku.completion import Completion
+from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
+from softground.tasks.sudoku.rule import sudoku_program
+from sudoku_cases import BOARDS, LISTING
+
+BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A small problem to try a member on: ``z`` are states, feasible for the answers of all grounds but MIXED."""
+
+    rule: Any
+    answers: list[Any]
+    z: Tensor
+
+    def target(self, gamma: float = GAMMA, y: Tensor | None = None) -> Target[Any]:
+        space = self.rule.space
+        shape = (len(self.z), space.sites, space.outputs) if space.categorical else (len(self.z), space.sites)
+        output = torch.randn(shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        return Target.at(space.belief(output), self.rule.encode(self.answers) if y is None else y, gamma)
+
+
+PROBLEM, REAL, NINE = PROBLEMS[0], reals.PROBLEMS[2], formula_program(9)
+SPACE, STATES, TABLE = PROBLEM.space, PROBLEM.states, PROBLEM.table
+EVERYTHING = SPACE.states(torch.arange(SPACE.size))
+SUM = Ground(PROBLEM.program, [PROBLEM.answer] * BATCH, STATES[:BATCH])
+MIXED = replace(SUM, answers=[5, 5, 0, 9, 7, NONE])
+BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
+LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
+LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
+ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
+FAMILY, MOVE = RandomDrop(SPACE, PROBLEM.drops), projections.ChangeOne(SPACE)
+TASK, GUIDED = Task(SPACE, PROBLEM.program, TABLE), Guided(TABLE, FAMILY, marginals=True)
+
+
+def scan() -> Scan:
+    return Scan(lambda total, digit: total + digit, SPACE)
+
+
+def smt() -> SMT:
+    return SMT(lambda z, y: sum(z) == y, SPACE)
+
+
+MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
+CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
+BOARD_MATRIX = "sudoku_kernels::leaves_the_softened_grounding_invariant"
+BOARD_DRAWS = "sudoku_kernels::the_guided_kernels_sample_the_law"
+BOARD_WALKS = "sudoku_kernels::nine_by_nine_chains_stay_feasible_and_move"
+REAL_DRAWS = "gaussian_kernels::leaves_the_law_invariant"
+REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
+NEAREST = "intervals::nearest_points_against_a_quadratic_program"
+RECORDED = "graphed::recorded_steps_are_the_steps_themselves"
+FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_brute_force"
+SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
+BOARD_FIBRES = "sudoku_rule::search_finds_the_fibres_of_z3"
+SMT_RULE = "smt::feasible_equals_brute_force_for_every_state_and_answer"
+EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
+SAVED = "model::the_rule_is_kept_without_its_function"
+SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
+TREES = "back_search::one_site_fibres_are_the_corrections_of_the_tree_search"
+STAGE_TWO = "learner::stage_two_uses_exactly_the_examples_whose_prediction_is_feasible"
+YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
+PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_on"
+
+TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
+    Kernel: {
+        Exact: (lambda: Exact(TABLE), SUM, MATRIX, DRAWS),
+        Guided: (lambda: GUIDED, SUM, MATRIX, DRAWS),
+        Collapsed: (lambda: Collapsed(TABLE, FAMILY, MOVE, marginals=True), SUM, MATRIX, DRAWS),
+        Uniform: (lambda: Uniform(TABLE, FAMILY, MOVE), SUM, MATRIX, DRAWS),
+        kernels.Composed: (lambda: kernels.Composed([GUIDED, Exact(TABLE)]), SUM, MATRIX),
+        Metropolis: (lambda: Metropolis(TABLE, FAMILY, MOVE), SUM, "kernels_exact::bias_of_the_papers_kernel"),
+        DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, CRUDE),
+        Kempe: (lambda: Kempe(4), BOARD, BOARD_MATRIX),
+        Confident: (lambda: Confident(LISTING, 5), BOARD, BOARD_DRAWS),
+        SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
+        BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
+        PointMass: (lambda: PointMass(Intervals(REAL.rule)), LINE, NEAREST),
+        Graphed: (lambda: Graphed(GUIDED), SUM, RECORDED),
+    },
+    Inverse: {
+        inverses.Table: (lambda: TABLE, MIXED, FIBRES, LAW),
+        inverses.Enumeration: (lambda: PROBLEM.enumeration, MIXED, FIBRES, LAW),
+        Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
+        Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
+        inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),
+        Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
+        LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
+        Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
+        Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
+    },
+    Objective: {
+        objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
+        objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
+        objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
+        objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
+        objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
+        objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
+        objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
+    },
+    Schedule: {
+        schedules.Constant: (schedules.Constant, SUM, "schedules::constant_formula"),
+        schedules.Exponential: (schedules.Exponential, SUM, "schedules::exponential_formula"),
+        schedules.Linear: (schedules.Linear, SUM, "schedules::linear_formula"),
+        schedules.Logarithmic: (schedules.Logarithmic, SUM, PAPER_LOG),
+        Zero: (Zero, SUM, "sdsp::the_command_line_learns"),
+    },
+    Space: {
+        Categorical: (lambda: SPACE, SUM, "spaces::log_prob_is_the_sum_over_sites"),
+        Gaussian: (lambda: REAL.rule.space, LINE, "gaussian::log_prob_is_the_sum_over_sites"),
+    },
+    Constraint: {
+        Program: (lambda: PROBLEM.program, SUM, EVALUATOR),
+        Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
+        AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
+        SMT: (smt, SUM, SMT_RULE),
+        Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
+        RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
+        Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
+    },
+    Projection: {
+        Drop: (lambda: Drop(SPACE, [0, 2]), SUM, MATRIX),
+        RandomDrop: (lambda: FAMILY, SUM, MATRIX),
+        Chosen: (lambda: Chosen(torch.zeros(BATCH, 1, dtype=torch.long)), SUM, BOARD_DRAWS),
+    },
+    Move: {
+        projections.ChangeOne: (lambda: MOVE, SUM, MATRIX),
+        SwapInside: (lambda: SwapInside(SPACE, [[0, 1, 2]]), SUM, BOARD_MATRIX),
+        projections.SwapSymbols: (lambda: projections.SwapSymbols(SPACE), SUM, CRUDE),
+        projections.Stay: (projections.Stay, SUM, BOARD_WALKS),
+        AddNoise: (AddNoise, LINE, REAL_WALKS),
+    },
+}
