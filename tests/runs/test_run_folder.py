@@ -235,3 +235,9 @@ def test_records_are_kept_only_if_they_are_those_of_the_checkpoint(run: RunFolde
 def test_a_stale_lock_does_not_make_a_folder_taken(tmp_path: Path) -> None:
     (tmp_path / ".lock").write_text("process 1 on here\n")
     RunFolder.create(tmp_path, "hwf")
+
+
+def test_a_record_that_is_far_too_long_is_not_parsed(run: RunFolder) -> None:
+    (run.path / "metrics.jsonl").write_text('{"a": [' + "[]," * 40_000 + "[]]}\n")
+    with pytest.raises(CheckpointError, match=r"line 1 is damaged: it is longer than"):
+        run.read_metrics()

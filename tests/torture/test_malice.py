@@ -84,7 +84,8 @@ def test_memory_that_grows_with_what_a_file_says_is_noticed(
 def test_markup_that_is_not_escaped_is_noticed(
     prepared: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "environment", partial(page.environment, autoescape=False))
+    careless = page.environment().overlay(autoescape=False)
+    monkeypatch.setattr(page, "environment", lambda: careless)
     with pytest.raises(AssertionError, match="the report has"):
         attack(prepared, tmp_path, "markup in every text", "report")
 

@@ -56,7 +56,7 @@ class Small(Problem):
         """A network with buffers and dropout."""
         return PerSite(small_network(), IMAGE)
 
-    def stages(self, recipe: Recipe, task: Task) -> list[Stage]:
+    def stages(self, recipe: Recipe, task: Task, answers: Any = None) -> list[Stage]:
         """All ways to ground."""
         return small_stages(task.space, cast(Program, task.constraint), recipe.epochs)
 

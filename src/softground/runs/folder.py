@@ -37,6 +37,7 @@ from .digests import config_digest, history_digest
 from .lock import LOCK, locked
 
 FORMAT = 2
+RECORD_LIMIT = 2**16  # bytes of a line of metrics, which has some hundreds
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
 CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
@@ -164,6 +165,8 @@ class RunFolder:
         records = []
         for number, line in enumerate(lines, start=1):
             try:
+                if len(line) > RECORD_LIMIT:
+                    raise Unreadable(f"it is longer than the {RECORD_LIMIT} bytes allowed")
                 records.append(parse_object(line))
             except Unreadable as error:
                 reason = f"line {number} is damaged: {error}"
