@@ -22,7 +22,7 @@ from typing import Any
 from measure import ROOT, destination, interleaved, options, record
 
 STEPS = {"cpu": 6, "cuda": 40}
-REPEATS = {"cpu": 15, "cuda": 21}
+REPEATS = {"cpu": 15, "cuda": 61}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "formulas": ("hwf", {}),
     "sudoku": ("sudoku", {"train_size": 500}),
