@@ -227,7 +227,7 @@ def test_impossible_settings_are_refused() -> None:
     ]:
         with pytest.raises(InverseError, match=word):
             Z3(smt, **settings)
-    with pytest.raises(InverseError, match="--inverse z3"):
+    with pytest.raises(InverseError, match="Use the inverse z3"):
         Place(solver_backend="dask", scheduler="tcp://a:1").solver("auto")
 
 

@@ -61,7 +61,7 @@ class Problem:
         return (torch.zeros_like(log_p) if gamma == float("inf") else log_p / gamma).softmax(0)
 
 
-def _sum() -> Problem:
+def small_sum() -> Problem:
     space = Categorical([range(4)] * 3)
     return Problem("sum", space, Program(lambda a, b, c: a + b + c, space, vectorised=True), 5, ((0,), (1,), (2,)))
 
@@ -87,4 +87,4 @@ def _uneven() -> Problem:
     return Problem("uneven", space, Program(lambda a, b, c: a * c * (1 + b), space), 0, ((0, 2), (1, 2)))
 
 
-PROBLEMS = (_sum(), _formula(), _all_equal(), _uneven())
+PROBLEMS = (small_sum(), _formula(), _all_equal(), _uneven())

@@ -80,7 +80,7 @@ def test_kernels_by_name(name: Any, kind: type) -> None:
     [
         ({"digits": 0}, SpaceError, "at least one digit"),
         ({"digits": 10**15}, SpaceError, "at most 4,000"),
-        ({"digits": 10**20}, LearnerError, "digits 1.* was given; whole numbers stay below"),
+        ({"digits": 10**20}, LearnerError, "digits=1.* was given; whole numbers stay below"),
         ({"digits": 400}, DataError, "fewer digits"),
         ({"digits": 19, "rule": "program", "train_size": 1}, SpaceError, "Use the scan"),
         ({"digits": 9, "rule": "program", "train_size": 1}, LearnerError, "a listing or a scan"),
