@@ -13,36 +13,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smt_cases import ragged, value
 from softground.constraints.base import Constraint
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
-from softground.inverses.base import Fibre, Inverse
+from softground.inverses.base import Inverse
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
 
 z3 = pytest.importorskip("z3")
-
-
-def value(symbols: tuple[Any, ...]) -> Fraction | None:
-    """A formula's exact value by the textbook: products first, then the sum; None for a division by zero."""
-    terms, signs = [Fraction(symbols[0])], [1]
-    for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
-        if operator in "+-":
-            terms.append(Fraction(digit))
-            signs.append(1 if operator == "+" else -1)
-        elif operator == "*":
-            terms[-1] *= digit
-        elif digit == 0:
-            return None
-        else:
-            terms[-1] /= digit
-    return sum((s * t for s, t in zip(signs, terms, strict=True)), Fraction(0))
-
-
-def ragged(fibre: Fibre) -> list[list[tuple[int, ...]]]:
-    return [[tuple(v) for v in values[mask].tolist()] for values, mask in zip(fibre.values, fibre.mask, strict=True)]
 
 
 def everything(space: Categorical) -> torch.Tensor:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from test_smt import ragged, value
 from torch import Tensor
 
+from smt_cases import ragged, value
 from softground.constraints.program import Program
 from softground.constraints.smt import SMT
 from softground.errors import InverseError

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from test_smt import ragged
 
+from smt_cases import ragged
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
 from softground.experiments import Place
