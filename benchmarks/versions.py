@@ -3,7 +3,8 @@
     python benchmarks/versions.py --old DIR [--devices cpu cuda] [--quick] [--seed 0] [--out DIR]
 
 ``DIR`` holds an older tree, as ``git worktree add DIR COMMIT`` makes it. Each prepares the same task in a process
-of its own; then they take turns, an epoch of some steps at a time, and each turn gives a ratio.
+of its own; then they take turns, an epoch of some steps at a time. Each pair of processes gives a ratio, the median of
+its turns; the median of several pairs is reported with its quartiles.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from measure import ROOT, destination, interleaved, options, record
+from measure import ROOT, destination, interleaved, options, record, spread
 
 STEPS = {"cpu": 6, "cuda": 40}
-REPEATS = {"cpu": 15, "cuda": 61}
+REPEATS = {"cpu": 9, "cuda": 15}
+PAIRS = 5  # of processes: where a process lies in memory matters as much as a change does
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "formulas": ("hwf", {}),
     "sudoku": ("sudoku", {"train_size": 500}),
@@ -96,20 +98,17 @@ class Tree:
 def measure(name: str, device: str, given: Any) -> dict[str, Any]:
     """One task on one device: both trees in turn."""
     task, extra = CASES[name]
-    steps, repeats = (2, 3) if given.quick else (STEPS[device], REPEATS[device])
+    steps, repeats, pairs = (2, 3, 1) if given.quick else (STEPS[device], REPEATS[device], PAIRS)
     arguments = [task, extra, device, steps, given.seed]
-    trees = {"old": Tree(given.old.resolve(), arguments), "new": Tree(ROOT, arguments)}
-    clock = _Clock(trees)
-    times = interleaved(trees, repeats, 3, "cpu", clock)
-    for tree in trees.values():
-        tree.process.kill()
-    count = trees["new"].steps
-    return {
-        "ratio": times["ratio"]["new"],
-        "milliseconds": {
-            k: {p: 1000 * v[p] / count for p in ("median", "low", "high")} for k, v in times["seconds"].items()
-        },
-    }
+    ratios, seconds = [], {"old": [], "new": []}  # type: ignore[var-annotated]
+    for _ in range(pairs):
+        trees = {"old": Tree(given.old.resolve(), arguments), "new": Tree(ROOT, arguments)}
+        times = interleaved(trees, repeats, 3, "cpu", _Clock(trees))
+        ratios.append(times["ratio"]["new"]["median"])
+        for name, tree in trees.items():
+            seconds[name].append(1000 * times["seconds"][name]["median"] / tree.steps)
+            tree.process.kill()
+    return {"ratio": spread(ratios), "milliseconds": {name: spread(values) for name, values in seconds.items()}}
 
 
 class _Clock:
@@ -136,9 +135,9 @@ def main() -> None:
             figures = measure(name, device, given) | {"old_commit": given.commit}
             record("versions", {name: {device: figures}}, seed=given.seed, device=device, folder=destination(given))
             new, old = (figures["milliseconds"][tree]["median"] for tree in ("new", "old"))
-            spread = figures["ratio"]
+            ratio = figures["ratio"]
             print(
-                f"{name} on {device}: {spread['median']:.3f} ({spread['low']:.3f} to {spread['high']:.3f}), "
+                f"{name} on {device}: {ratio['median']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f}), "
                 f"{new:.2f} ms against {old:.2f} ms",
                 flush=True,
             )
