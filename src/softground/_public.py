@@ -7,7 +7,7 @@ from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .inspection import Inspection, inspect, recommend
-from .inverses import Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
+from .inverses import INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
@@ -43,4 +43,4 @@ __all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Reinforce", "Sampler", 
 __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
-__all__ += ["mlp", "one_cycle", "recommend", "seeded"]
+__all__ += ["INVERSES", "mlp", "one_cycle", "recommend", "seeded"]

@@ -18,6 +18,7 @@ from ..data.augment import RandomAffine
 from ..data.examples import Split
 from ..errors import LearnerError
 from ..inspection import recommend
+from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
@@ -50,7 +51,7 @@ class Problem(ABC):
     name: ClassVar[str]
     kernels: ClassVar[Mapping[str, Callable[..., Kernel]]] = KERNELS
     networks: ClassVar[Mapping[str, Callable[..., nn.Module]]] = IMAGE_NETWORKS
-    inverses: ClassVar[tuple[str, ...]] = ("auto",)
+    inverses: ClassVar[Mapping[str, Callable[..., Inverse]]] = {"auto": INVERSES["auto"]}
     absent: ClassVar[tuple[str, ...]] = ()  # settings of a recipe that mean nothing here
     distortion: ClassVar[RandomAffine] = RandomAffine()
 

@@ -1,6 +1,6 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import Fibre, Inverse, Start, complete
+from .base import INVERSES, Fibre, Inverse, Start, complete
 from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
@@ -8,5 +8,17 @@ from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
 
-__all__ = ["Z3", "Enumeration", "Fibre", "Inverse", "Law", "Listing", "Scanned", "Solutions", "Start", "Table"]
+__all__ = [
+    "INVERSES",
+    "Z3",
+    "Enumeration",
+    "Fibre",
+    "Inverse",
+    "Law",
+    "Listing",
+    "Scanned",
+    "Solutions",
+    "Start",
+    "Table",
+]
 __all__ += ["complete", "default_inverse"]

@@ -12,7 +12,7 @@ choice, and a kernel that accepts a solver's favourite does not sample Q*.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -126,6 +126,8 @@ class Inverse(ABC):
         raise NotImplementedError
 
 
+INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
+"""Factories ``(rule, **settings) -> Inverse`` by name; the settings are those of a solver."""
 # Inverses by the kind that their records name. They can be rebuilt without the user's function.
 RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
 

@@ -10,7 +10,7 @@ from ..constraints.base import Constraint
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
-from .base import Fibre, Inverse, Start, candidates, complete
+from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
 from .law import Solutions
 
 CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
@@ -104,3 +104,13 @@ def default_inverse(constraint: Any, space: Any) -> Inverse:
     Enumeration of the dropped sites serves any rule on symbols.
     """
     return Enumeration(space, constraint)
+
+
+@INVERSES.register("auto")
+def _auto(rule: Any, **settings: Any) -> Inverse:
+    return default_inverse(rule, rule.space)
+
+
+@INVERSES.register("enumeration")
+def _by_name(rule: Any, **settings: Any) -> Inverse:
+    return Enumeration(rule.space, rule)

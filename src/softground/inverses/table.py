@@ -22,7 +22,7 @@ from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
+from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
 from .enumeration import Enumeration, default_inverse
 from .law import Law, Padded, Parts, Ragged, Solutions, ragged
 
@@ -231,3 +231,8 @@ def _human(size: float) -> str:
 def _(constraint: Program, space: Categorical) -> Inverse:
     limit = TABULATE_VECTORISED if constraint.vectorised else TABULATE_PLAIN
     return Table(constraint) if space.size <= limit else Enumeration(space, constraint)
+
+
+@INVERSES.register("table")
+def _by_name(rule: Program, **settings: Any) -> Inverse:
+    return Table(rule)

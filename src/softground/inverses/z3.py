@@ -19,7 +19,7 @@ from ..projections.base import Dropped
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
-from .base import Fibre, Inverse, Start
+from .base import INVERSES, Fibre, Inverse, Start
 from .enumeration import default_inverse
 from .law import Solutions
 
@@ -220,3 +220,6 @@ class Z3(Inverse):
 @default_inverse.register
 def _(constraint: SMT, space: object) -> Z3:
     return Z3(constraint)
+
+
+INVERSES["z3"] = Z3

@@ -10,7 +10,7 @@ from ...constraints.program import Program
 from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
-from ...inverses import Inverse, Table, default_inverse
+from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
@@ -28,13 +28,29 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+def _auto(program: Program, **solver: Any) -> Inverse:
+    short = program.space.sites <= LONGEST_TABULATED
+    return default_inverse(program, program.space) if short else enumeration(program)
+
+
+def _z3(program: Program, **solver: Any) -> Inverse:
+    from ...constraints.smt import SMT
+    from ...inverses.z3 import Z3
+    from .smt import formula_rule
+
+    return Z3(SMT(formula_rule, program.space, answers=program), **solver)
+
+
+FORMULA_INVERSES = INVERSES | {"auto": _auto, "enumeration": lambda program, **solver: enumeration(program), "z3": _z3}
+
+
 @TASKS.register("hwf")
 @dataclass(frozen=True, kw_only=True)
 class Formulas(Problem):
     """Handwritten formulas: recognise digits and operators from the values of formulas alone."""
 
     name: ClassVar[str] = "hwf"
-    inverses: ClassVar[tuple[str, ...]] = ("auto", "table", "enumeration", "z3")
+    inverses = FORMULA_INVERSES
 
     data: Source = "digits"
     """digits: scikit-learn's handwritten digits, drawn operators (built in); hwf: the HWF set; folder: your images."""
@@ -78,18 +94,4 @@ class Formulas(Problem):
 def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
     """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = formula_program(length)
-    return Task(program.space, program, _inverse(inverse, program, **solver), METRICS, "hwf")
-
-
-def _inverse(name: str, program: Program, **solver: Any) -> Inverse:
-    if name == "z3":
-        from ...constraints.smt import SMT
-        from ...inverses.z3 import Z3
-        from .smt import formula_rule
-
-        return Z3(SMT(formula_rule, program.space, answers=program), **solver)
-    if name == "table":
-        return Table(program)
-    if name == "enumeration" or program.space.sites > LONGEST_TABULATED:
-        return enumeration(program)
-    return default_inverse(program, program.space)
+    return Task(program.space, program, FORMULA_INVERSES[inverse](program, **solver), METRICS, "hwf")

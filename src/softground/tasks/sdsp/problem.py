@@ -17,7 +17,7 @@ from ...task import Task
 from .graphs import random_graphs
 from .kernels import PATH_KERNELS, point_mass
 from .networks import PathGNN, PathMLP
-from .task import sdsp_task
+from .task import PATH_INVERSES, sdsp_task
 
 PATH_NETWORKS: Registry[Any] = Registry("network")
 PATH_NETWORKS.update(mlp=PathMLP, gnn=PathGNN)
@@ -41,7 +41,7 @@ class ShortestPaths(Problem):
     name: ClassVar[str] = "sdsp"
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
-    inverses: ClassVar[tuple[str, ...]] = ("intervals", "z3")
+    inverses = PATH_INVERSES
     absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep")
 
     nodes: int = 30

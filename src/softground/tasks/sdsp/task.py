@@ -8,6 +8,7 @@ Reference: Z. Li et al., ICLR 2023, Section 5.3.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,30 @@ from torch import Tensor
 
 from ...inverses import Inverse
 from ...reals import Differences, Gaussian, Intervals
+from ...registry import Registry
 from ...task import Task
 
 GRAPHS_TOGETHER = 256  # searched at a time
+
+
+PATH_INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
+
+
+@PATH_INVERSES.register("intervals")
+def _intervals(rule: Differences, **solver: Any) -> Inverse:
+    """For training, points within a twentieth of the margin, and what eighty steps find, are near enough.
+
+    They are on average less than one per cent farther away than the nearest. The last few examples would take many more
+    steps.
+    """
+    return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
+
+
+@PATH_INVERSES.register("z3")
+def _z3(rule: Differences, **solver: Any) -> Inverse:
+    from ...reals.z3 import Z3Reals
+
+    return Z3Reals(rule, **solver)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +67,7 @@ def sdsp_task(
     """Shortest paths to vertex 0 in graphs of ``nodes`` vertices."""
     space = Gaussian(nodes, sigma)
     rule = Differences(space, margin)
-    return PathTask(space, rule, make_inverse(inverse, rule, **solver), name="sdsp")
-
-
-def make_inverse(name: str, rule: Differences, **solver: Any) -> Inverse:
-    """An inverse by its name, ``intervals`` or ``z3``."""
-    if name == "z3":
-        from ...reals.z3 import Z3Reals
-
-        return Z3Reals(rule, **solver)
-    # For training, points within a twentieth of the margin, and what eighty steps find, are near enough: on average
-    # less than one per cent farther away than the nearest. The last few examples would take many more steps.
-    return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
+    return PathTask(space, rule, PATH_INVERSES[inverse](rule, **solver), name="sdsp")
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from ...task import Task
 from .boards import LARGEST_LISTED
 from .data import load
 from .rule import sudoku_program
-from .walks import BOARD_KERNELS, board_walk, make_inverse
+from .walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
 PRESETS: dict[str, dict[str, Any]] = {
     # From the authors' code: standardised images, without which SGD at 0.1 is too slow; γ from 0.1 to 0.02 for the mean
@@ -50,7 +50,7 @@ class Sudoku(Problem):
 
     name: ClassVar[str] = "sudoku"
     kernels = BOARD_KERNELS
-    inverses: ClassVar[tuple[str, ...]] = ("auto", "listing", "search", "z3")
+    inverses = BOARD_INVERSES
     distortion: ClassVar[RandomAffine] = RandomAffine(
         degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03
     )
@@ -105,5 +105,5 @@ def sudoku_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) 
 def sudoku_task(size: int = 4, inverse: str = "auto", **solver: Any) -> Task:
     """Boards of a size as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
     program = sudoku_program(size)
-    found = make_inverse(inverse, size, program.space, **solver)
+    found = BOARD_INVERSES[inverse](program, **solver)
     return Task(program.space, program, found, sudoku_metrics, "sudoku", nameless_symbols=True)

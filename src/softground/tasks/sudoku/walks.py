@@ -12,13 +12,16 @@ network reads (:mod:`.kernels`).
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from ...constraints import Program
 from ...inverses import Inverse, Listing
 from ...kernels import KERNELS, Composed, DirectWalk, Kernel, Metropolis, Uniform
 from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols, Walk
+from ...registry import Registry
 from ...spaces.categorical import Categorical
 from ...task import Task
 from .boards import LARGEST_LISTED, all_boards
@@ -27,17 +30,30 @@ from .kernels import Confident, Kempe
 from .rule import box_side, boxes, sudoku_smt, sudoku_space
 
 CHOICES = 64  # completions that the paper's kernel chooses from where there are too many to list
+BOARD_INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 
 
-def make_inverse(name: str, size: int, space: Categorical, **solver: Any) -> Inverse:
-    """An inverse by its name; auto lists the boards of 4×4 and searches for larger ones."""
-    if name == "z3":
-        from ...inverses.z3 import Z3
+@BOARD_INVERSES.register("auto")
+def _auto(program: Program, **solver: Any) -> Inverse:
+    """All boards of 4×4; larger ones are searched for."""
+    return BOARD_INVERSES["listing" if math.isqrt(program.space.sites) <= LARGEST_LISTED else "search"](program)
 
-        return Z3(sudoku_smt(size, space), cap=512, **solver)
-    if name == "search" or (name == "auto" and size > LARGEST_LISTED):
-        return Completion(size)
-    return Listing(space, torch.from_numpy(all_boards(size)))
+
+@BOARD_INVERSES.register("listing")
+def _listing(program: Program, **solver: Any) -> Inverse:
+    return Listing(program.space, torch.from_numpy(all_boards(math.isqrt(program.space.sites))))
+
+
+@BOARD_INVERSES.register("search")
+def _search(program: Program, **solver: Any) -> Inverse:
+    return Completion(math.isqrt(program.space.sites))
+
+
+@BOARD_INVERSES.register("z3")
+def _z3(program: Program, **solver: Any) -> Inverse:
+    from ...inverses.z3 import Z3
+
+    return Z3(sudoku_smt(math.isqrt(program.space.sites), program.space), cap=512, **solver)
 
 
 def board_walk(size: int, task: Task) -> Walk:
