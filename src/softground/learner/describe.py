@@ -132,7 +132,7 @@ def _made_with(value: Any) -> dict[str, Any]:
     except (TypeError, ValueError):
         return {}
     kept = getattr(value, "__dict__", {})
-    return {name: kept[name] for name in parameters if name in kept}
+    return {name: kept[name] for name in parameters if name in kept and not name.startswith("_")}
 
 
 def _closed_over(function: Any) -> dict[str, Any]:
