@@ -135,7 +135,7 @@ def checked(kind: type[Any], given: Mapping[str, Any], where: Path) -> dict[str,
 
 
 def check(options: Any) -> None:
-    """Refuse names that there are not, and numbers that no tensor could hold, before anything is made of them."""
+    """Refuse unknown names, and numbers that no tensor could hold, before anything is made of them."""
     for each in fields(options):
         value, choices = getattr(options, each.name), each.metadata.get("choices")
         if choices is not None and value not in choices:

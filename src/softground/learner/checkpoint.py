@@ -3,7 +3,7 @@
 Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``), the best
 network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
 
-A digest shows that a checkpoint is whole, not that it is well meant. What would cause harm later is checked
+A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
 here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
 """
 
