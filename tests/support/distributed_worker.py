@@ -105,3 +105,4 @@ def main(out: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    torch.distributed.destroy_process_group()  # open connections may make torch abort at the end

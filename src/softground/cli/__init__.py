@@ -54,7 +54,16 @@ def politely(work: Callable[[], None], name: str = "softground") -> int:
         return INTERRUPTED
     except Exception as error:
         return _complain(error, name)
+    finally:
+        _part_company()
     return 0
+
+
+def _part_company() -> None:
+    """Leave the other processes of a run: torch may abort where their connections are still open at the end."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _run(args: list[str]) -> None:
