@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .constraints import Program
 from .constraints.base import Constraint
+from .data.anchors import Anchors
 from .data.examples import Examples, as_tensor
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
@@ -92,8 +93,12 @@ class SoftGrounder(Manners):
         self.augment, self.site_shape, self.seed = augment, site_shape, seed
         self.device: Literal["auto", "cpu", "cuda"] = device
 
-    def fit(self, X: Any, y: Sequence[Any]) -> SoftGrounder:
-        """Train on inputs and their answers: ints, fractions, strings or tuples of these."""
+    def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
+        """Train on inputs and their answers: ints, fractions, strings or tuples of these.
+
+        ``known`` symbols are given as in :class:`~softground.Examples`; see :class:`~softground.Anchors` for labelled
+        inputs of single symbols.
+        """
         task = self._task()
         self.task_: Task | None = task
         x, answers = self._inputs(X, task.space), list(y)
@@ -101,13 +106,14 @@ class SoftGrounder(Manners):
             self.network_ = self._network(x, task)
         stages = self._stages(task) if self.stages is None else self.stages(task)
         given = {name: getattr(self, name) for name in ("batch_size", "seed", "augment", "device")}
-        self.learner_ = Learner(task, self.network_, stages, **given).fit(Examples(x, answers))
+        self.learner_ = Learner(task, self.network_, stages, **given)
+        self.learner_.fit(Examples(x, answers, known=known), anchors=anchors)
         self.model_ = self.learner_.model
         return self
 
-    def predict(self, X: Any, y: Sequence[Any] | None = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> npt.NDArray[Any]:
         """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known."""
-        symbols, space = self._fitted().predict(self._inputs(X), y), self.model_.space
+        symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
         whole = all(type(s) is int for alphabet in space.alphabets for s in alphabet)
         table = np.empty((len(symbols), space.sites), dtype=np.int64 if whole else object)
         for row, state in enumerate(symbols):

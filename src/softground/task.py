@@ -74,6 +74,15 @@ class Task:
             tuple(examples),
         )
 
+    def contradicted(self, y: Tensor, examples: Sequence[int]) -> InfeasibleAnswer:
+        """The error for examples whose known symbols leave nothing of S_y."""
+        return self.infeasible(
+            y,
+            examples,
+            "No symbols explain the answer together with the known symbols, if there are any: S_y holds none such. "
+            "Correct the answers or the known symbols of these examples.",
+        )
+
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
         return self.metrics(predicted, self.feasible(predicted, y), symbols)

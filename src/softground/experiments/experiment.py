@@ -16,6 +16,8 @@ from typing import Any
 from torch import nn
 from torch.utils.data import Dataset
 
+from ..data.anchors import Anchors
+from ..data.known import reveal
 from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
 from ..learner.loop import Augment
@@ -43,6 +45,8 @@ class Experiment:
         One sentence on where the data come from.
     recipe, place
         What the experiment was made from, where it was made by name.
+    anchors
+        Labelled inputs of single symbols to learn from as well.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -62,6 +66,7 @@ class Experiment:
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
+    anchors: Anchors | None = None
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -74,12 +79,16 @@ class Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
         place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
-        data = problem.load(recipe.seed)
+        data, anchors = problem.load(recipe.seed), None
+        if recipe.known:
+            data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
+        if recipe.anchors:
+            anchors = Anchors.of(data.train, task.space, recipe.anchors, stream(recipe.seed, "anchors"))
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir)
+        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir, anchors)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -148,7 +157,15 @@ class Experiment:
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
             try:
-                learner.fit(self.train, self.test, out=run.path, resume=resume, previous=previous, observer=observer)
+                learner.fit(
+                    self.train,
+                    self.test,
+                    anchors=self.anchors,
+                    out=run.path,
+                    resume=resume,
+                    previous=previous,
+                    observer=observer,
+                )
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import nn
 from torch.utils.data import Dataset
 
+from ..data.anchors import Anchors
 from ..errors import LearnerError
 from ..task import Task
 from .device import make_fabric
@@ -105,6 +106,7 @@ class Learner(Reader):
         train: Dataset[Any],
         test: Dataset[Any] | None = None,
         *,
+        anchors: Anchors | None = None,
         out: Path | str | None = None,
         resume: bool = False,
         previous: bool = False,
@@ -116,6 +118,8 @@ class Learner(Reader):
         ----------
         train, test
             Map-style data sets of ``(x, y)``.
+        anchors
+            Labelled inputs of single symbols to learn from as well.
         out
             A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
             in it at the same time.
@@ -130,6 +134,7 @@ class Learner(Reader):
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."
             )
         batches = self._batches(train), None if test is None else self._batches(test)
+        batches[0].anchors = anchors
         for data in batches:
             if data is not None:
                 data.check(self.task.space)

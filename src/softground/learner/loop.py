@@ -24,6 +24,7 @@ from .batches import Batches, shuffled
 from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
+from .labels import Labels
 from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
@@ -88,6 +89,8 @@ class Loop:
         self.own: Tensor = torch.arange(rank, len(train), world)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
+        self.labels = Labels(self.task, train, self.y, world)
+        self.labels.probe(self.network)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
@@ -95,6 +98,7 @@ class Loop:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
+        stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
@@ -163,23 +167,26 @@ class Loop:
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
+            x, rows, anchors = self.labels.join(x, index, self.streams.order)
             with named(), stopwatch("network"):
                 inputs = augment(x, self.streams.distortion) if augment else x
-                belief = believe(self.task.space, self.module, inputs, index, watch, step)
-            outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
+                belief = believe(self.task.space, self.module, inputs, rows, watch, step)
+            belief, given, labelled = self.labels.split(belief, index, anchors)
+            outcome = stage.objective.loss(Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch))
+            loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
                     progress = (epoch + step / len(batches)) / stage.epochs
                     set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
                 self.optimizer.zero_grad()
-                self.fabric.backward(outcome.loss)
-                watch.learn(outcome.loss, self.network)
+                self.fabric.backward(loss)
+                watch.learn(loss, self.network)
                 self.optimizer.step()
             with torch.no_grad():
                 prediction = belief.mode()
-                seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
+                seen = {"loss": loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
                 if symbols is not None and self.task.space.categorical:  # reals are never exactly right
-                    seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
+                    seen["train_symbol_accuracy"] = self.labels.unknown((prediction == symbols).float(), index)
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
@@ -226,5 +233,6 @@ class Loop:
         chains = stage.objective.state().get(CHAINS)
         if chains is not None and self.train.symbols is not None and self.task.space.categorical:
             own = self.own.to(chains.device)
-            record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
+            right = (chains[own] == self.train.symbols[own]).double()
+            record["grounded_symbols"] = mean(self.labels.unknown(right, own).mean())
         return record

@@ -113,7 +113,8 @@ def correct_one(inverse: Inverse, belief: CategoricalBelief, z: Tensor, y: Tenso
     scores = belief.scores.flatten(0, 1)
     # log P(z′) − log P(z): all but one term cancel.
     gain = scores.gather(1, symbols) - scores.gather(1, z.reshape(-1, 1))
-    gain, mask = gain.view(batch, -1), fibre.mask.view(batch, -1)
+    gain = gain.view(batch, -1)
+    mask = fibre.mask.view(batch, -1) & (gain > -torch.inf)  # known symbols are not corrected
     best = gain.masked_fill(~mask, -torch.inf).argmax(1, keepdim=True)
     found = mask.any(1)
     corrected = z.scatter(1, best // symbols.shape[1], symbols.view(batch, -1).gather(1, best))

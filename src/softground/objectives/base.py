@@ -38,7 +38,7 @@ class Batch:
     """What an objective may look at."""
 
     index: Tensor  # [batch] positions of these examples in the training set
-    belief: Belief  # P(z|x), attached to the network's gradient tape
+    belief: Belief  # P(z|x), given the known symbols, attached to the network's gradient tape
     y: Tensor  # encoded answers
     symbols: Tensor | None  # true symbols where known; only direct supervision reads them
     epoch: int  # passes over the data since the stage began
@@ -58,6 +58,7 @@ class Objective(ABC):
     """A loss, with whatever it remembers about each example; most remember nothing."""
 
     task: Task
+    known: Tensor | None = None  # codes of the training set's known symbols, −1 where unknown; set before begin()
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""

@@ -193,11 +193,24 @@ class CategoricalBelief:
             return CategoricalBelief(self.space, uniform)
         return CategoricalBelief(self.space, self.scores / gamma)
 
+    def given(self, known: Tensor) -> CategoricalBelief:
+        """P(z|x, z_i = k_i) for codes ``known[batch, n]``, −1 where a site is unknown: certain at known sites.
+
+        Sites are independent under P, so the others stay what they are. As the scores of all other codes are −∞, no
+        law, kernel or prediction can leave what is known, at any temperature.
+        """
+        certain = torch.arange(self.scores.shape[2], device=known.device) == known[..., None]
+        scores = torch.zeros_like(self.scores).masked_fill(~certain, -math.inf)
+        return CategoricalBelief(self.space, torch.where((known >= 0)[..., None], scores, self.scores))
+
+    def log_known(self, known: Tensor) -> Tensor:
+        r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""
+        return self.site_scores(known.clamp(min=0)).masked_fill(known < 0, 0.0).sum(-1)
+
     def marginals(self) -> Tensor:
         """P_i(s|x), ``[batch, n, K]``; 0 for codes outside a site's alphabet."""
         return self.scores.softmax(-1)
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
-        finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)
-        return (marginals * finite).sum((1, 2))
+        return (marginals * self.scores.masked_fill(marginals == 0, 0.0)).sum((1, 2))  # 0 · log 0 = 0
