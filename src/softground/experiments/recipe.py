@@ -69,8 +69,8 @@ class Recipe:
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
-    known: float = setting(0.0, "Share of the training symbols that are known, for experiments.")
-    anchors: int = setting(0, "Labelled images per symbol beside the answers, out of the training data, likewise.")
+    known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
+    anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
     keep: str = setting(
         "last", "Stage I leaves its last network, or the one that explains most training answers.", ("last", "best")
     )

@@ -59,8 +59,10 @@ class Batches:
         """Refuse known symbols, anchors and true symbols (on which a report would mean nothing) that do not fit."""
         if self._known is not None:
             self.known = known_codes(self._known, space, self.count).to(self.device)
-        if self.anchors is not None and self.shape is not None and self.dtype is not None:
-            self.anchors.fit(space, self.shape, self.dtype)
+        if self.anchors is not None:
+            self.anchors.codes(space)
+            if self.shape is not None and self.dtype is not None:
+                self.anchors.fit(space, self.shape, self.dtype)
         self._check_true(space)
 
     def _check_true(self, space: Any) -> None:
