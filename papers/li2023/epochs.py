@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .summary import Figure, Record, Results
+
+LAST, BEST = "last", "best"
 JUDGED = ("test_board_accuracy", "test_calculation_accuracy")
 
 
@@ -25,10 +28,20 @@ def evaluated(history: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 figures = {"epoch": record["epoch"] + 1, "accuracy": record[name]}
                 found.setdefault(record["stage"], []).append(figures)
     return {
-        stage: {"epochs": len(each), "last": each[-1], "best": max(each, key=lambda figures: figures["accuracy"])}
+        stage: {"epochs": len(each), LAST: each[-1], BEST: max(each, key=lambda figures: figures["accuracy"])}
         for stage, each in found.items()
         if len(each) > 1
     }
 
 
-__all__ = ["evaluated"]
+def epoch_figure(results: Results, family: str, stage: str, which: str) -> Figure | None:
+    """The test accuracy of a stage's last or best evaluated epoch, in per cent."""
+
+    def read(record: Record) -> float | None:
+        found = record.get("evaluated", {}).get(stage)
+        return None if found is None else 100 * float(found[which]["accuracy"])
+
+    return results.over(family, read)
+
+
+__all__ = ["BEST", "LAST", "epoch_figure", "evaluated"]

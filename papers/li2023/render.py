@@ -71,7 +71,11 @@ def as_json(results: Results) -> dict[str, Any]:
         "hwf/writer": ("symbol_accuracy", "calculation_accuracy"),
         "sdsp": ("path_accuracy", "graph_accuracy", "spearman"),
     } | {f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES}
-    rows = {"hwf": (*layout.HWF, *layout.COMBINATIONS), "sudoku": layout.SUDOKU, "sdsp": layout.SDSP}
+    rows = {
+        "hwf": (*layout.HWF, *layout.COMBINATIONS),
+        "sudoku": (*layout.SUDOKU, *layout.SUDOKU_CODE),
+        "sdsp": layout.SDSP,
+    }
     found: dict[str, Any] = {}
     for table, names in metrics.items():
         for row in rows[table.split("/")[0]]:
