@@ -111,7 +111,10 @@ def _together(found: Sequence[Comparison]) -> str:
         if differences:
             lower = sum(d < 0 for d in differences)
             mean = statistics.fmean(differences)
-            parts.append(f"{name} {lower} of {len(differences)} are lower, by {-mean:.1f} points on average over all")
+            way = "lower" if mean < 0 else "higher"
+            parts.append(
+                f"{name} {lower} of {len(differences)} are lower, and all on average {abs(mean):.1f} points {way}"
+            )
     return "; ".join(parts)
 
 
