@@ -79,7 +79,9 @@ class Store:
 
 def _present(record: Mapping[str, Any], cell: Cell) -> bool:
     """Whether the recipe is still what it was, as far as the record says: the oldest say nothing, others not all."""
-    then = record.get("settings")
+    then = dict(record.get("settings") or {})
+    if cell.kind == "train" and cell.task == "hwf":
+        then.setdefault("readings", "grammatical")  # there was no choice before 0.3.0
     if not then:
         return True
     now = cell.settings

@@ -20,6 +20,7 @@ def record(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
         "name": cell.name,
         "kind": cell.kind,
         "options": dict(cell.options),
+        "settings": cell.settings if cell.name.startswith("hwf/") else {},  # of formulas only with the same readings
         "seed": cell.seed,
         "result": result,
         "seconds": 1.0,
@@ -105,7 +106,7 @@ WORKER = (sys.executable, "-S", "-c", FAKE)
 
 def cells(*names: str, **options: Any) -> list[Cell]:
     """Cells for the fake worker."""
-    return [Cell(name, "train", "hwf", 0, options, seconds=1) for name in names]
+    return [Cell(name, "train", "sudoku", 0, options, seconds=1) for name in names]
 
 
 def on_record(store: Store, wanted: Sequence[Cell]) -> list[str]:
