@@ -87,7 +87,7 @@ def _present(record: Mapping[str, Any], cell: Cell) -> bool:
     now = cell.settings
     # Before 0.2.0 a record held the preset's values, also those that the objective puts others in place of.
     preset_only = "objective" not in then and now.get("objective") != "grounding"
-    known = now.keys() - (BY_OBJECTIVE if preset_only else set())
+    known = now.keys() - (BY_OBJECTIVE if preset_only else set()) - {DATA}
     return all(value == now[name] for name, value in then.items() if name in known and value is not None)
 
 
