@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from baseline_cases import batch_of
-from exhaustive import Replay
 from problems import PROBLEMS
 from softground import Categorical, Constant, Exact, Scan, SoftenedGrounding, Task
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses import Inverse, Scanned
 from softground.objectives import MAPO, BackSearch, Batch, Objective, Reinforce, SemanticLoss, Supervised, ZeroDegree
-from softground.objectives.back_search import correct_one, walk
+from softground.objectives.back_search import correct_one
 from softground.target import Target
 
 PROBLEM = PROBLEMS[4]  # formulas of three symbols, digits 1 … 4 and + - *
@@ -189,17 +188,6 @@ def test_back_search_mends_one_strange_symbol_and_not_two() -> None:
     assert SPACE.decode(found.z)[0] == (1, "+", 3)
     assert SPACE.decode(found.z)[1] in [(2, "+", 2), (2, "*", 2)]
     assert torch.equal(found.z[2], belief.mode()[2])
-
-
-def test_the_walk_of_back_search_goes_through_all_strings() -> None:
-    belief, z = SPACE.belief(random_output()), codes((2, "+", 3))
-    dice = Replay(torch.zeros(1, 0, dtype=torch.long))
-    walk(dice, belief, z)
-    assert dice.next is not None
-    rows = belief.read[0]
-    weight = (rows + (rows - belief.site_scores(z)[0, :, None]).clamp(max=0)).exp()
-    assert dice.next.shape == (1, 21)
-    assert torch.allclose(dice.next[0], weight.flatten() / weight.sum())
 
 
 def test_weights_of_chains_know_nothing_of_other_readings() -> None:
