@@ -95,8 +95,7 @@ class Task:
         return self.infeasible(
             y,
             examples,
-            "No symbols explain the answer together with the known symbols, if there are any: S_y holds none such. "
-            "Correct the answers or the known symbols of these examples.",
+            "Nothing in S_y has the known symbols. Correct the answers or the known symbols of these examples.",
         )
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:

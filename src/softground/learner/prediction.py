@@ -74,4 +74,4 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
         )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
-    raise task.contradicted(y[None], [example])
+    raise (task.infeasible if sizes == list(task.space.sizes) else task.contradicted)(y[None], [example])

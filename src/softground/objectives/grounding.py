@@ -80,6 +80,6 @@ def initial_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None
         return start.z
     reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
     proved = bool(start.proved[lost].all())
-    if proved and known is not None:
+    if proved and known is not None and bool((known[lost] >= 0).any()):
         raise task.contradicted(y[lost], lost)
     raise task.infeasible(y[lost], lost, "" if proved else reason)
