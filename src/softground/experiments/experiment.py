@@ -21,6 +21,7 @@ from ..data.known import reveal
 from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
 from ..learner.loop import Augment
+from ..learner.noise import Level
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -45,8 +46,8 @@ class Experiment:
         One sentence on where the data come from.
     recipe, place
         What the experiment was made from, where it was made by name.
-    anchors
-        Labelled inputs of single symbols to learn from as well.
+    anchors, noise
+        Labelled inputs of single symbols to learn from as well, and the share of wrong answers.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -67,6 +68,7 @@ class Experiment:
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
     anchors: Anchors | None = None
+    noise: Level = 0.0
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -88,7 +90,7 @@ class Experiment:
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir, anchors)
+        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir, anchors, recipe.noise)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -115,7 +117,7 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        names = ("batch_size", "seed", "augment", "evaluate_every", "note")
+        names = ("batch_size", "seed", "augment", "evaluate_every", "note", "noise")
         made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}

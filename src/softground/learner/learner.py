@@ -13,10 +13,12 @@ from torch.utils.data import Dataset
 from ..data.anchors import Anchors
 from ..errors import LearnerError
 from ..task import Task
+from .checkpoint import chains_of_all
 from .device import make_fabric
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
+from .noise import Level, check_level, suspects
 from .reading import Reader
 from .stage import Stage
 
@@ -39,6 +41,9 @@ class Learner(Reader):
         Examples per gradient step, over all processes together; what decides every draw.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
+    noise
+        ε, the share of answers that are wrong, or ``"learn"``: examples then count by how probably their answer is
+        meant (:mod:`softground.learner.noise`).
     evaluate_every
         Epochs between evaluations on the test set (the last epoch of a stage always is).
     device
@@ -55,6 +60,8 @@ class Learner(Reader):
         One record per epoch, as in ``metrics.jsonl``.
     results_
         Test figures after each stage.
+    suspects_
+        With a noise level, the training examples whose answer is probably wrong.
     seconds_
         Wall-clock time of the run, including the time before an interruption.
     summary_
@@ -70,6 +77,7 @@ class Learner(Reader):
         batch_size: int = 64,
         seed: int = 0,
         augment: Augment | None = None,
+        noise: Level = 0.0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
@@ -95,6 +103,7 @@ class Learner(Reader):
         self.workers = int(workers)
         self.seed = seed
         self.augment = augment
+        self.noise = check_level(noise)
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
@@ -152,6 +161,8 @@ class Learner(Reader):
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            if self.noise:
+                self.suspects_ = suspects(self, self.loop.y, chains_of_all(self.loop))
             if folder and self.fabric.is_global_zero:
                 self.summary_ = finish(self, (train, test), batches, first, folder)
         return self

@@ -25,6 +25,7 @@ from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate
 from .finite import FiniteOutputs, broken, everything
 from .labels import Labels
+from .noise import Noise
 from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
@@ -91,6 +92,7 @@ class Loop:
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.labels = Labels(self.task, train, self.y, world)
         self.labels.probe(self.network)
+        self.noise = Noise(self.learner.noise, self.task, self.y, train.known) if self.learner.noise else None
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
@@ -100,6 +102,8 @@ class Loop:
         self.optimizer = optimizer
         stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
+        if self.noise is not None and stage.objective.weak:
+            self.noise.check(stage.objective)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
@@ -158,6 +162,8 @@ class Loop:
         """One pass over this process's examples: walk the chains, step the network."""
         solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
+        noise = self.noise if stage.objective.weak else None
+        level = 0.0 if noise is None else noise.level(self.progress.history)
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
         batches = shuffled(self.own, len(self.train), world, size, self.streams.order)
@@ -173,6 +179,10 @@ class Loop:
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(self.task.space, self.module, inputs, rows, watch, step)
             belief, given, labelled = self.labels.split(belief, index, anchors)
+            doubts: dict[str, Tensor] = {}
+            if noise is not None:
+                with stopwatch("sampling"):
+                    given, doubts = noise.weigh(given, y, index, level, stage.objective)
             outcome = stage.objective.loss(Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
@@ -188,7 +198,7 @@ class Loop:
                 seen = {"loss": loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
                 if symbols is not None and self.task.space.categorical:  # reals are never exactly right
                     seen["train_symbol_accuracy"] = self.labels.unknown((prediction == symbols).float(), index)
-                for name, value in (seen | outcome.diagnostics).items():
+                for name, value in (seen | doubts | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -58,6 +58,7 @@ class Objective(ABC):
     """A loss, with whatever it remembers about each example; most remember nothing."""
 
     task: Task
+    weak: ClassVar[bool] = True  # whether it learns from answers
     known: Tensor | None = None  # codes of the training set's known symbols, −1 where unknown; set before begin()
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:

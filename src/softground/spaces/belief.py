@@ -82,6 +82,17 @@ class CategoricalBelief:
 
         return CategoricalBelief(self.space, certain(self.scores), None if self.every is None else certain(self.every))
 
+    def weighted(self, weight: Tensor) -> CategoricalBelief:
+        """The same belief, with each example's gradient multiplied by ``weight[batch]``."""
+
+        def scaled(scores: Tensor) -> Tensor:
+            scores = scores.view_as(scores)
+            if scores.requires_grad:
+                scores.register_hook(lambda gradient: gradient * weight[:, None, None].to(gradient.dtype))  # type: ignore[no-untyped-call]
+            return scores
+
+        return CategoricalBelief(self.space, scaled(self.scores), None if self.every is None else scaled(self.every))
+
     def log_known(self, known: Tensor) -> Tensor:
         r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""
         return self.site_scores(known.clamp(min=0)).masked_fill(known < 0, 0.0).sum(-1)

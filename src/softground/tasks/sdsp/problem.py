@@ -42,7 +42,7 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "anchors")
+    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "anchors", "noise")
 
     nodes: int = 30
     """Vertices of a graph."""
