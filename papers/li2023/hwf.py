@@ -46,6 +46,9 @@ SETTINGS = (
     Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1}, 2, 60),
     Setting("best", {"preset": "best"}, 2, 60),
     Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 50),
+    # The hard groundings, problems (1) and (2), treated as SSL and NA are.
+    Setting("hard-feasible", PAPER | {"objective": "hard-feasible", "zero_epochs": STAGE_II}, 1, 40),
+    Setting("hard-best", PAPER | {"objective": "hard-best", "zero_epochs": STAGE_II}, 1, 50),
 )
 # On writers never seen: what learns at all. RL, MAPO and NGS stand at chance on the easier split already.
 WRITERS = ("exp", "log", "linear", "ssl", "na", "sup", "semantic", "best", "best-sup")

@@ -22,6 +22,7 @@ class Row:
 
 STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
 CODE = "As in the authors' code"
+HARD = "Hard groundings"
 SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
 OURS = tuple(
     Row(group, label, method, stage) for group, stage in ((STAGE_ONE, "I"), (BOTH, "II")) for label, method in SCHEDULES
@@ -38,6 +39,8 @@ HWF = (
     *OURS,
     Row(CODE, "Exp, Stage I", "exp-code", "I"),
     Row(CODE, "Exp, Stage I + II", "exp-code", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
@@ -51,6 +54,8 @@ COMBINATIONS = (
     Row("", "Stage I + NGS", "exp-ngs", "II"),
     Row(CODE, "SSL + Stage II", "ssl-code", "II"),
     Row(CODE, "NA + Stage II", "na-code", "II"),
+    Row(HARD, "(1), one feasible mapping, + Stage II", "hard-feasible", "II"),
+    Row(HARD, "(2), the best mapping, + Stage II", "hard-best", "II"),
 )
 SUDOKU = (
     Row("Baseline", "RL", "rl", "I"),
@@ -60,10 +65,13 @@ SUDOKU = (
     Row(CODE, "SSL", "ssl-code", "I"),
     *OURS,
     Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
-    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("Not in the paper", "`--preset best`, on distorted images", "best", "I"),
+    Row("Not in the paper", "`--preset best --no-augment`, not distorted", "best-plain", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
 )
 SDSP = (

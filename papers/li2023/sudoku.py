@@ -33,7 +33,12 @@ SETTINGS = (
     Setting("semantic", PAPER | {"objective": "semantic", "optimizer": "adamw", "learning_rate": 5e-4}, 2, 15),
     Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1, "marginals": True}, 2, 20),
     Setting("best", {"preset": "best"}, 2, 40),
+    Setting("best-plain", {"preset": "best", "augment": False}, 2, 30),
+    # The hard groundings, problems (1) and (2).
+    Setting("hard-feasible", PAPER | {"objective": "hard-feasible"}, 1, 15),
+    Setting("hard-best", PAPER | {"objective": "hard-best"}, 1, 15),
 )
+LARGEST_ONLY = ("best-plain", "hard-feasible", "hard-best")
 QUICK: dict[str, Any] = {"train_size": 16, "test_size": 16, "epochs": 2}
 
 
@@ -43,6 +48,7 @@ def cells(seed: int, data: str) -> list[Cell]:
         setting.cell(f"sudoku/{size}", "sudoku", seed, {"data": data, "train_size": size, "evaluate_every": 10**6})
         for size in reversed(SIZES)
         for setting in SETTINGS
+        if size == SIZES[-1] or setting.key not in LARGEST_ONLY
     ]
 
 
