@@ -22,7 +22,7 @@ class Cell:
     name
         Stable: ``hwf/standard/exp/0`` is Table 1's exponential schedule with seed 0. Also where its record lies.
     kind
-        ``train``: a training run; ``jump``, ``z3``: claims in the text; ``law``: a check of Proposition 1.
+        ``train``: a training run; ``jump``, ``z3``: claims in the text; ``law``: a check of Proposition 1, on a CPU.
     task
         The task, by its name on the command line.
     options

@@ -19,7 +19,7 @@ from softground.experiments.experiment import named_recipe
 def test_names_are_stable() -> None:
     """Records are found by name: a change here orphans those that are committed."""
     names = sorted(cell.name for cell in plan("all", 1))
-    assert len(names) == len(set(names)) == 95
+    assert len(names) == len(set(names)) == 97
     for name in (
         "hwf/standard/exp/0",
         "hwf/writer/best/0",
@@ -32,7 +32,7 @@ def test_names_are_stable() -> None:
         "sdsp/z3/0",
     ):
         assert name in names
-    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "cc20d2080f81be99"
+    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "ccf9ea80e68c4ee6"
 
 
 def test_seeds_come_one_after_the_other_and_the_papers_rows_first() -> None:
