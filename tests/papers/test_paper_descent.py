@@ -9,11 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from papers.li2023 import bias
 from papers.li2023 import descent as module
 from papers.li2023.cell import Where
 from papers.li2023.descent import LAWS, Descent, Law, descent, holds, product, smoothness
 from papers.li2023.outcomes import transition_matrix
 from papers.li2023.plan import plan
+from papers.li2023.summary import Results
 from papers.li2023.walks import Walk, distance
 from papers.li2023.work import run
 from softground.constraints import Program
@@ -158,4 +160,38 @@ def test_training_is_watched() -> None:
             assert 0 <= at["unreached"] <= at["settled"] + 1e-9
             assert at["settled"] <= 1
             assert 0 <= at["after"] <= 1
-        assert 0.1 < row["sharpness"] < 1
+        assert 1 / 14 < row["sharpness"] < 1
+
+
+def looks(*after: float) -> Results:
+    """A record of training in which the distance took these values."""
+    at = [{"after": a, "settled": a / 2, "unreached": a / 3, "bias": a, "entropy": 1.0} for a in after]
+    rows = [{"epoch": 7 * k, "gamma": 0.9**k, "sharpness": 0.5, "now": a, "one": a} for k, a in enumerate(at, 1)]
+    result = {"rows": rows, "test": {"symbol_accuracy": 0.9}, "states": 100.0, "steps": 10}
+    return Results([], {"sharpening": [{"result": result}]})
+
+
+@pytest.mark.parametrize(
+    ("after", "said", "caught"),
+    [
+        ((0.4, 0.3, 0.01), "the distance is wiped out here", False),
+        ((0.4, 0.3, 0.2), "the distance falls but is not wiped out here", True),
+        ((0.4, 0.3, 0.4), "the distance does not fall here", True),
+    ],
+)
+def test_the_verdict_is_read_off_the_records(after: tuple[float, ...], said: str, caught: bool) -> None:
+    text = "\n".join(bias.remark(looks(*after)))
+    assert said in text
+    assert f"from 0.40 to {after[-1]:.2f} after T steps" in text
+    assert ("cannot reach" in text) == caught
+
+
+def test_the_page_counts_what_holds() -> None:
+    found = descent(runs=2, steps=65, seed=0)
+    worse = [row | {"left": 10.0} for row in found["rows"][:2]]  # above every right side but those that say nothing
+    results = Results([], {"descent": [{"result": found | {"rows": worse + found["rows"][2:]}}]})
+    text = "\n".join(bias.inequality(results))
+    assert f"(nεL)²: it holds in {len(found['rows']) - 2} of {len(found['rows'])} cases." in text
+    assert "fails in 2 cases" in text
+    assert "could not have failed" in "\n".join(bias.inequality(Results([], {"descent": [{"result": found}]})))
+    assert bias.inequality(Results([], {})) == bias.remark(Results([], {})) == ["Not measured yet."]
