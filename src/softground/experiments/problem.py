@@ -130,10 +130,11 @@ class Problem(ABC):
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = partial(OPTIMIZERS[recipe.optimizer], lr=recipe.learning_rate)
         name = "SUP" if recipe.objective == "sup" else "I"
-        stages = [Stage(name, self._objective(recipe, task, answers), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
+        objective, ends = self._objective(recipe, task, answers), recipe.patience
+        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, recipe.keep, ends)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
             adam = partial(OPTIMIZERS["adam"], lr=recipe.zero_learning_rate)
-            stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam))
+            stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam, patience=ends))
         return stages
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:

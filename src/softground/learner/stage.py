@@ -34,7 +34,11 @@ class Stage:
         Factor on the optimiser's own rate as a function of progress in 0 … 1; see :func:`one_cycle`.
     keep
         ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most
-        often feasible (as the authors' code does; no label is looked at).
+        often feasible (as the authors' code does; no label is looked at); where there is a validation part, of the
+        epoch with the best validation figure.
+    patience
+        End the stage after so many epochs without a better validation figure, the first one of the task's metrics; 0:
+        never.
     """
 
     name: str
@@ -43,12 +47,15 @@ class Stage:
     optimizer: MakeOptimizer
     learning_rate: Callable[[float], float] | None = None
     keep: Literal["last", "best"] = "last"
+    patience: int = 0
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
         if self.keep not in ("last", "best"):
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected 'last' or 'best'.")
+        if self.patience < 0:
+            raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
 
 
 @dataclass(frozen=True)
