@@ -196,7 +196,18 @@ def test_other_threads_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_config_says_what_the_run_is(stopped: Path) -> None:
     config = RunFolder.open(stopped).read_config()
-    assert list(config) == ["format", "version", "task", "recipe", "place", "settings", "data", "validation", "rule", "environment"]
+    assert list(config) == [
+        "format",
+        "version",
+        "task",
+        "recipe",
+        "place",
+        "settings",
+        "data",
+        "validation",
+        "rule",
+        "environment",
+    ]
     assert config["data"]["examples"] == 48
     assert config["settings"]["stages"]["I"]["objective"]["schedule"]["class"] == "Exponential"
     assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"] == "the task's inverse"

@@ -92,7 +92,7 @@ def test_the_network_with_the_best_validation_figure_is_kept() -> None:
             kept["compared"] = True
 
     task = addition()
-    stage = Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 4, adam, keep="best")
+    stage = Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 4, adam, keep="validation")
     scores = Scripted([0.2, 0.9, 0.3, 0.4, 0.9])
     learner = make_learner(Task(task.space, task.constraint, task.inverse, scores), [stage])
     learner_network = learner.network
@@ -142,8 +142,10 @@ def test_an_answer_that_is_not_true_ends_nothing() -> None:
 
 
 def test_patience_needs_a_validation_part() -> None:
-    with pytest.raises(LearnerError, match=r"Stage I has patience=2, but there is no validation part"):
+    with pytest.raises(LearnerError, match=r"Stage I has patience=2 and .* no validation part"):
         fit([], validation=None)
+    with pytest.raises(LearnerError, match=r"keep='validation', but there is no validation part"):
+        fit([], patience=0, keep="validation", validation=None)
     with pytest.raises(LearnerError, match=r"patience=-1; expected 0 or more"):
         fit([], patience=-1)
 

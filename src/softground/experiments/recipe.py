@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError
+from ..learner.stage import KEPT
 from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
@@ -71,9 +72,9 @@ class Recipe:
     augment: bool = setting(False, "Random distortions of the training images.")
     keep: str = setting(
         "last",
-        "Stage I leaves its last network, or the one with the best validation figure (without a validation part: the "
-        "one that explains most training answers).",
-        ("last", "best"),
+        "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
+        "validation figure (validation).",
+        KEPT,
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(0.0, "The share of the training examples to hold out for validation.")

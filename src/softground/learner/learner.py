@@ -117,7 +117,7 @@ class Learner(Reader):
         Parameters
         ----------
         train, test, validation
-            Map-style data sets of ``(x, y)``. A stage's ``patience`` and ``keep="best"`` go by the validation part.
+            Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last.
         out
             A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
             in it at the same time.
@@ -132,11 +132,12 @@ class Learner(Reader):
             raise LearnerError(
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."
             )
-        if impatient := [stage for stage in self.stages if stage.patience and validation is None]:
-            raise LearnerError(
-                f"Stage {impatient[0].name} has patience={impatient[0].patience}, but there is no validation part to "
-                "judge by. Give one (fit(…, validation=…), --validation 0.1), or leave patience out."
-            )
+        for stage in self.stages if validation is None else ():
+            if stage.patience or stage.keep == "validation":
+                raise LearnerError(
+                    f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no "
+                    "validation part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
+                )
         parts = {"test": test, "validation": validation}
         held_out = {name: self._batches(data) for name, data in parts.items() if data is not None}
         batches = self._batches(train), held_out.get("test")

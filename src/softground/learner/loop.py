@@ -130,8 +130,8 @@ class Loop:
             last = epoch + 1 == stage.epochs
             figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
             record |= figures
-            score = validation_figure(record) if "validation" in self.held_out else record["feasible"]
-            if stage.keep == "best" and score is not None:
+            score = record["feasible"] if stage.keep == "best" else validation_figure(record)
+            if stage.keep != "last" and score is not None:
                 progress.note(self.network, score)
             if last or (stage.patience and self.fabric.broadcast(progress.stale(record, stage.patience))):
                 self._end(stage, epoch, number + 1, figures)
