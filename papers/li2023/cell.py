@@ -27,8 +27,8 @@ class Cell:
     task
         The task, by its name on the command line.
     options
-        The task's options, beside the seed and where to run; a record made with others does not count, nor one that
-        says that it was made with another preset (the oldest do not say).
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one made
+        with another recipe, or that does not say at which commit and by which command.
     rank
         What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
     seconds
@@ -54,7 +54,7 @@ class Cell:
     @property
     def settings(self) -> dict[str, Any]:
         """The recipe without the seed, flat; nothing where nothing is trained."""
-        if self.kind not in ("train", "choice"):
+        if self.kind not in ("train", "choice", "jump"):
             return {}
         recipe = named_recipe(self.task, **self.options)[0].to_json()
         return {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
