@@ -63,6 +63,7 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "learning_rate": told(_asked(stage.learning_rate)),
                 "keep": stage.keep,
                 "batch_size": stage.batch_size,
+                "patience": stage.patience,
             }
             for number, stage in enumerate(learner.stages)
         },
