@@ -28,7 +28,7 @@ OURS = tuple(
 )
 
 HWF = (
-    Row("Baseline", "RL", "rl", "I"),
+    Row("Baseline", "RL (chance: 7.7 [17.1])", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "NGS", "ngs", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
@@ -41,9 +41,13 @@ HWF = (
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
-    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("Not in the paper", "Exp, grammatical readings, Stage I", "exp-grammatical", "I"),
+    Row("Not in the paper", "Exp, grammatical readings, Stage I + II", "exp-grammatical", "II"),
+    Row("Not in the paper", "`--preset best` (distorted images)", "best", "I"),
+    Row("Not in the paper", "`--preset best --no-augment` (images as they are)", "best-plain", "I"),
+    Row("Not in the paper", "`--preset best --readings grammatical` (distorted images)", "best-grammatical", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
-    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`, distorted images)", "best-sup", "SUP"),
 )
 COMBINATIONS = (
     Row("", "SSL + Stage II", "ssl", "II"),

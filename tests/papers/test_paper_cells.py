@@ -29,7 +29,8 @@ def test_formulas(method: str) -> None:
     twice = {"exp", "ssl", "exp-ngs", "exact"}
     assert list(stages) == (["SUP"] if method == "sup" else ["I", "II"] if method in twice else ["I"])
     for stage in stages.values():
-        assert set(stage["test"]) == {"symbol_accuracy", "calculation_accuracy"}
+        figures = {"symbol_accuracy", "calculation_accuracy"}
+        assert set(stage["test"]) == figures | {f"grammatical_{name}" for name in figures}
         assert 0 <= stage["grounded"] <= stage["examples"] == 48
     assert ("curves" in found["result"]) == (method in ("ssl", "ngs", "mapo"))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
