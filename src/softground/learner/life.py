@@ -14,7 +14,7 @@ from ..errors import NonFiniteOutput
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
-from .evaluation import named, predictions, results
+from .evaluation import both_predictions, figures_of, named, results
 from .identity import config_of, refuse_another
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def before(learner: Learner, held_out: Mapping[str, Batches], folder: RunFolder)
     figures: dict[str, Any] = {}
     for part, data in held_out.items():
         predicted, y = _read(learner, data, f"Before training, on the {part} data")
-        figures |= named(part, learner.task.figures(predicted, y, data.symbols))
+        figures |= named(part, figures_of(learner.task, predicted, y, data.symbols))
     figures = results(figures)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
@@ -83,8 +83,8 @@ def finish(
     summary = {
         "task": task.name,
         **(list(results.values())[-1] if results else {}),
-        "grounded": int(task.feasible(trained, y).sum()),
-        "train": task.figures(trained, y, train.symbols),
+        "grounded": int(task.feasible(trained[0], y).sum()),
+        "train": figures_of(task, trained, y, train.symbols),
         "before": first,
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
@@ -100,17 +100,17 @@ def finish(
     findings = None
     if data[1] is not None and test is not None:
         held_out, _ = _read(learner, test, "After training, on the test data")
-        findings = gather(learner, data[0], data[1], folder, predictions=(trained, held_out))
+        findings = gather(learner, data[0], data[1], folder, predictions=(trained[0], held_out[0]))
     write_report(folder, findings)
     learner.save(folder.path / MODEL)
     return summary
 
 
-def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
-    """What the network reads in a data set, and its encoded answers."""
+def _read(learner: Learner, data: Batches, when: str) -> tuple[list[Tensor], Tensor]:
+    """What the network reads in a data set, in both ways where there are two, and its encoded answers."""
     device = learner.fabric.device
     try:
-        predicted = predictions(learner.space, learner.network, data)
+        predicted = both_predictions(learner.space, learner.network, data)
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)

@@ -39,6 +39,8 @@ class Stage:
         evaluated epoch whose validation figure, the first one of the task's metrics, was best.
     patience
         End the stage after so many epochs without a better validation figure; 0: never.
+    batch_size
+        Examples per gradient step, where not the learner's.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Stage:
     learning_rate: Callable[[float], float] | None = None
     keep: Literal["last", "best", "validation"] = "last"
     patience: int = 0
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -56,6 +59,10 @@ class Stage:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
         if self.patience < 0:
             raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise LearnerError(
+                f"Stage {self.name} has batch_size={self.batch_size}; give at least one, or leave it out."
+            )
 
 
 @dataclass(frozen=True)
