@@ -77,7 +77,7 @@ class Store:
 
 
 def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
-    """Whether a record is of this cell, ``but`` aside, with these options and this recipe, and says where it is from.
+    """Whether a record says where it is from, and is of this cell: its options, its recipe, ``but`` aside.
 
     A setting that is newer than the record was then what it is by default.
     """

@@ -229,7 +229,8 @@ def test_runs_on_record_are_not_repeated_and_the_table_averages_seeds(
 ) -> None:
     studies = benchmark("studies")
     study = studies.Study("sdsp", ("path_accuracy",), {"nodes": 5})
-    runs = {f"best | seed {seed}": {"figures": {"path_accuracy": 0.5 + seed / 10}} for seed in range(3)}
+    known = {"commit": "abc", "recipe": {}}  # a run without them would be repeated
+    runs = {f"best | seed {seed}": known | {"figures": {"path_accuracy": 0.5 + seed / 10}} for seed in range(3)}
     out = tmp_path / "sdsp.json"
     out.write_text(json.dumps({"runs": runs}))
     given = studies.parser("", "sdsp", ["best"]).parse_args(["--out", str(out)])

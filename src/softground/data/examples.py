@@ -81,7 +81,7 @@ class Split:
         >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
         >>> cut = split.hold_out(0.3, seed=0)
         >>> cut.train.y, cut.validation.y
-        ([1, 3, 4, 5, 6, 7, 9], [0, 2, 8])
+        ([0, 2, 3, 5, 6, 8, 9], [1, 4, 7])
         """
         if not 0 <= share < 1:
             raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")

@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ ROOT = HERE.parents[3]  # of a source tree
 WRITTEN = ("benchmarks/results", "docs", "README.md")  # by measurements; edits there change no number
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
-FOLDERS |= {"--records": "DIR", "--page": "FILE"}
+FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--page": "FILE"}
 
 
 def provenance() -> dict[str, Any]:
@@ -54,6 +54,23 @@ def command(arguments: Sequence[str]) -> str:
     if path.is_relative_to(ROOT) and path.name == "__main__.py":
         return shlex.join(["python", "-m", ".".join(path.parent.relative_to(ROOT).parts), *rest])
     return shlex.join(["python", str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name, *rest])
+
+
+def origin(records: Iterable[Mapping[str, Any]]) -> str:
+    """Where records come from, in words for below a table; the oldest name no commit.
+
+    >>> here, there = ({"gpu": gpu, "cpus": 2} for gpu in (None, "H200"))
+    >>> origin([{"commit": "abc", "environment": there}, {"environment": here}])
+    'at commit abc or one that was not recorded, on 2 CPU cores, H200'
+    """
+    found = list(records)
+    commits = sorted({str(record["commit"]) for record in found if "commit" in record})
+    known = [f"commit {', '.join(commits)}"] if commits else []
+    if any("commit" not in record for record in found):
+        known.append(f"{'one' if commits else 'a commit'} that was not recorded")
+    places = [record.get("environment") or record["versions"] for record in found]
+    machines = sorted({str(place["gpu"] or f"{place['cpus']} CPU cores") for place in places})
+    return f"at {' or '.join(known)}, on {', '.join(machines)}"
 
 
 def git(*arguments: str) -> str:
