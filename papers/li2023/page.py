@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from . import bias, checks, departures, judgements, layout, sudoku_page, tables, verdict
@@ -79,13 +80,11 @@ def _head(results: Results, what: What) -> str:
         f"{done} of {total} cells are on record: {hours:.1f} hours of runs, {at_once} at a time, on "
         f"{', '.join(machines)}. Data: {', '.join(_data(results)) or 'graphs alone'}."
     )
-    trained = [r for r in results.records if r["kind"] == "train"]
-    silent = sum("settings" not in r for r in trained)
-    if silent:
-        text[-1] += (
-            f" {silent} of the {len(trained)} records of training, the oldest, do not hold the settings of their "
-            "preset, so that they cannot be tied to one; no record names a commit."
-        )
+    commits, commands = (Counter(str(r[name]) for r in results.records) for name in ("commit", "command"))
+    text[-1] += " Every record holds its recipe, commit and command. " + " ".join(
+        f"{name}: {', '.join(f'`{value}` ({count} cells)' for value, count in found.most_common())}."
+        for name, found in (("Commits", commits), ("Commands", commands))
+    )
     return "\n".join([*text, *["", STAND_IN] * ("digits" in _data(results))])
 
 

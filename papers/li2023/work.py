@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
     match cell.kind:
         case "train":
             result, device = train(cell, where)
+        case "choice":
+            result, device = choice(cell, where)
         case "jump":
             result, device = jump(experiment_of(cell, where))
         case "z3":
@@ -73,6 +76,19 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     }
     if cell.curves:
         result["curves"] = {name: [r.get(name) for r in learner.history_] for name in ("stage", *CURVES)}
+    return result, learner.fabric.device.type
+
+
+def choice(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
+    """A training run judged by its validation part; the test data are put away before it begins."""
+    experiment = replace(experiment_of(cell, where), test=None)
+    learner = experiment.learner().fit(experiment.train, None, experiment.validation)
+    result = {
+        "validation": list(learner.results_.values())[-1],
+        "examples": {"train": len(experiment.train), "validation": len(experiment.validation or ())},  # type: ignore[arg-type]
+        "training_seconds": learner.seconds_,
+        "note": experiment.note,
+    }
     return result, learner.fabric.device.type
 
 

@@ -153,6 +153,21 @@ def test_a_record_made_before_the_preset_changed_does_not_count(tmp_path: Path) 
     store.write(cell, record(cell, {}) | {"settings": cell.settings | {"steps": 11}})
     assert not store.finished(cell)
     assert store.shown(cell) is None
+    newer = {name: value for name, value in cell.settings.items() if name != "patience"}
+    store.write(cell, record(cell, {}) | {"settings": newer})  # made before there was such a setting
+    assert store.finished(cell)
+    store.write(cell, record(cell, {}) | {"settings": {k: v for k, v in newer.items() if k != "keep"}})
+    assert not store.finished(cell)  # the preset has another than the default
+
+
+@pytest.mark.parametrize("missing", ["commit", "command", "settings"])
+def test_a_record_that_does_not_say_where_it_is_from_does_not_count(tmp_path: Path, missing: str) -> None:
+    store = Store(tmp_path)
+    cell = next(cell for cell in plan("sudoku", 1) if cell.name == "sudoku/50/exp/0")
+    whole = record(cell, {})
+    store.write(cell, {name: value for name, value in whole.items() if name != missing})
+    assert not store.finished(cell)
+    assert store.shown(cell) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"options": 1, "result": {}}'])

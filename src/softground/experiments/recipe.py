@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError
+from ..learner.stage import KEPT
 from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
@@ -74,9 +75,14 @@ class Recipe:
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
     keep: str = setting(
-        "last", "Stage I leaves its last network, or the one that explains most training answers.", ("last", "best")
+        "last",
+        "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
+        "validation figure (validation).",
+        KEPT,
     )
-    evaluate_every: int = setting(1, "Epochs between evaluations on the test set.")
+    evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
+    validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
+    patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:
