@@ -58,6 +58,13 @@ class Task:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
         return self.inverse.feasible(z, y)
 
+    def reward(self, z: Tensor, y: Tensor) -> Tensor:
+        """What each z is worth to a learner that is paid for its samples, ``[batch]``; by default 1 if z ∈ S_y, else 0.
+
+        A task that knows how much of a z is right overrides this.
+        """
+        return self.feasible(z, y).double()
+
     def computed(self, z: Tensor) -> list[Any] | None:
         """The answer that each state has, or None; no list at all where the rule only checks answers."""
         try:
