@@ -16,27 +16,27 @@ HELD: dict[str, Any] = PAPER | {"learning_rate": 1e-3, "zero_epochs": STAGE_II}
 CODE: dict[str, Any] = PAPER | {"learning_rate": 1e-3, "warmup": 0, "steps": 1, "epochs": CODE_EPOCHS}
 SUP = Setting("sup", PAPER | {"objective": "sup", "epochs": SUP_EPOCHS}, 1, 30)
 SETTINGS = (
-    Setting("exp", PAPER | {"schedule": "exp"}, 0, 150),
-    Setting("log", PAPER | {"schedule": "log"}, 0, 150),
-    Setting("linear", PAPER | {"schedule": "linear"}, 0, 150),
-    Setting("ssl", HELD | {"objective": "ssl"}, 1, 150),
-    Setting("na", HELD | {"objective": "na"}, 1, 150),
+    Setting("exp", PAPER | {"schedule": "exp"}, 0, 90),
+    Setting("log", PAPER | {"schedule": "log"}, 0, 90),
+    Setting("linear", PAPER | {"schedule": "linear"}, 0, 90),
+    Setting("ssl", HELD | {"objective": "ssl"}, 1, 90),
+    Setting("na", HELD | {"objective": "na"}, 1, 90),
     Setting("ssl-code", CODE | {"objective": "ssl"}, 1, 20),
     Setting("na-code", CODE | {"objective": "na"}, 1, 20),
-    Setting("mapo", PAPER | {"objective": "mapo", "epochs": POLICY_EPOCHS}, 1, 150),
-    Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 150),
+    Setting("mapo", PAPER | {"objective": "mapo", "epochs": POLICY_EPOCHS}, 1, 90),
+    Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 90),
     SUP,
 )
 UNIFORM = (
-    Setting("exp", PAPER | {"schedule": "exp"}, 1, 150),
-    Setting("ssl", HELD | {"objective": "ssl"}, 1, 150),
+    Setting("exp", PAPER | {"schedule": "exp"}, 1, 90),
+    Setting("ssl", HELD | {"objective": "ssl"}, 1, 90),
     SUP,
     # The paper's network, relabelled, with the sampler that is exact for Q*.
     Setting(
         "gibbs",
         {"network": "mlp", "relabel": True, "kernel": "gibbs", "sigma": 2.0, "margin": 2.0**-10, "epochs": 100},
         2,
-        150,
+        100,
     ),
     Setting("best", {"preset": "best"}, 2, 60),
     Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 40),

@@ -19,7 +19,7 @@ from softground.experiments.experiment import named_recipe
 def test_names_are_stable() -> None:
     """Records are found by name: a change here orphans those that are committed."""
     names = sorted(cell.name for cell in plan("all", 1))
-    assert len(names) == len(set(names)) == 90
+    assert len(names) == len(set(names)) == 97
     for name in (
         "hwf/standard/exp/0",
         "hwf/writer/best/0",
@@ -28,11 +28,12 @@ def test_names_are_stable() -> None:
         "proposition/0",
         "sudoku/50/mcmc/0",
         "sudoku/500/best/0",
-        "sdsp/gibbs/0",
+        "sdsp/recursive/exp/0",
+        "sdsp/uniform/gibbs/0",
         "sdsp/z3/0",
     ):
         assert name in names
-    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "c34d9945e44ab10b"
+    assert hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] == "ac74b9d1abb80ce0"
 
 
 def test_seeds_come_one_after_the_other_and_the_papers_rows_first() -> None:
@@ -62,7 +63,7 @@ def test_every_number_of_the_paper_has_a_cell_and_a_row() -> None:
     assert {row.key for row in layout.SUDOKU} >= set(published.SUDOKU) >= set(published.GROUNDED)
     assert {f"hwf/standard/{row.method}" for row in (*layout.HWF, *layout.COMBINATIONS)} <= names
     assert {f"sudoku/{size}/{row.method}" for row in layout.SUDOKU for size in SIZES} <= names
-    assert {f"sdsp/{row.method}" for row in layout.SDSP} <= names
+    assert {f"sdsp/{trees}/{row.method}" for trees, rows in layout.SDSP.items() for row in rows} <= names
 
 
 def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() -> None:
@@ -74,7 +75,7 @@ def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() ->
 def test_cells_are_chosen_by_name_beginning_and_pattern() -> None:
     everything = plan("all", 2)
     assert [c.name for c in select(everything, ["hwf/standard/exp"])] == ["hwf/standard/exp/0", "hwf/standard/exp/1"]
-    assert [c.name for c in select(everything, ["sdsp/sup/1"])] == ["sdsp/sup/1"]
+    assert [c.name for c in select(everything, ["sdsp/uniform/sup/1"])] == ["sdsp/uniform/sup/1"]
     assert {c.family for c in select(everything, ["sudoku/*/mcmc/*"])} == {f"sudoku/{n}/mcmc" for n in SIZES}
     assert select(everything, []) == everything
     with pytest.raises(SoftgroundError, match=r"hwf/standard/expo fits no cell.*hwf/standard/exp"):
