@@ -1,8 +1,8 @@
 r"""MAPO: REINFORCE with a memory of rewarded samples.
 
-Each example keeps a set B of z it has drawn whose reward R(z) was not below average: feasible ones, unless the task rewards
-more (:meth:`softground.Task.reward`). With :math:`\pi_B = \sum_{z \in B} P(z|x)`, the gradient of the
-expected reward splits into the memory's part, which is added up exactly, and the rest, which is sampled:
+Each example keeps a set B of z it has drawn whose reward R(z) was not below average: feasible ones, unless the task
+rewards more (:meth:`softground.Task.reward`). With :math:`\pi_B = \sum_{z \in B} P(z|x)`, the gradient of the expected
+reward splits into the memory's part, which is added up exactly, and the rest, which is sampled:
 
 .. math:: \nabla E[R] = \pi_B \sum_{z \in B} \frac{P(z|x)}{\pi_B} (R(z) - b) \nabla \log P(z|x)
           + (1 - \pi_B)\, E_{z \sim P(\cdot|x),\, z \notin B} [(R(z) - b) \nabla \log P(z|x)] ,
@@ -13,12 +13,12 @@ while π_B < α, and unbiased from then on.
 
 - *Outside samples.* Liang et al. draw until z ∉ B. Here z is drawn once and counts as 0 when it is in B: the same
   expectation, as (1 − π_B) is the probability of falling outside, without a loop that would not end as π_B → 1.
-- *The memory* has a fixed capacity; when it is full, the least rewarded sample is left out, of several the least
-  probable. It knows each sample once.
+- *The memory* has a fixed capacity; when it is full, the least probable sample is left out. It knows each sample once.
   A sample enters after the step in which it was drawn, so that the memory a step uses does not depend on its draw.
 - *Exploration* is sampling alone, without the original's systematic search of a program space.
-- *Reals.* A finite set has probability 0 under a density: π_B = 0, the memory's weight is α, and inside it samples
-  weigh as their densities.
+- *Reals.* A finite set has probability 0 under a density: π_B = 0, and the memory's weight is α. Inside it each of k
+  samples weighs min(1, ρ)/k, where ρ = P(z|x) / P_then(z|x) is its density now over that when it was drawn: samples of
+  a policy long left behind would hold the network back.
 
 The code published with NGS, which the paper's comparison used, differs: it learns from the sample just drawn where it
 should replay the memory, and weighs outside samples by their probability twice. That makes the method weaker.
@@ -60,6 +60,7 @@ class MAPO(Objective):
         nothing: Tensor = task.space.encode([])  # of the type that the space's symbols have
         self.memory = nothing.new_zeros(len(y), self.capacity, task.space.sites, device=y.device)
         self.rewards = torch.zeros(len(y), self.capacity, dtype=torch.float64, device=y.device)
+        self.drawn = torch.zeros_like(self.rewards)  # log P(z|x) at the time
         self.held = torch.zeros(len(y), dtype=torch.long, device=y.device)
 
     def loss(self, batch: Batch) -> Outcome:
@@ -76,7 +77,7 @@ class MAPO(Objective):
             scores = log_memory.masked_fill(~filled, -torch.inf)
             share, outside = self._weights(scores, held > 0)
             worth = self.rewards[batch.index] - b
-            inside = share[:, None] * worth * scores.masked_fill(held[:, None] == 0, 0.0).softmax(-1)
+            inside = share[:, None] * worth * self._inside(scores, filled, self.drawn[batch.index])
             outside = outside * (reward - b) * ~known
         log_prob = batch.belief.log_prob(z)
         gain = (inside.to(log_prob.dtype) * log_memory.masked_fill(~filled, 0.0)).sum(-1)
@@ -89,7 +90,8 @@ class MAPO(Objective):
         return Outcome(-gain.mean() / self.task.space.sites, diagnostics)
 
     def state(self) -> dict[str, Tensor]:
-        return {"memory": self.memory, "rewards": self.rewards, "held": self.held, "baseline": self.baseline}
+        state = {"memory": self.memory, "rewards": self.rewards, "drawn": self.drawn}
+        return state | {"held": self.held, "baseline": self.baseline}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         if state["memory"].shape[1] != self.capacity:
@@ -97,8 +99,14 @@ class MAPO(Objective):
                 f"The checkpoint's memory has room for {state['memory'].shape[1]} samples per example, this one for "
                 f"{self.capacity}. Resume with the capacity the run was started with."
             )
-        self.memory, self.rewards, self.held = state["memory"], state["rewards"], state["held"]
-        self.baseline = state["baseline"]
+        self.memory, self.rewards, self.drawn = state["memory"], state["rewards"], state["drawn"]
+        self.held, self.baseline = state["held"], state["baseline"]
+
+    def _inside(self, scores: Tensor, filled: Tensor, drawn: Tensor) -> Tensor:
+        """What each remembered sample takes of its memory's share."""
+        if self.task.space.categorical:
+            return scores.masked_fill(~filled.any(-1, keepdim=True), 0.0).softmax(-1)
+        return (scores - drawn).exp().clamp(max=1.0) / filled.sum(-1, keepdim=True).clamp(min=1)
 
     def _weights(self, scores: Tensor, remembers: Tensor) -> tuple[Tensor, Tensor]:
         """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
@@ -110,15 +118,14 @@ class MAPO(Objective):
     def _remember(
         self, index: Tensor, z: Tensor, new: Tensor, reward: Tensor, scores: Tensor, log_prob: Tensor
     ) -> None:
-        """Put new rewarded samples into the next free place, or into that of a worse one."""
-        held, memory, rewards = self.held[index], self.memory[index], self.rewards[index]
+        """Put new rewarded samples into the next free place, or into that of a less probable one."""
+        held = self.held[index]
         full = held == self.capacity
-        least = rewards.amin(-1)  # counts only where the memory is full
-        worst, place = scores.masked_fill(rewards > least[:, None], torch.inf).min(-1)
-        new = new & (~full | (reward > least) | ((reward == least) & (log_prob > worst)))
-        here = (torch.arange(self.capacity, device=held.device) == torch.where(full, place, held)[:, None]) & new[
-            :, None
-        ]
-        self.memory[index] = torch.where(here[..., None], z[:, None], memory)
-        self.rewards[index] = torch.where(here, reward[:, None], rewards)
+        worst, place = scores.min(-1)
+        new = new & (~full | (log_prob > worst))
+        here = torch.arange(self.capacity, device=held.device) == torch.where(full, place, held)[:, None]
+        here &= new[:, None]
+        self.memory[index] = torch.where(here[..., None], z[:, None], self.memory[index])
+        self.rewards[index] = torch.where(here, reward[:, None], self.rewards[index])
+        self.drawn[index] = torch.where(here, log_prob.double()[:, None], self.drawn[index])
         self.held[index] = held + (new & ~full)

@@ -56,8 +56,9 @@ class Intervals(Inverse):
     as the rows allow.
 
     ``spread`` is the standard deviation of the noise above which :meth:`start` takes the least solution, so that chains
-    begin in different places; ``nonnegative`` says whether 0 is then their least component, or their mean. ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly
-    feasible, and ``limit`` the most steps that it takes.
+    begin in different places; ``nonnegative`` says whether 0 is then their least component, or their mean.
+    ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly feasible, and ``limit`` the most
+    steps that it takes.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from torch import Tensor, nn
 
@@ -71,6 +71,12 @@ class ShortestPaths(Problem):
     """By how much true next hops must lead in a feasible z; above 1, by as much as a graph allows: 1 or more less."""
     dropped: DroppedName | None = None
     """Components that the paper's walk drops: every fifth (its text) or every sixth, from vertex 0 (its code)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("trees", Trees), ("dropped", DroppedName)):
+            if (value := getattr(self, name)) not in (None, *get_args(kind)):
+                raise LearnerError(f"{name}={value} was given; expected one of {', '.join(get_args(kind))}.")
 
     def load(self, seed: int) -> Split:
         trees = self.trees or "uniform"

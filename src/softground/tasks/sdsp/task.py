@@ -112,11 +112,12 @@ def spearman(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(size > 0, (ra * rb).sum(-1) / size.clamp(min=1e-12), 0.0)
 
 
-def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+def search(weights: Tensor, z: Tensor, hops: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Walk from each vertex: costs ``[graphs, n]`` (∞ where the walk fails), and the steps taken.
 
     ``weights[graphs, n, n]`` are 0 where there is no edge; ``z[graphs, n]`` estimates distances. ``steps[g, s, i]`` is
-    the i-th vertex of source s's walk, which repeats its last vertex after its end.
+    the i-th vertex of source s's walk, which repeats its last vertex after its end. With ``hops[graphs, n, n]`` a walk
+    fails as soon as a step is none of these.
 
     >>> weights = torch.tensor([[[0.0, 1, 5], [1, 0, 1], [5, 1, 0]]])
     >>> search(weights, torch.tensor([[0.0, 1, 2]]))[0].tolist()
@@ -131,10 +132,12 @@ def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     steps = [at]
     for _ in range(n - 1):
         least, onward = look[graph, at].masked_fill(visited, math.inf).min(-1)
-        walking = at != 0
+        walking = (at != 0) & torch.isfinite(cost)
         if not bool(walking.any()):
             break
         stuck = walking & torch.isinf(least)
+        if hops is not None:
+            stuck |= walking & ~(hops > 0)[graph, at, onward]
         cost = cost + torch.where(walking, weights[graph, at, onward].double(), 0.0).masked_fill(stuck, math.inf)
         at = torch.where(walking & ~stuck, onward, at)
         visited = visited.scatter(2, at[..., None], True)
@@ -144,8 +147,4 @@ def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
 
 def shortest_found(weights: Tensor, hops: Tensor, z: Tensor) -> Tensor:
     """Whether each source's walk is a shortest path, ``[graphs, n]``: each of its steps is a true next hop."""
-    cost, steps = search(weights, z)
-    graph = torch.arange(len(z), device=z.device)[:, None, None]
-    here, there = steps[..., :-1], steps[..., 1:]
-    right = (hops > 0)[graph, here, there] | (here == 0)
-    return right.all(-1) & torch.isfinite(cost)
+    return torch.isfinite(search(weights, z, hops)[0])
