@@ -16,6 +16,7 @@ from .cell import Cell, Where
 from .claims import jump, z3_times
 from .epochs import evaluated
 from .proposition import laws
+from .sdsp import mean_distances
 
 CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
 DECIMALS = 5
@@ -33,6 +34,8 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
             result, device = jump(experiment_of(cell, where))
         case "z3":
             result, device = z3_times(cell.task, int(cell.options["queries"]), cell.seed), "cpu"
+        case "mean":
+            result, device = mean_distances(experiment_of(cell, where)), "cpu"
         case "law":
             result, device = laws(int(cell.options["digits"]), cell.seed), "cpu"
     return {
