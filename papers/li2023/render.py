@@ -43,11 +43,13 @@ def render(store: Store, what: What, path: Path | None = None, *, quick: bool = 
 
 
 def read(store: Store, what: What, quick: bool = False) -> Results:
-    """The records of every seed there is; of three, where there is none, so that the page says what is missing.
+    """The records of every seed there is; where there is none, the plan's, so that the page says what is missing.
 
     Raises :class:`CheckpointError` where a record is none that a page can show.
     """
-    results = Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+    seeds = store.seeds()
+    cells = plan(what, seeds or None, quick=quick)
+    results = Results.read([c for c in cells if c.seed < c.seeds or store.path(c).exists()], store)
     if not _showable(results, what):
         culprits = (cell for cell in results.cells if not _showable(Results.read([cell], store), what))
         path = next(map(store.path, culprits), store.folder)
@@ -69,7 +71,11 @@ def as_json(results: Results) -> dict[str, Any]:
     metrics = {"hwf/standard": HWF, "hwf/writer": HWF, "sdsp": ("path_accuracy", "graph_accuracy", "spearman")} | {
         f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES
     }
-    rows = {"hwf": (*layout.HWF, *layout.COMBINATIONS), "sudoku": layout.SUDOKU, "sdsp": layout.SDSP}
+    rows = {
+        "hwf": (*layout.HWF, *layout.COMBINATIONS),
+        "sudoku": (*layout.SUDOKU, *layout.SUDOKU_CODE),
+        "sdsp": layout.SDSP,
+    }
     found: dict[str, Any] = {}
     for table, names in metrics.items():
         for row in rows[table.split("/")[0]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,20 @@ def test_curves_have_every_epoch() -> None:
         assert all(isinstance(value, float) for value in curves[name])
 
 
-@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best"])
+@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code"])
 def test_sudoku(method: str) -> None:
     stages = run(CELLS[f"sudoku/50/{method}/0"], HERE)["result"]["stages"]
     assert "board_accuracy" in stages["I"]["test"]
-    assert ("II" in stages) == (method in ("exp", "mcmc"))
+    assert ("II" in stages) == (method in ("exp", "mcmc", "linear-code"))
+
+
+def test_sudoku_as_in_the_code_keeps_the_last_and_the_best_epoch() -> None:
+    cell = CELLS["sudoku/50/exp-code/0"]
+    result = run(replace(cell, options=cell.options | {"evaluate_every": 1}), HERE)["result"]
+    assert set(result["evaluated"]) == {"I"}  # Stage II of a tiny cell has one epoch
+    found = result["evaluated"]["I"]
+    assert found["epochs"] == 2
+    assert found["best"]["accuracy"] >= found["last"]["accuracy"]
 
 
 @pytest.mark.parametrize("method", ["exp", "na", "mapo", "rl", "sup", "gibbs"])

@@ -9,8 +9,9 @@ from typing import Literal
 import pytest
 
 from paper_cases import formula, made_up, record, stages
-from papers.li2023 import checks, judgements, tables, verdict
+from papers.li2023 import checks, judgements, sudoku_page, tables, verdict
 from papers.li2023.__main__ import main
+from papers.li2023.epochs import evaluated
 from papers.li2023.page import page
 from papers.li2023.plan import plan
 from papers.li2023.render import as_json, read, render
@@ -48,7 +49,7 @@ def test_the_committed_page_is_the_rendering_of_the_committed_records() -> None:
 
 def test_without_records_nothing_is_claimed(tmp_path: Path) -> None:
     text = page(read(Store(tmp_path / "none"), "all"))
-    assert f"{len(plan('all', 3))} cells are to be run" in text
+    assert f"{len(plan('all'))} cells are to be run" in text
     assert text.count("Not measured yet.") >= 7
     assert "| " not in text
     assert "![" not in text
@@ -151,9 +152,48 @@ def test_rows_whose_seeds_lie_apart_are_shown_seed_by_seed(tmp_path: Path) -> No
         if cell.family in ("sudoku/100/log", "sudoku/500/log"):
             spread = 0.3 if "100" in cell.family else 0.01
             store.write(cell, record(cell, stages(I={"board_accuracy": 0.2 + spread * cell.seed})))
-    lines = verdict.seed_by_seed(read(store, "sudoku"))
-    assert lines[0] == "- Log (Stage I), 100 boards: 20.0, 50.0, 80.0."
-    assert not [line for line in lines if "500 boards" in line]
+    lines = sudoku_page.seed_by_seed(read(store, "sudoku"))
+    assert lines == ["- Log (Stage I), 100 boards: 50.00 ± 30.00, of 20.0, 50.0, 80.0."]
+
+
+def test_last_and_best_epoch_stand_side_by_side(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for cell in plan("sudoku", 2):
+        if cell.family == "sudoku/500/exp-code":
+            history = [
+                {"stage": stage, "epoch": epoch}
+                | ({} if share is None else {"test_board_accuracy": share + cell.seed / 50})
+                for stage, shares in {"I": [0.5, None, 0.9, 0.6], "II": [0.93, 0.97, 0.91]}.items()
+                for epoch, share in enumerate(shares)
+            ]
+            result = stages(I={"board_accuracy": 0.7}, II={"board_accuracy": 0.91 + cell.seed / 50})
+            store.write(cell, record(cell, result | {"evaluated": evaluated(history)}))
+        if cell.family == "sudoku/300/exp-code":  # a record that holds no epochs
+            store.write(cell, record(cell, stages(I={"board_accuracy": 0.5})))
+    results = read(store, "sudoku")
+    lines = sudoku_page.as_in_the_code(results)
+    assert row(lines, "Exp, Stage I", "500")[2:] == [
+        "89.3",
+        "70.00 ± 0.00",
+        "61.00 ± 1.41",
+        "91.00 ± 1.41",
+        "70.0, 70.0",
+    ]
+    assert row(lines, "Exp, Stage I + II", "500")[2:6] == ["95.4", *["92.00 ± 1.41"] * 2, "98.00 ± 1.41"]
+    assert row(lines, "Exp, Stage I", "300")[2:6] == ["77.4", "50.00 ± 0.00", "–", "–"]
+    assert len(lines) == 5
+    assert "chosen on test data" in page(results, "sudoku")
+    text = "\n".join(verdict.shortfall(results))
+    assert "As in the authors' code: after Stage I 2 of 2 are lower, by 23.4 points on average over all;" in text
+    assert "The best epoch there, chosen on test data: after Stage I 0 of 1 are lower, by -1.7 points" in text
+    missed = "\n".join(verdict.unmatched(results))
+    assert "Sudoku, Exp, Stage I + II (as in the authors' code), 500 boards: 92.00 ± 1.41 here, 95.4 in" in missed
+    assert verdict.beyond_labels(results) == []
+
+
+def test_one_evaluation_is_no_choice_of_epochs() -> None:
+    assert evaluated([{"stage": "I", "epoch": 3, "test_board_accuracy": 0.5}, {"stage": "II", "epoch": 0}]) == {}
+    assert evaluated([]) == {}
 
 
 def test_there_is_no_verdict_on_graphs_that_are_not_the_papers(results: Results) -> None:

@@ -137,6 +137,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },
     Schedule: {
+        schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
+        schedules.CodeLogarithmic: (schedules.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),
         schedules.Constant: (schedules.Constant, SUM, "schedules::constant_formula"),
         schedules.Exponential: (schedules.Exponential, SUM, "schedules::exponential_formula"),
         schedules.Linear: (schedules.Linear, SUM, "schedules::linear_formula"),
