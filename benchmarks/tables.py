@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import choice_table as choice
 import scaling_table
 import speed_table
 
@@ -71,8 +72,8 @@ def hwf() -> str:
         "",
         f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). ¹ The paper's best "
         "combination. ² ABLkit's `examples/hwf/README.md`, formulas of length 7 alone, no spread given. "
-        "Hyper-parameters of the last two rows were chosen by looking at test figures of single seeds; there is no "
-        f"validation set. Measured by `{page['command']}` {origin(runs.values())}.",
+        f"Settings of the last row {choice.said('hwf')}, the learning rate of the row before it "
+        f"{choice.said('hwf, LeNet-5')}. Measured by `{page['command']}` {origin(runs.values())}.",
     ]
     return "\n".join(lines)
 
@@ -104,8 +105,8 @@ def sudoku() -> str:
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
         "MNIST; in brackets the training boards whose prediction is valid, per seed. All rows but the paper's have the "
-        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16, and settings "
-        "chosen by looking at test figures. What they have over the paper's row is not the sampler's merit alone.",
+        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16; its settings "
+        f"{choice.said('sudoku')}. What they have over the paper's row is not the sampler's merit alone.",
         "",
         "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
         "| --- |" + " --- |" * len(sizes),
@@ -134,8 +135,8 @@ def sdsp() -> str:
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
         "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        "the authors of the paper draw theirs, and settings of *best* and *mlp* were chosen by looking at test "
-        "figures.",
+        f"the authors of the paper draw theirs. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
+        f"{choice.BY_TEST}.",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
@@ -179,6 +180,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sudoku": sudoku,
     "sdsp": sdsp,
     "addition": sums,
+    "choice": choice.table,
     "speed": speed,
     "growth": growth,
     "processes": processes,
