@@ -53,7 +53,9 @@ def run(folder: Path, resume: bool = False, **other: Any) -> Learner:
     grounding = SoftenedGrounding(walk, other.get("schedule", Exponential(1.0)), other.get("steps", 1))
     rate = other.get("learning_rate", one_cycle())
     optimizer, kept = adam(other.get("rate", 0.02)), other.get("keep", "last")
-    stage = Stage("I", grounding, other.get("epochs", 2), optimizer, rate, kept, other.get("stage_batch_size"))
+    stage = Stage(
+        "I", grounding, other.get("epochs", 2), optimizer, rate, kept, batch_size=other.get("stage_batch_size")
+    )
     learner = make_learner(
         task,
         [stage],
