@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import choice_table as choice
 import scaling_table
 import speed_table
 
@@ -68,8 +69,8 @@ def hwf() -> str:
         "",
         f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). ¹ The paper's best "
         "combination. ² ABLkit's `examples/hwf/README.md`, formulas of length 7 alone, no spread given. "
-        "`--preset best` was chosen on validation data (docs/choices.md). Measured by `python -m papers.li2023 hwf --data-dir DIR`; docs/reproduction.md has more "
-        "rows, and the machine.",
+        f"Settings of `--preset best` {choice.said('hwf')}. Measured by `python -m papers.li2023 hwf --data-dir DIR`; "
+        "docs/reproduction.md has more rows, the machine and the commit.",
     ]
     return "\n".join(lines)
 
@@ -113,8 +114,8 @@ def sudoku() -> str:
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
         "MNIST; in brackets the training boards whose prediction is valid, per seed. All rows but the paper's have the "
-        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16, and settings "
-        "chosen by looking at test figures. What they have over the paper's row is not the sampler's merit alone.",
+        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16; its settings "
+        f"{choice.said('sudoku')}. What they have over the paper's row is not the sampler's merit alone.",
         "",
         "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
         "| --- |" + " --- |" * len(sizes),
@@ -143,8 +144,8 @@ def sdsp() -> str:
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
         "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        "the authors of the paper draw theirs, and settings of *best* and *mlp* were chosen by looking at test "
-        "figures.",
+        f"the authors of the paper draw theirs. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
+        f"{choice.BY_TEST}.",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
@@ -188,6 +189,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sudoku": sudoku,
     "sdsp": sdsp,
     "addition": sums,
+    "choice": choice.table,
     "speed": speed,
     "growth": growth,
     "processes": processes,
