@@ -19,6 +19,8 @@ import addition_table
 import scaling_table
 import speed_table
 
+from softground.runs.provenance import origin
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -65,21 +67,14 @@ def hwf() -> str:
                 cells.append(percent(found, *figures) + note)
         lines.append(f"| {name} | {published[row]} | {' | '.join(cells)} |")
     stage = percent(table["paper/standard"], *(f"after_stage_I_{f}" for f in figures))
-    machines = sorted({str(r["versions"]["gpu"] or f"{r['versions']['cpus']} CPU cores") for r in runs.values()})
     lines += [
         "",
         f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). ¹ The paper's best "
         "combination. ² ABLkit's `examples/hwf/README.md`, formulas of length 7 alone, no spread given. "
         "Hyper-parameters of the last two rows were chosen by looking at test figures of single seeds; there is no "
-        f"validation set. Measured by `{page['command']}` on: {', '.join(machines)}.",
+        f"validation set. Measured by `{page['command']}` {origin(runs.values())}.",
     ]
     return "\n".join(lines)
-
-
-def machines(runs: dict[str, Any]) -> str:
-    """Where runs were made."""
-    found = {str(r["environment"]["gpu"] or f"{r['environment']['cpus']} CPU cores") for r in runs.values()}
-    return ", ".join(sorted(found))
 
 
 def seeds(row: dict[str, Any]) -> str:
@@ -129,7 +124,7 @@ def sudoku() -> str:
             boards, symbols = percent(row, "board_accuracy"), percent(row, "relabelled_symbol_accuracy")
             text = f"valid boards {boards} %, symbols under the best relabelling {symbols} %"
             lines += ["", f"9×9, {name}: {text}{seeds(row)}{remark(page, key)}."]
-    lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` on: {machines(page['runs'])}."]
+    lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` {origin(page['runs'].values())}."]
     return "\n".join(lines)
 
 
@@ -150,7 +145,7 @@ def sdsp() -> str:
     lines += ["", "Commands:", ""]
     first = {k.rsplit(" | ", 1)[0]: r["command"] for k, r in sorted(page["runs"].items(), reverse=True)}
     lines += [f"- {key}: `{re.sub(r' --seed [0-9]+', '', command)}`" for key, command in sorted(first.items())]
-    lines += ["", f"Measured by `python benchmarks/sdsp.py` on: {machines(page['runs'])}."]
+    lines += ["", f"Measured by `python benchmarks/sdsp.py` {origin(page['runs'].values())}."]
     return "\n".join(lines)
 
 

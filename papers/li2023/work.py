@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from softground.runs.folder import plain
 
 from .cell import Cell, Where
 from .claims import jump, z3_times
+from .epochs import evaluated
 from .proposition import laws
 from .sdsp import mean_distances
 
@@ -26,6 +28,8 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
     match cell.kind:
         case "train":
             result, device = train(cell, where)
+        case "choice":
+            result, device = choice(cell, where)
         case "jump":
             result, device = jump(experiment_of(cell, where))
         case "z3":
@@ -67,9 +71,23 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
         "training_seconds": learner.seconds_,
         "parameters": sum(p.numel() for p in experiment.network.parameters()),
         "note": experiment.note,
+        "evaluated": evaluated(learner.history_),
     }
     if cell.curves:
         result["curves"] = {name: [r.get(name) for r in learner.history_] for name in ("stage", *CURVES)}
+    return result, learner.fabric.device.type
+
+
+def choice(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
+    """A training run judged by its validation part; the test data are put away before it begins."""
+    experiment = replace(experiment_of(cell, where), test=None)
+    learner = experiment.learner().fit(experiment.train, None, experiment.validation)
+    result = {
+        "validation": list(learner.results_.values())[-1],
+        "examples": {"train": len(experiment.train), "validation": len(experiment.validation or ())},  # type: ignore[arg-type]
+        "training_seconds": learner.seconds_,
+        "note": experiment.note,
+    }
     return result, learner.fabric.device.type
 
 
