@@ -17,8 +17,8 @@ while π_B < α, and unbiased from then on.
   A sample enters after the step in which it was drawn, so that the memory a step uses does not depend on its draw.
 - *Exploration* is sampling alone, without the original's systematic search of a program space.
 - *Reals.* A finite set has probability 0 under a density: π_B = 0, and the memory's weight is α. Inside it each of k
-  samples weighs min(1, ρ)/k, where ρ = P(z|x) / P_then(z|x) is its density now over that when it was drawn: samples of
-  a policy long left behind would hold the network back.
+  samples weighs min(ρ, 10)/k, where ρ = P(z|x) / P_then(z|x) is its density now over that when it was drawn
+  (truncated importance weights): samples that counted in full would hold the network to the policy that drew them.
 
 The code published with NGS, which the paper's comparison used, differs: it learns from the sample just drawn where it
 should replay the memory, and weighs outside samples by their probability twice. That makes the method weaker.
@@ -36,6 +36,8 @@ from ..errors import CheckpointError, LearnerError
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
 from .reinforce import average, check_decay, no_rewards, note_rewards
+
+LARGEST_RATIO = 10.0  # of densities now and when a real sample was drawn
 
 
 @OBJECTIVES.register("mapo")
@@ -106,7 +108,7 @@ class MAPO(Objective):
         """What each remembered sample takes of its memory's share."""
         if self.task.space.categorical:
             return scores.masked_fill(~filled.any(-1, keepdim=True), 0.0).softmax(-1)
-        return (scores - drawn).exp().clamp(max=1.0) / filled.sum(-1, keepdim=True).clamp(min=1)
+        return (scores - drawn).exp().clamp(max=LARGEST_RATIO) / filled.sum(-1, keepdim=True).clamp(min=1)
 
     def _weights(self, scores: Tensor, remembers: Tensor) -> tuple[Tensor, Tensor]:
         """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
