@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softground.tasks import Sudoku
+from softground.tasks import ShortestPaths, Sudoku
 
 from . import hwf, sdsp
 from .settings import STAGE_II
 from .sudoku import CHOICES
 
-PAPER = Sudoku().recipe("paper")
+PAPER, PATHS = Sudoku().recipe("paper"), ShortestPaths().recipe("paper")
 
 COMMON = (
     "**Epochs.** The paper's 1,000 epochs count every walk over the data as one. With T = 10 walks to a gradient step "
@@ -89,23 +89,28 @@ SUDOKU = (
     "**MCMC** switches two digits everywhere and is accepted by the paper's ratio.",
 )
 SDSP = (
-    "**Stage II for reals** goes to the nearest feasible points. The paper's Stage II teaches nothing here: a Gaussian "
-    "has no gradient at its own mean.",
-    "**Warm-up.** There is no uniform law on unbounded reals: the first ten passes take every completion that exists.",
-    "**The graphs are not the authors'.** The paper says only that they are random. Here a graph is a spanning tree "
-    "drawn uniformly from all labelled trees, in which names mean nothing, and up to 70 more edges. The authors' code "
-    "draws a random recursive tree, in which each vertex joins an earlier one: the destination, vertex 0, is a hub, "
-    "and low names are near it. Much of a distance can be read off a name there, and nothing here.",
-    "**What the paper does not say** beside that: σ (1 here) and the margin by which true next hops must lead (2⁻¹⁰; "
-    "the authors' code tries 5, 4, …, 0). The authors' code has whole numbers for distances, the mean squared error "
-    "for an energy, Adam 1e-3, 500 epochs, a ReLU on the output of its network (900–128–30, as the paper says), drops "
-    "vertices 0, 6, …, 24 where the paper drops the fifth, tenth, …, and counts vertex 0, which is trivially right. "
-    "These runs keep to what the paper says.",
-    "**RL and MAPO never saw a reward.** It is 1 where every path of a graph is right and 0 otherwise, and no sample "
-    "ever had all of them right; their rows are those of one untrained network, the same to the last digit. The "
-    "authors' reward is the number of right paths.",
-    f"**Epochs.** RL and MAPO 110, SUP {sdsp.SUP_EPOCHS}.",
-    "**The figure has no numbers** that could be read off.",
+    "**Graphs** are drawn as the authors draw them (the paper says only that they are random): a random recursive "
+    "tree, in which each vertex joins an earlier one, and up to 70 more edges. The destination, vertex 0, is a hub, "
+    "and low names are near it, so that much of a distance can be read off a name: see the row that does not look at "
+    "the graph. The second table has trees that are uniform on all labelled ones.",
+    "**Network**: 900–128–30 with a ReLU on the output, reading a weight w as 1 − w/10, as in the authors' code.",
+    "**Margin.** The authors' solver asks true next hops to lead by more than 5 in whole numbers, or, where a graph "
+    "has no such distances, by more than 4, 3, …, 0. So they do here: by 6, 5, …, 1 at least, the first that has a "
+    "solution. Distances are reals here, as the paper says, and may be negative; theirs are whole numbers from 0 on.",
+    "**Energy.** The authors' is the mean squared error of the 30 distances, which is this Gaussian's with σ² = 15.",
+    "**Dropped** are vertices 0, 6, …, 24, as in the code; the paper's text says the fifth, tenth, …, 25th.",
+    f"**Epochs.** The code's 500 count every walk: 11 passes that walk once and learn, then 48 that learn after nine "
+    f"walks. Here {PATHS.epochs} learn after ten walks each, the first {PATHS.warmup} at γ = ∞. Adam 1e-3, RL and "
+    f"MAPO 5e-4, as in the code, which gives them {sdsp.POLICY_EPOCHS} passes and SUP {sdsp.SUP_EPOCHS}: so here.",
+    f"**SSL and NA** of the authors' code walk and learn in the first {sdsp.CODE_EPOCHS} of their 500 passes only, "
+    "once each; the other passes do nothing. The rows so named do the same. The rows without that name walk and learn "
+    "as Stage I does and differ from it in γ alone.",
+    "**Warm-up.** There is no uniform law on unbounded reals: the first passes take every completion that exists.",
+    "**Stage II for reals** goes to the nearest feasible points. The paper's teaches nothing here: a Gaussian has no "
+    "gradient at its own mean. The authors' code learns the last states of the chains, with weight decay 1e-3, and "
+    "has even that commented out.",
+    "**RL and MAPO** are paid the number of right paths, drawing with a standard deviation of 1, as in the code; its "
+    "MAPO is weaker than ours (above).",
 )
 
 __all__ = ["COMMON", "HWF", "SDSP", "SUDOKU"]

@@ -22,6 +22,7 @@ class Row:
 
 STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
 CODE = "As in the authors' code"
+MEAN = "each vertex's mean distance in training, the graph not looked at"
 HARD = "Hard groundings"
 SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
 OURS = tuple(
@@ -85,17 +86,32 @@ SUDOKU_CODE = (
         for stage, key in (("Stage I", "I"), ("Stage I + II", "II"))
     ),
 )
-SDSP = (
+SDSP_RECURSIVE = (
     Row("Baseline", "RL", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
     Row("Baseline", "NA", "na", "I"),
+    Row(CODE, "SSL", "ssl-code", "I"),
+    Row(CODE, "NA", "na-code", "I"),
     *OURS,
+    Row("Not in the paper", "SSL + Stage II", "ssl", "II"),
+    Row("Not in the paper", "NA + Stage II", "na", "II"),
+    Row("Not in the paper", MEAN, "mean", "I"),
+    Row("With labels", "SUP", "sup", "SUP"),
+)
+SDSP_UNIFORM = (
+    Row("Baseline", "SSL", "ssl", "I"),
+    Row(STAGE_ONE, "Exp", "exp", "I"),
+    Row(BOTH, "Exp", "exp", "II"),
+    Row("Not in the paper", "SSL + Stage II", "ssl", "II"),
+    Row("Not in the paper", MEAN, "mean", "I"),
     Row("Not in the paper", "the paper's network, relabelled, exact kernel", "gibbs", "I"),
     Row("Not in the paper", "`--preset best`", "best", "I"),
     Row("With labels", "SUP", "sup", "SUP"),
     Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
 )
+
+SDSP = {"recursive": SDSP_RECURSIVE, "uniform": SDSP_UNIFORM}  # by how a graph's tree is drawn: the authors', ours
 
 
 def name(row: Row) -> str:

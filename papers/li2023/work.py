@@ -18,6 +18,7 @@ from .claims import jump, z3_times
 from .descent import descent
 from .epochs import evaluated
 from .proposition import laws
+from .sdsp import mean_distances
 from .sharpening import sharpening
 
 CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
@@ -37,6 +38,8 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
             result, device = jump(experiment_of(cell, where))
         case "z3":
             result, device = z3_times(cell.task, int(cell.options["queries"]), cell.seed), "cpu"
+        case "mean":
+            result, device = mean_distances(experiment_of(cell, where)), "cpu"
         case "law":
             result, device = LAWS[cell.family](**cell.options, seed=cell.seed), "cpu"
     return {

@@ -77,7 +77,7 @@ def test_every_number_of_the_paper_has_a_cell_and_a_row() -> None:
     assert {f"sudoku/{size}/{method}" for method in everywhere for size in SIZES} <= names
     assert {f"sudoku/{size}/{method}" for method in ENDS for size in (SIZES[0], SIZES[-1])} <= names
     assert {f"sudoku/{SIZES[-1]}/{method}" for method in LARGEST} <= names
-    assert {f"sdsp/{row.method}" for row in layout.SDSP} <= names
+    assert {f"sdsp/{trees}/{row.method}" for trees, rows in layout.SDSP.items() for row in rows} <= names
 
 
 def test_sudoku_as_in_the_authors_code() -> None:
@@ -116,7 +116,7 @@ def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() ->
 def test_cells_are_chosen_by_name_beginning_and_pattern() -> None:
     everything = plan("all", 2)
     assert [c.name for c in select(everything, ["hwf/standard/exp"])] == ["hwf/standard/exp/0", "hwf/standard/exp/1"]
-    assert [c.name for c in select(everything, ["sdsp/sup/1"])] == ["sdsp/sup/1"]
+    assert [c.name for c in select(everything, ["sdsp/uniform/sup/1"])] == ["sdsp/uniform/sup/1"]
     assert {c.family for c in select(everything, ["sudoku/*/mcmc/*"])} == {f"sudoku/{n}/mcmc" for n in SIZES}
     assert select(everything, []) == everything
     with pytest.raises(SoftgroundError, match=r"hwf/standard/expo fits no cell.*hwf/standard/exp"):

@@ -80,9 +80,12 @@ def made_up(folder: Path) -> Store:
         "hwf/jump": lambda s: {"moved": {"after_1": 0.25, "after_10": 0.75}},
         "sudoku/50/exp": lambda s: stages(I={"board_accuracy": 0.2}, II={"board_accuracy": 0.6 + s / 10}),
         "sudoku/50/sup": lambda s: stages(SUP={"board_accuracy": 0.64}),
-        "sdsp/exp": lambda s: stages(I={"path_accuracy": 0.2}, II={"path_accuracy": 0.5, "spearman": 0.4}),
-        "sdsp/rl": lambda s: stages(I={"path_accuracy": 0.1}),
-        "sdsp/sup": lambda s: stages(SUP={"path_accuracy": 0.6, "spearman": 0.5}),
+        "sdsp/recursive/exp": lambda s: stages(
+            I={"path_accuracy_all": 0.2}, II={"path_accuracy_all": 0.5, "spearman": 0.4}
+        ),
+        "sdsp/recursive/rl": lambda s: stages(I={"path_accuracy_all": 0.1}),
+        "sdsp/recursive/sup": lambda s: stages(SUP={"path_accuracy_all": 0.6, "spearman": 0.5}),
+        "sdsp/recursive/mean": lambda s: stages(I={"path_accuracy_all": 0.55}),
         "sdsp/z3": lambda s: {"inversions": {"one": {"milliseconds": 8.5}}},
         "proposition": lambda s: {"answer": "6", "states": 20, "rows": rows},
     }
