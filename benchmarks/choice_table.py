@@ -12,7 +12,6 @@ PAGE = Path(__file__).resolve().parent / "results" / "choose.json"
 BY_TEST = "were chosen by looking at test figures"
 TITLES = {
     "hwf": "formulas, `--preset best`",
-    "hwf, LeNet-5": "formulas, `--preset best --network lenet --epochs 100`",
     "sudoku": "Sudoku, 500 boards, `--preset best`",
     "sudoku, semantic loss": "Sudoku, 500 boards, `--preset paper --objective semantic`",
     "sdsp": "shortest paths, `--preset best`",

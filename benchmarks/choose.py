@@ -69,17 +69,6 @@ GROUPS = {
         },
         67,
     ),
-    "hwf, LeNet-5": Group(
-        "hwf",
-        "validation_calculation_accuracy",
-        {"preset": "best", "data": "hwf", "network": "lenet", "epochs": 100, "validation": 0.2} | readings() | LAST,
-        {
-            "learning rate 3e-3": {"learning_rate": 3e-3},
-            "learning rate 5e-3": {"learning_rate": 5e-3},
-            "learning rate 8e-3": {"learning_rate": 8e-3},
-        },
-        90,
-    ),
     "sudoku": Group(
         "sudoku",
         "validation_board_accuracy",
