@@ -43,8 +43,8 @@ COMMON = (
     "were chosen on validation data; all others of our own were chosen by looking at test figures.",
     "**Augmentation.** `--preset best` trains formulas and Sudoku on images that are distorted at random (affine and "
     "elastic), with or without labels; the paper's rows do not. Its lead over them is that of distortions, of the "
-    "network and of the optimiser as well as of the exact kernel: with labels the same recipe ends as high, and rows "
-    "with `--no-augment` show it without distortions.",
+    "network and of the optimiser as well as of the exact kernel: rows with labels, and with "
+    "`--no-augment`, stand beside it.",
     "**Hard groundings.** Problems (1) and (2) of Section 2, which the paper argues against and does not run: `hard-"
     "feasible` fits one feasible mapping, drawn uniformly (the paper's solution fits all of them, and takes the best); "
     "`hard-best` the most probable feasible states of the moment. Both by SGD 0.1, for as many passes as Stage I.",
