@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from choice_table import said
+
 from softground.runs.provenance import origin
 
 DIGITS = (1, 2, 4, 15, 100)
@@ -25,7 +27,7 @@ def addition(page: dict[str, Any]) -> str:
     lines = [
         "Sums that are right on the test set, in %, mean ± sd over three seeds, in the field's standard setting (every "
         "image used once). With 100 digits the test set has 50 pairs, so that one pair is 2 %. Our rows have the "
-        "recipe of `--preset best`: images distorted at random, and settings chosen by looking at test figures.",
+        f"recipe of `--preset best`: images distorted at random; its settings for one digit {said('addition')}.",
         "",
         "| setting | " + " | ".join(f"{n} digit{'s' * (n > 1)}" for n in DIGITS) + " |",
         "| --- |" + " --- |" * len(DIGITS),

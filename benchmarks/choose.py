@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))  # for papers
 from papers.li2023.cell import Cell, Where  # noqa: E402
 from papers.li2023.pool import Progress, run_all  # noqa: E402
 from papers.li2023.store import Store  # noqa: E402
+from papers.li2023.sudoku import CANDIDATES  # noqa: E402
 from softground.runs import provenance  # noqa: E402
 from softground.tasks import TASKS  # noqa: E402
 
@@ -64,7 +65,6 @@ GROUPS = {
             "batches of 64": {"batch_size": 64},
             "batches of 256": {"batch_size": 256},
             "60 epochs": {"epochs": 60},
-            "LeNet-5": {"network": "lenet"},
             "undistorted": {"augment": False},
         },
         67,
@@ -85,16 +85,7 @@ GROUPS = {
         40,
     ),
     "sudoku, semantic loss": Group(
-        "sudoku",
-        "validation_board_accuracy",
-        {"preset": "paper", "objective": "semantic"} | BOARDS,
-        {
-            "SGD 0.1": {"optimizer": "sgd", "learning_rate": 0.1},
-            "AdamW 5e-4": {"optimizer": "adamw", "learning_rate": 5e-4},
-            "AdamW 1e-3": {"optimizer": "adamw", "learning_rate": 1e-3},
-            "AdamW 2e-3": {"optimizer": "adamw", "learning_rate": 2e-3},
-        },
-        20,
+        "sudoku", "validation_board_accuracy", {"preset": "paper", "objective": "semantic"} | BOARDS, CANDIDATES, 20
     ),
     "sdsp": Group(
         "sdsp",

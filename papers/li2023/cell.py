@@ -24,7 +24,7 @@ class Cell:
         Stable: ``hwf/standard/exp/0`` is Table 1's exponential schedule with seed 0. Also where its record lies.
     kind
         ``train``: a training run; ``choice``: one that only its validation part judges; ``jump``, ``z3``: claims in the
-        text; ``law``: a check of Proposition 1; ``mean``: a yardstick for shortest paths.
+        text; ``law``: a check of Proposition 1, on a CPU; ``mean``: a yardstick for shortest paths.
     task
         The task, by its name on the command line.
     options

@@ -23,6 +23,7 @@ class Row:
 STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
 CODE = "As in the authors' code"
 MEAN = "each vertex's mean distance in training, the graph not looked at"
+HARD = "Hard groundings"
 SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
 OURS = tuple(
     Row(group, label, method, stage) for group, stage in ((STAGE_ONE, "I"), (BOTH, "II")) for label, method in SCHEDULES
@@ -39,6 +40,8 @@ HWF = (
     *OURS,
     Row(CODE, "Exp, Stage I", "exp-code", "I"),
     Row(CODE, "Exp, Stage I + II", "exp-code", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
@@ -56,6 +59,8 @@ COMBINATIONS = (
     Row("", "Stage I + NGS", "exp-ngs", "II"),
     Row(CODE, "SSL + Stage II", "ssl-code", "II"),
     Row(CODE, "NA + Stage II", "na-code", "II"),
+    Row(HARD, "(1), one feasible mapping, + Stage II", "hard-feasible", "II"),
+    Row(HARD, "(2), the best mapping, + Stage II", "hard-best", "II"),
 )
 SUDOKU = (
     Row("Baseline", "RL", "rl", "I"),
@@ -64,6 +69,8 @@ SUDOKU = (
     Row("Baseline", "MCMC", "mcmc", "I"),
     *OURS,
     Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),

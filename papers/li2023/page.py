@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from . import checks, departures, judgements, layout, sudoku_page, tables, verdict
+from . import bias, checks, departures, judgements, layout, sudoku_page, tables, verdict
 from .plan import TABLES, What
 from .plots import CURVES, DISTANCES, PATHS
 from .summary import Results
@@ -28,8 +28,13 @@ def page(results: Results, what: What = "all", pictures: str = "images") -> str:
     measured = any(name in results.families for name in _claimed(wanted))
     parts += [_part("## Claims in the text", checks.claims(results, wanted) if measured else [NOTHING])]
     if "hwf" in wanted:
-        lines = [*checks.proposition(results), *_picture(results, "proposition", DISTANCES, "Distance to Q*", pictures)]
-        parts += [_part("## Proposition 1 in numbers", lines)]
+        picture = _picture(results, "proposition", DISTANCES, "Distance to Q*", pictures)
+        parts += [
+            _part("## Proposition 1: the solver's bias", [bias.CONCEDED]),
+            _part("### How far the walk's law is from Q\\*", [*checks.proposition(results), *picture]),
+            _part("### The inequality", bias.inequality(results)),
+            _part("### The remark, in training", bias.remark(results)),
+        ]
     parts += [_differences(wanted), _judgements(results), _verdicts(results), _again(results, what)]
     return "\n\n".join(parts) + "\n"
 

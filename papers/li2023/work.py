@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from softground.runs.folder import plain
 
 from .cell import Cell, Where
 from .claims import jump, z3_times
+from .descent import descent
 from .epochs import evaluated
 from .proposition import laws
 from .sdsp import mean_distances
+from .sharpening import sharpening
 
 CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
 DECIMALS = 5
+LAWS: dict[str, Callable[..., dict[str, Any]]] = {"proposition": laws, "descent": descent, "sharpening": sharpening}
 
 
 def run(cell: Cell, where: Where) -> dict[str, Any]:
@@ -37,7 +41,7 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
         case "mean":
             result, device = mean_distances(experiment_of(cell, where)), "cpu"
         case "law":
-            result, device = laws(int(cell.options["digits"]), cell.seed), "cpu"
+            result, device = LAWS[cell.family](**cell.options, seed=cell.seed), "cpu"
     return {
         "name": cell.name,
         "kind": cell.kind,

@@ -137,7 +137,7 @@ def test_the_watch_tells_training_from_evaluation_and_stops_at_the_goal(
             clock.now += 10.0
             watch("batch", {"step": step, "steps": 2})
         clock.now += 1.0
-        facts = {"test_calculation_accuracy": accuracy}
+        facts = {"test_calculation_accuracy": accuracy, "test_grammatical_calculation_accuracy": accuracy}
         if accuracy < 0.9:
             watch("epoch", facts)
         else:

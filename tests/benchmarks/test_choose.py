@@ -15,6 +15,9 @@ import pytest
 from papers.li2023 import work
 from papers.li2023.cell import Cell, Where
 from papers.li2023.store import Store
+from papers.li2023.sudoku import CHOICES
+from softground.experiments.experiment import named_recipe
+from softground.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,3 +88,35 @@ def test_every_candidate_has_a_recipe_with_a_validation_part(choose: ModuleType)
     for name, group in choose.GROUPS.items():
         for cells in choose.cells(name, group, 1).values():
             assert 0 < cells[0].settings["validation"] < 1
+
+
+def test_presets_and_rows_are_what_was_chosen(choose: ModuleType) -> None:
+    """A preset that is changed later must be chosen again."""
+    table = importlib.import_module("choice_table")
+    for name, group in table.groups().items():
+        settings = {key: value for own in group["candidates"].values() for key, value in own["options"].items()}
+        chosen = group["candidates"][group["choice"]]["recipe"]
+        if name == "sudoku, semantic loss":
+            assert group["choice"] == CHOICES["semantic"]
+        elif name in TASKS:
+            recipe = named_recipe(name, "best", **{k: v for k, v in group["base"].items() if k == "train_size"})[0]
+            now = recipe.to_json() | dict(recipe.problem)
+            assert {key: chosen[key] for key in settings} == {key: now[key] for key in settings}, name
+
+
+def test_a_choice_is_a_table_and_half_a_sentence(
+    choose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = importlib.import_module("choice_table")
+    monkeypatch.setattr(table, "PAGE", tmp_path / "choose.json")
+    assert table.table() == "Not measured yet."
+    assert table.said("hwf") == "were chosen by looking at test figures"
+    about = {"commit": "abc", "command": "python benchmarks/choose.py", "environment": {"gpu": "H200", "cpus": 4}}
+    runs = [about | {"validation": {"validation_a": value}} for value in (0.5, 0.75)]
+    candidates = {"preset": {"runs": runs, "mean": 0.625, "seconds": 3.0, "options": {}}}
+    group = {"figure": "validation_a", "candidates": candidates, "choice": "preset"}
+    table.PAGE.write_text(json.dumps({"groups": {"hwf": group}}))
+    assert "| formulas, `--preset best` | **preset** | 62.50 (50.00, 75.00) | 3 |" in table.table()
+    assert "by `python benchmarks/choose.py` at commit abc, on H200" in table.table()
+    assert table.said("hwf") == "were chosen on validation data"
+    assert table.said("sdsp") == table.BY_TEST

@@ -35,9 +35,8 @@ def begun(problem: Problem, remembered: Tensor, weight: float) -> MAPO:
 
 
 def split_gradient(problem: Problem, remembered: Tensor, weight: float) -> Tensor:
-    """The estimator's expectation as the paper writes it, added up over all states."""
-    known = torch.zeros(problem.space.size, dtype=torch.bool)
-    known[problem.space.index(remembered)] = True
+    """The estimator's expectation as the paper writes it, added up over all readings."""
+    known = (problem.readings[0][:, None] == remembered).all(-1).any(-1)
 
     def loss(log_p: Tensor, feasible: Tensor) -> Tensor:
         p = log_p.detach().exp()

@@ -25,11 +25,13 @@ CELLS = {cell.name: cell for cell in plan("all", 1, real=False, quick=True)}
 HERE = Where("cpu")
 
 
-@pytest.mark.parametrize("method", ["exp", "ssl", "ngs", "mapo", "rl", "exp-ngs", "sup", "semantic", "exact"])
+@pytest.mark.parametrize(
+    "method", ["exp", "ssl", "ngs", "mapo", "rl", "exp-ngs", "sup", "semantic", "exact", "hard-best"]
+)
 def test_formulas(method: str) -> None:
     found = run(CELLS[f"hwf/standard/{method}/0"], HERE)
     stages = found["result"]["stages"]
-    twice = {"exp", "ssl", "exp-ngs", "exact"}
+    twice = {"exp", "ssl", "exp-ngs", "exact", "hard-best"}
     assert list(stages) == (["SUP"] if method == "sup" else ["I", "II"] if method in twice else ["I"])
     for stage in stages.values():
         figures = {"symbol_accuracy", "calculation_accuracy"}
@@ -46,9 +48,11 @@ def test_curves_have_every_epoch() -> None:
         assert all(isinstance(value, float) for value in curves[name])
 
 
-@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code"])
+@pytest.mark.parametrize(
+    "method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code", "hard-feasible"]
+)
 def test_sudoku(method: str) -> None:
-    stages = run(CELLS[f"sudoku/50/{method}/0"], HERE)["result"]["stages"]
+    stages = run(CELLS[f"sudoku/500/{method}/0"], HERE)["result"]["stages"]
     assert "board_accuracy" in stages["I"]["test"]
     assert ("II" in stages) == (method in ("exp", "mcmc", "linear-code"))
 

@@ -13,7 +13,7 @@ from papers.li2023.cell import SEEDS
 from papers.li2023.plan import MOST_SEEDS, plan, select
 from papers.li2023.render import read
 from papers.li2023.store import Store
-from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, SIZES
+from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, LARGEST, SIZES
 from softground.errors import CheckpointError, SoftgroundError
 from softground.experiments.experiment import named_recipe
 
@@ -73,8 +73,10 @@ def test_every_number_of_the_paper_has_a_cell_and_a_row() -> None:
     boards = (*layout.SUDOKU, *layout.SUDOKU_CODE)
     assert {row.key for row in boards} >= set(published.SUDOKU) >= set(published.GROUNDED)
     assert {f"hwf/standard/{row.method}" for row in (*layout.HWF, *layout.COMBINATIONS)} <= names
-    assert {f"sudoku/{size}/{row.method}" for row in boards for size in SIZES if row.method not in ENDS} <= names
+    everywhere = {row.method for row in boards} - {*ENDS, *LARGEST}
+    assert {f"sudoku/{size}/{method}" for method in everywhere for size in SIZES} <= names
     assert {f"sudoku/{size}/{method}" for method in ENDS for size in (SIZES[0], SIZES[-1])} <= names
+    assert {f"sudoku/{SIZES[-1]}/{method}" for method in LARGEST} <= names
     assert {f"sdsp/{trees}/{row.method}" for trees, rows in layout.SDSP.items() for row in rows} <= names
 
 

@@ -179,9 +179,9 @@ def test_entries_that_bind_nothing_change_nothing() -> None:
     wanted = project(rows, centre, 1e-4, 2_000)
     pairs = Pairs.of(rows).padded(64)
     assert len(pairs.value) % 64 == 0 < int((pairs.value == SLACK).sum())
-    search, fixed = Search.at(rows, centre, pairs), (torch.tensor(0.25).double(), torch.tensor(1e-4).double())
+    search, tolerance = Search.at(rows, centre, pairs), torch.tensor(1e-4).double()
     for _ in range(100):
-        search = advance(centre, rows.marked, *fixed, *pairs, *search)
+        search = advance(centre, rows.marked, tolerance, *pairs, *search)
     assert bool(search.ended.all())
     assert torch.allclose(search.point, wanted, rtol=0, atol=1e-9)
     alone = torch.cat([project(rows.select(torch.tensor([i])), centre[[i]], 1e-4, 2_000) for i in range(20)])

@@ -43,7 +43,8 @@ class Recipe:
     objective: str = setting(
         "grounding",
         "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; reinforce, mapo, "
-        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001): others.",
+        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001), "
+        "hard-feasible and hard-best (the paper's problems 1 and 2, which it argues against): others.",
         METHODS,
     )
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")

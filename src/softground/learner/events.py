@@ -1,6 +1,6 @@
 """What an observer of a run is told.
 
-An observer is any function of an event's name and its facts. Process 0 calls it:
+An observer is any function of an event's name and its facts:
 
 - ``"begin"``: the ``stages``, the number of ``examples``, this process's ``own``, the ``epochs`` done before
 - ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
@@ -9,7 +9,8 @@ An observer is any function of an event's name and its facts. Process 0 calls it
 - ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
 
 An observer that answers ``True`` to ``"epoch"`` ends the run: what is left of the stage and the stages after it are not
-trained, and results, summary, report and model are those of the epochs done.
+trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
+the observer that it was given, and the answer of process 0 counts.
 """
 
 from collections.abc import Callable
