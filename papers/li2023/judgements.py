@@ -45,6 +45,7 @@ def annealing(results: Results) -> list[str]:
     places: list[tuple[str, str, str, tuple[str, ...]]]
     places = [("Formulas, calculation accuracy", "hwf/standard", "calculation_accuracy", ("I", "II"))]
     places += [(f"Sudoku, {size} boards", f"sudoku/{size}", "board_accuracy", ("I",)) for size in SIZES]
+    places += [("Shortest paths, of all 30", "sdsp/recursive", "path_accuracy_all", ("I", "II"))]
     lines = []
     for what, table, metric, stages in places:
         for stage in stages:
