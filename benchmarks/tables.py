@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import choice_table as choice
 import scaling_table
 import speed_table
+
+from softground.runs.provenance import origin
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -66,9 +69,8 @@ def hwf() -> str:
         "",
         f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). ¹ The paper's best "
         "combination. ² ABLkit's `examples/hwf/README.md`, formulas of length 7 alone, no spread given. "
-        "Hyper-parameters of `--preset best` were chosen by looking at test figures of single seeds; there is no "
-        "validation set. Measured by `python -m papers.li2023 hwf --data-dir DIR`; docs/reproduction.md has more "
-        "rows, and the machine.",
+        f"Settings of `--preset best` {choice.said('hwf')}. Measured by `python -m papers.li2023 hwf --data-dir DIR`; "
+        "docs/reproduction.md has more rows, the machine and the commit.",
     ]
     return "\n".join(lines)
 
@@ -83,12 +85,6 @@ def both_readings(ours: dict[str, Any] | None) -> str:
         for kind in ("", "grammatical_")
     ]
     return f"{kinds[0]} [{kinds[1]}]{seeds({'seeds': count})}"
-
-
-def machines(runs: dict[str, Any]) -> str:
-    """Where runs were made."""
-    found = {str(r["environment"]["gpu"] or f"{r['environment']['cpus']} CPU cores") for r in runs.values()}
-    return ", ".join(sorted(found))
 
 
 def seeds(row: dict[str, Any]) -> str:
@@ -118,8 +114,8 @@ def sudoku() -> str:
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
         "MNIST; in brackets the training boards whose prediction is valid, per seed. All rows but the paper's have the "
-        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16, and settings "
-        "chosen by looking at test figures. What they have over the paper's row is not the sampler's merit alone.",
+        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16; its settings "
+        f"{choice.said('sudoku')}. What they have over the paper's row is not the sampler's merit alone.",
         "",
         "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
         "| --- |" + " --- |" * len(sizes),
@@ -138,7 +134,7 @@ def sudoku() -> str:
             boards, symbols = percent(row, "board_accuracy"), percent(row, "relabelled_symbol_accuracy")
             text = f"valid boards {boards} %, symbols under the best relabelling {symbols} %"
             lines += ["", f"9×9, {name}: {text}{seeds(row)}{remark(page, key)}."]
-    lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` on: {machines(page['runs'])}."]
+    lines += ["", f"Measured by `python benchmarks/sudoku.py --data-dir DIR` {origin(page['runs'].values())}."]
     return "\n".join(lines)
 
 
@@ -148,8 +144,8 @@ def sdsp() -> str:
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
         "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        "the authors of the paper draw theirs, and settings of *best* and *mlp* were chosen by looking at test "
-        "figures.",
+        f"the authors of the paper draw theirs. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
+        f"{choice.BY_TEST}.",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
@@ -159,7 +155,7 @@ def sdsp() -> str:
     lines += ["", "Commands:", ""]
     first = {k.rsplit(" | ", 1)[0]: r["command"] for k, r in sorted(page["runs"].items(), reverse=True)}
     lines += [f"- {key}: `{re.sub(r' --seed [0-9]+', '', command)}`" for key, command in sorted(first.items())]
-    lines += ["", f"Measured by `python benchmarks/sdsp.py` on: {machines(page['runs'])}."]
+    lines += ["", f"Measured by `python benchmarks/sdsp.py` {origin(page['runs'].values())}."]
     return "\n".join(lines)
 
 
@@ -193,6 +189,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sudoku": sudoku,
     "sdsp": sdsp,
     "addition": sums,
+    "choice": choice.table,
     "speed": speed,
     "growth": growth,
     "processes": processes,

@@ -81,11 +81,13 @@ def tail(page: dict[str, Any], task: str) -> list[str]:
     seeds = sorted({r["seed"] for runs in found.values() for r in runs})
     limits = [f"{limit:g}" for limit in sorted({r["limit_seconds"] for runs in found.values() for r in runs})]
     sources = [f"{runs[0]['title']}: {runs[0]['source']}" for runs in found.values()]
+    commits = sorted({str(r.get("commit") or r["machine"]["commit"]) for runs in found.values() for r in runs})
     return [
         "",
         "Settings from: " + "; ".join(sources) + ".",
         "",
-        f"Measured by `{page['command']}` on: {', '.join(sorted(machines)) or 'nothing yet'}; at most "
+        f"Measured by `{page['command']}` at commit {', '.join(commits) or 'none'} on: "
+        f"{', '.join(sorted(machines)) or 'nothing yet'}; at most "
         f"{' or '.join(limits)} s of training; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}.",
     ]
 

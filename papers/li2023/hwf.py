@@ -50,6 +50,9 @@ SETTINGS = (
     Setting("exp-grammatical", PAPER | {"schedule": "exp", "readings": "grammatical"}, 2, 60),
     Setting("best-grammatical", {"preset": "best", "readings": "grammatical"}, 2, 60),
     Setting("best-plain", {"preset": "best", "augment": False}, 2, 60),
+    # The hard groundings, problems (1) and (2), treated as SSL and NA are.
+    Setting("hard-feasible", PAPER | {"objective": "hard-feasible", "zero_epochs": STAGE_II}, 1, 40),
+    Setting("hard-best", PAPER | {"objective": "hard-best", "zero_epochs": STAGE_II}, 1, 50),
 )
 # On writers never seen: the paper's method and ours, each beside the same network with labels.
 WRITERS = ("exp", "sup", "best", "best-sup")

@@ -27,6 +27,7 @@ def begun(problem: Problem, remembered: Tensor, weight: float) -> MAPO:
     objective.begin(Task(problem.space, problem.program), problem.program.encode([problem.answer]), seed=0)
     state = objective.state()
     state["memory"][0, : len(remembered)] = remembered
+    state["rewards"][0, : len(remembered)] = 1.0
     state["held"][0] = len(remembered)
     state["baseline"][:] = torch.tensor([AVERAGE, 1.0])
     objective.restore(state)

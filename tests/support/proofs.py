@@ -133,6 +133,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
+        objectives.FeasibleMapping: (objectives.FeasibleMapping, SUM, "hard::a_feasible_mapping_is_drawn_once"),
+        objectives.BestMapping: (objectives.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },
