@@ -141,3 +141,37 @@ def test_rows_and_pairs_of_batches_keep_what_is_known() -> None:
         assert torch.equal(twice.sites, torch.cat([dropped.sites] * 2))
         for other in (some, twice):
             assert (other.shared, other.key) == (dropped.shared, dropped.key)
+
+
+def test_each_row_is_stuck_or_not_by_itself() -> None:
+    z, first, last = torch.tensor([[0, 0, 1, 3]] * 2), [True, True, False, False], [False, True, False, False]
+    kept = torch.tensor([last, first])
+    after = ChangeOne(MIXED).propose(Sampler(0), z, kept)
+    assert torch.equal(after[0], z[0])
+    assert not torch.equal(after[1], z[1])
+    board = torch.tensor([[0, 1, 2]] * 3)
+    kept = torch.tensor([[True, False, True], [True, True, False], [False, False, False]])
+    swapped = SwapInside(EQUAL, [[0, 1], [2]]).propose(Sampler(0), board, kept)
+    assert swapped.tolist() == [[0, 1, 2], [1, 0, 2], [0, 1, 2]]
+
+
+class Anywhere:
+    """Dice on any device, also on one that holds no numbers."""
+
+    def categorical(self, log_weights: Tensor) -> Tensor:
+        return log_weights.argmax(-1)
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_what_a_part_remembers_follows_the_data(device: str) -> None:
+    place, dice = torch.device(device), Anywhere()
+    z = torch.zeros(2, 3, dtype=torch.long, device=place)
+    parts = [ChangeOne(EQUAL), SwapInside(EQUAL, [[0, 1]]), SwapSymbols(EQUAL)]
+    for move in parts:
+        assert move.propose(dice, z, torch.ones_like(z, dtype=torch.bool)).device == place  # type: ignore[arg-type]
+    for projection in (Drop(EQUAL, [0]), RandomDrop(EQUAL, 2)):
+        dropped = projection.draw(dice, 2, place)  # type: ignore[arg-type]
+        assert dropped.sites.device == dropped.kept(3).device == dropped.twice().sites.device == place
+        assert projection._tensor.device == place
+    for move in parts[1:]:
+        assert move._pairs.device == place  # type: ignore[attr-defined]
