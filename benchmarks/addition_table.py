@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from choice_table import said
+
+from softground.runs.provenance import origin
+
 DIGITS = (1, 2, 4, 15, 100)
 PUBLISHED = (98.4, 96.7, 93.5, 79.0, 25.6)
 FASTEST = {15: 1.7, 100: 0.92}  # seconds of an epoch, the fastest published, on unstated hardware
@@ -23,7 +27,7 @@ def addition(page: dict[str, Any]) -> str:
     lines = [
         "Sums that are right on the test set, in %, mean ± sd over three seeds, in the field's standard setting (every "
         "image used once). With 100 digits the test set has 50 pairs, so that one pair is 2 %. Our rows have the "
-        "recipe of `--preset best`: images distorted at random, and settings chosen by looking at test figures.",
+        f"recipe of `--preset best`: images distorted at random; its settings for one digit {said('addition')}.",
         "",
         "| setting | " + " | ".join(f"{n} digit{'s' * (n > 1)}" for n in DIGITS) + " |",
         "| --- |" + " --- |" * len(DIGITS),
@@ -44,15 +48,14 @@ def addition(page: dict[str, Any]) -> str:
     ]
     epochs = {n: table[f"timing/{n}"]["epoch_seconds"] for n in FASTEST if f"timing/{n}" in table}
     alone = ", ".join(f"{s:.2f} s for {n} digits (fastest known to us ¹: {FASTEST[n]} s)" for n, s in epochs.items())
-    versions = [run["versions"] for run in page["runs"].values()]
-    machines = sorted({str(v["gpu"] or f"{v['cpus']} CPU cores") for v in versions})
     lines += [
         "",
         *([f"Runs that did not find the digits, counted in the means: {'; '.join(lost)}.", ""] if lost else []),
         f"An epoch of LeNet-5 on a machine that does nothing else: {alone}. "
-        f"Measured by `{page['command']}` on: {', '.join(machines)}. ¹ The highest figure in each column, and the "
-        "shortest epochs, that we have seen published, by several methods. Networks, epochs and hardware differ or "
-        "are not stated, and we give no citation: take them for orientation, not for a ranking.",
+        f"Measured by `{page['command']}` {origin(page['runs'].values())}. "
+        "¹ The highest figure in each column, and the shortest epochs, that we have seen published, by several "
+        "methods. Networks, epochs and hardware differ or are not stated, and we give no citation: take them for "
+        "orientation, not for a ranking.",
     ]
     return "\n".join(lines)
 

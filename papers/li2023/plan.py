@@ -14,20 +14,33 @@ from . import hwf, sdsp, sudoku
 from .cell import Cell
 
 What = Literal["hwf", "sudoku", "sdsp", "all"]
+MOST_SEEDS = 10  # that a cell asks for itself
 TABLES = ("hwf", "sudoku", "sdsp")
+# Cells on Proposition 1, and how to make each tiny.
+LAWS: dict[str, dict[str, int]] = {
+    "proposition": {"digits": 4},
+    "descent": {"runs": 32, "steps": 8192},
+    "sharpening": {"train_size": 500, "epochs": 60, "examples": 40},
+}
+TINY_LAWS: dict[str, dict[str, int]] = {
+    "proposition": {"digits": 3},
+    "descent": {"runs": 2, "steps": 128},
+    "sharpening": {"train_size": 32, "epochs": 2, "examples": 2},
+}
 QUICK: dict[str, dict[str, Any]] = {"hwf": hwf.QUICK, "sudoku": sudoku.QUICK, "sdsp": sdsp.QUICK}
 
 
-def plan(what: What, seeds: int, *, real: bool = True, quick: bool = False) -> list[Cell]:
+def plan(what: What, seeds: int | None = None, *, real: bool = True, quick: bool = False) -> list[Cell]:
     """The cells, the most important first: seed by seed, so that every table soon has one, then by rank.
 
-    ``real`` takes the data the paper used, otherwise the digits that ship with scikit-learn stand in; ``quick`` makes
-    every cell tiny.
+    Every cell has ``seeds`` seeds, or as many as it asks for itself. ``real`` takes the data the paper used, otherwise
+    the digits that ship with scikit-learn stand in; ``quick`` makes every cell tiny.
     """
-    if seeds < 1:
+    if seeds is not None and seeds < 1:
         raise SoftgroundError(f"--seeds {seeds} was given; expected at least one.")
     wanted = TABLES if what == "all" else (what,)
-    cells = [cell for seed in range(seeds) for table in wanted for cell in _of(table, seed, real)]
+    cells = [cell for seed in range(seeds or MOST_SEEDS) for table in wanted for cell in _of(table, seed, real)]
+    cells = [cell for cell in cells if cell.seed < (seeds or cell.seeds)]
     cells = sorted(cells, key=lambda cell: (cell.seed, cell.rank))  # stable: the tables' own order within
     return [_tiny(cell) for cell in cells] if quick else cells
 
@@ -38,8 +51,8 @@ def _of(table: str, seed: int, real: bool) -> list[Cell]:
         case "hwf":
             data = "hwf" if real else "digits"
             jump = Cell(f"hwf/jump/{seed}", "jump", "hwf", seed, {"preset": "paper", "data": data}, 1, 15)
-            law = Cell(f"proposition/{seed}", "law", "hwf", seed, {"digits": 4}, 1, 15)
-            return [*hwf.cells(seed, data), jump, law, z3]
+            laws = [Cell(f"{name}/{seed}", "law", "hwf", seed, options, 1, 30) for name, options in LAWS.items()]
+            return [*hwf.cells(seed, data), jump, *laws, z3]
         case "sudoku":
             return [*sudoku.cells(seed, "mnist" if real else "digits"), z3]
     return [*sdsp.cells(seed), z3]
@@ -50,7 +63,7 @@ def _tiny(cell: Cell) -> Cell:
     if cell.kind == "z3":
         return replace(cell, options={"queries": 2}, seconds=5)
     if cell.kind == "law":
-        return replace(cell, options={"digits": 3}, seconds=5)
+        return replace(cell, options=TINY_LAWS[cell.family], seconds=5)
     tiny = QUICK[cell.task]
     options = {**cell.options, **{k: v for k, v in tiny.items() if cell.kind == "train" or k not in ("epochs",)}}
     stage_two = cell.options.get("preset") == "paper" and cell.options.get("objective", "grounding") == "grounding"

@@ -52,8 +52,9 @@ def run(folder: Path, resume: bool = False, **other: Any) -> Learner:
     walk = kernel(other.get("kernel", "guided"), task)
     grounding = SoftenedGrounding(walk, other.get("schedule", Exponential(1.0)), other.get("steps", 1))
     rate = other.get("learning_rate", one_cycle())
+    optimizer, kept = adam(other.get("rate", 0.02)), other.get("keep", "last")
     stage = Stage(
-        "I", grounding, other.get("epochs", 2), adam(other.get("rate", 0.02)), rate, other.get("keep", "last")
+        "I", grounding, other.get("epochs", 2), optimizer, rate, kept, batch_size=other.get("stage_batch_size")
     )
     learner = make_learner(
         task,
@@ -107,6 +108,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "factor": ({"learning_rate": lambda p: 1 - p / 2}, "stages.I.learning_rate was OneCycle, is function"),
     "epochs": ({"epochs": 3}, "stages.I.epochs was 2, is 3"),
     "kept": ({"keep": "best"}, "stages.I.keep was last, is best"),
+    "the stage's batch size": ({"stage_batch_size": 16}, "stages.I.batch_size was not set, is 16"),
     "batch size": ({"batch_size": 16}, "batch_size was 32, is 16"),
     "seed": ({"seed": 3}, "seed was 0, is 3"),
     "evaluations": ({"evaluate_every": 2}, "evaluate_every was 1, is 2"),
@@ -196,7 +198,18 @@ def test_other_threads_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_config_says_what_the_run_is(stopped: Path) -> None:
     config = RunFolder.open(stopped).read_config()
-    assert list(config) == ["format", "version", "task", "recipe", "place", "settings", "data", "rule", "environment"]
+    assert list(config) == [
+        "format",
+        "version",
+        "task",
+        "recipe",
+        "place",
+        "settings",
+        "data",
+        "validation",
+        "rule",
+        "environment",
+    ]
     assert config["data"]["examples"] == 48
     assert config["settings"]["stages"]["I"]["objective"]["schedule"]["class"] == "Exponential"
     assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"] == "the task's inverse"

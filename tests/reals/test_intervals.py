@@ -138,7 +138,7 @@ def quadratic_program(rule: Differences, y: Tensor, centre: Tensor) -> float:
                 line[h] -= 1
                 line[k] += 1
                 a.append(line)
-                c.append(float(rows.others[0, j, k] - rows.marked[0, j, h]) - rule.margin)
+                c.append(float(rows.others[0, j, k] - rows.marked[0, j, h]))
         if not a:
             return 0.0
         f, matrix, bound = centre.numpy(), np.array(a), np.array(c)

@@ -11,7 +11,9 @@ from torch import Tensor
 from softground.constraints import Program
 from softground.inverses import Enumeration, Table
 from softground.spaces import Categorical, CategoricalBelief
+from softground.spaces.categorical import Readings
 from softground.target import Target
+from softground.task import Task
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,15 @@ class Problem:
         everything = self.space.states(torch.arange(self.space.size))
         y = self.program.encode([self.answer]).expand(len(everything))
         return everything[self.program.feasible(everything, y)]
+
+    @property
+    def readings(self) -> tuple[Tensor, Tensor]:
+        """All that a network can read, states or not, and whether it is feasible."""
+        codes = len(self.space.symbols)
+        sizes = [codes] * self.space.sites if self.space.readings == "all" else self.space.sizes
+        z = torch.cartesian_prod(*map(torch.arange, sizes))
+        task = Task(self.space, self.program, self.table)
+        return z, task.feasible(z, self.program.encode([self.answer]).expand(len(z)))
 
     @property
     def table(self) -> Table:
@@ -66,13 +77,13 @@ def small_sum() -> Problem:
     return Problem("sum", space, Program(lambda a, b, c: a + b + c, space, vectorised=True), 5, ((0,), (1,), (2,)))
 
 
-def _formula() -> Problem:
-    space = Categorical([(1, 2, 3, 4), "+-*", (1, 2, 3, 4)])
+def _formula(readings: Readings = "grammatical") -> Problem:
+    space = Categorical([(1, 2, 3, 4), "+-*", (1, 2, 3, 4)], readings=readings)
 
     def value(a: int, op: str, b: int) -> int:
         return a + b if op == "+" else a - b if op == "-" else a * b
 
-    return Problem("formula", space, Program(value, space), 4, ((0, 2), (0, 1), (1, 2)))
+    return Problem(f"formula, {readings}", space, Program(value, space), 4, ((0, 2), (0, 1), (1, 2)))
 
 
 def _all_equal() -> Problem:
@@ -87,4 +98,4 @@ def _uneven() -> Problem:
     return Problem("uneven", space, Program(lambda a, b, c: a * c * (1 + b), space), 0, ((0, 2), (1, 2)))
 
 
-PROBLEMS = (small_sum(), _formula(), _all_equal(), _uneven())
+PROBLEMS = (small_sum(), _formula(), _all_equal(), _uneven(), _formula("all"))

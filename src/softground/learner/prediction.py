@@ -23,7 +23,7 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
-    fine = task.constraint.admissible(z) if y is None else task.feasible(z, y)
+    fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
@@ -61,10 +61,7 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
         # Popped in order, so the first feasible one of the chunk is the best.
         states = symbols.gather(1, torch.tensor(chunk).T).T.to(scores.device)
         tried += len(chunk)
-        if y is None:
-            good = task.constraint.admissible(states)
-        else:
-            good = task.feasible(states, y.expand(len(states), *y.shape))
+        good = task.admissible(states) if y is None else task.feasible(states, y.expand(len(states), *y.shape))
         if bool(good.any()):
             return states[int(good.to(torch.uint8).argmax())]
     if heap:

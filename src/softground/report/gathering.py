@@ -93,7 +93,8 @@ def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | N
     """
     history = getattr(learner, "history_", None)
     if history is not None and learner.fabric.world_size == 1:
-        states = (stage.objective.state() for stage in reversed(learner.stages))
+        begun = {record["stage"] for record in history}  # an observer may have ended the run before the others
+        states = (stage.objective.state() for stage in reversed(learner.stages) if stage.name in begun)
         return len(history), next((state[CHAINS] for state in states if CHAINS in state), None)
     if folder is None or not folder.has_checkpoint():
         return 0, None
@@ -143,8 +144,7 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     [[1, 0, 0], [0, 2, 1], [0, 0, 0]]
     """
     union, size = {symbol: k for k, symbol in enumerate(space.symbols)}, len(space.symbols)
-    table = torch.tensor([[union[s] for s in a] + [0] * (space.width - len(a)) for a in space.alphabets])
-    sites = torch.arange(space.sites)
+    table, sites = torch.tensor([[union[s] for s in names] for names in space.named]), torch.arange(space.sites)
     pairs = table[sites, rows.cpu()] * size + table[sites, columns.cpu()]
     counted: list[list[int]] = torch.bincount(pairs.flatten(), minlength=size * size).view(size, size).tolist()
     return counted
