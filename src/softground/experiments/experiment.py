@@ -38,8 +38,8 @@ class Experiment:
 
     Parameters
     ----------
-    task, network, train, test
-        What is learnt, by what, from which examples, and which examples judge it.
+    task, network, train, test, validation
+        What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
     stages, batch_size, seed, augment, evaluate_every
         See :class:`~softground.learner.Learner`.
     note
@@ -67,6 +67,7 @@ class Experiment:
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
+    validation: Dataset[Any] | None = None
     anchors: Anchors | None = None
     noise: Level = 0.0
 
@@ -81,7 +82,7 @@ class Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
         place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
-        data, anchors = problem.load(recipe.seed), None
+        data, anchors = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation")), None
         if recipe.known:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
         if recipe.anchors:
@@ -90,7 +91,9 @@ class Experiment:
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir, anchors, recipe.noise)
+        return cls(
+            *parts, recipe.evaluate_every, data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise
+        )
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -158,16 +161,9 @@ class Experiment:
             board = tensorboard.TensorBoard(run) if main and logs else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
+            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
             try:
-                learner.fit(
-                    self.train,
-                    self.test,
-                    anchors=self.anchors,
-                    out=run.path,
-                    resume=resume,
-                    previous=previous,
-                    observer=observer,
-                )
+                learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **how)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
