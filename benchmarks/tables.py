@@ -146,8 +146,8 @@ def sdsp() -> str:
     page = json.loads((RESULTS / "sdsp.json").read_text())
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
-        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        f"the authors of the paper draw theirs. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
+        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs with "
+        f"uniform trees. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
         f"{choice.BY_TEST}.",
         "",
         "| setting | paths found | Spearman |",
