@@ -87,6 +87,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check(self)
+        if not self.validation and (self.patience or self.keep == "validation"):
+            given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
+            raise LearnerError(
+                f"{given} was given, but no validation part to judge by; give one, as in --validation 0.1."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
