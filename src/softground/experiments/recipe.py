@@ -102,7 +102,11 @@ class Recipe:
         """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
-        return cls(**checked(cls, given, where))
+        values = checked(cls, given, where)
+        try:
+            return cls(**values)
+        except LearnerError as error:
+            raise CheckpointError(f"{where}: {error} Restore the file, or start the run again.") from error
 
 
 def settings() -> dict[str, dataclasses.Field[Any]]:
