@@ -181,7 +181,7 @@ def test_linear_refuses_alpha(alpha: float) -> None:
 @pytest.mark.parametrize("make", ALL)
 def test_the_edges_of_what_is_possible_are_allowed(make: type) -> None:
     schedule = make(start=1.0, floor=1.0, warmup=1)
-    assert [schedule.gamma(t) for t in range(3)] == [math.inf, 1.0, 1.0]
+    assert [schedule.gamma(t) for t in range(2)] == [math.inf, 1.0]
     assert make(start=1.0, floor=0.0, warmup=0).gamma(0) == 1.0
 
 
