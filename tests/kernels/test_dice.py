@@ -84,3 +84,16 @@ def test_dice_continue_where_their_state_was_taken(way: str) -> None:
 def test_any_usable_option_is_as_likely_as_any_other() -> None:
     usable = torch.tensor([[False, True, True, False, True, True]] * 4)
     assert any_of(Told(0.1, 0.3, 0.6, 0.9), usable).tolist() == [1, 2, 4, 5]
+
+
+def test_new_dice_are_where_the_old_ones_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice, made, new = Sampler(0), [], torch.Generator
+    state = dice.state()
+
+    class Elsewhere:
+        device = torch.device("cuda", 1)
+
+    dice.generator = Elsewhere()  # type: ignore[assignment]
+    monkeypatch.setattr(torch, "Generator", lambda device: made.append(device) or new())  # type: ignore[func-returns-value]
+    dice.renew(state)
+    assert made == [Elsewhere.device]

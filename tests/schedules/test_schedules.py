@@ -140,7 +140,7 @@ def test_it_cools_a_little_even_where_the_floor_is_the_start() -> None:
 def test_a_factor_never_reaches_zero() -> None:
     with pytest.raises(ScheduleError, match=r"floor = 0.*Try 0\.04"):
         Exponential.reaching(2.0, 0.0, 0, 10)
-    for wrong in ((-1.0, 0.1, 0), (1.0, 2.0, 0), (1.0, 0.1, -1)):
+    for wrong in ((-1.0, 0.1, 0), (0.0, 0.1, 0), (1.0, 2.0, 0), (1.0, 0.1, -1)):
         with pytest.raises(ScheduleError):
             Exponential.reaching(*wrong, 10)
 
