@@ -67,8 +67,10 @@ def hwf() -> str:
     stage = both_readings(table.get("hwf/standard/exp/I", {}).get("ours"))
     lines += [
         "",
-        f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). ¹ The paper's best "
-        "combination. ² ABLkit's `examples/hwf/README.md`, formulas of length 7 alone, no spread given. "
+        f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). Published: the paper's "
+        "Table 1 (Li et al., ICLR 2023), one run. ¹ Its Table 3, *Stage I + NGS*. ² The table *Performance* of "
+        "`examples/hwf/README.md` in ABLkit's repository (read in 2026): trained and tested on formulas of length 7, "
+        "reasoning accuracy, on an A100; no seeds or spread given. "
         f"Settings of `--preset best` {choice.said('hwf')}. Measured by `python -m papers.li2023 hwf --data-dir DIR`; "
         "docs/reproduction.md has more rows, the machine and the commit.",
     ]
@@ -105,21 +107,22 @@ def sudoku() -> str:
     rows = {
         "best": "`--preset best` (LeNet-5, distorted images)",
         "best, labels": "the same with labels",
-        "long": "`--epochs 300`",
-        "convnet": "`--network convnet`",
+        "long": "`--epochs 300` (LeNet-5, distorted images)",
+        "convnet": "`--network convnet` (distorted images)",
         "convnet, labels": "the same with labels",
-        "plain": "`--no-augment`",
+        "plain": "`--no-augment` (LeNet-5, images as they are)",
         "plain, labels": "the same with labels",
     }
     lines = [
         "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
         "MNIST; in brackets the training boards whose prediction is valid, per seed. All rows but the paper's have the "
-        "recipe of `--preset best`: images distorted at random, at least 3,000 updates, batches of 16; its settings "
-        f"{choice.said('sudoku')}. What they have over the paper's row is not the sampler's merit alone.",
+        "recipe of `--preset best`: at least 3,000 updates, batches of 16 and, where a row says so, images distorted "
+        f"at random; its settings {choice.said('sudoku')}. What they have over the paper's row is not the sampler's "
+        "merit alone.",
         "",
         "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
         "| --- |" + " --- |" * len(sizes),
-        "| the paper's best row | 66.9 (41) | 85.5 (94) | 93.5 (279) | 95.4 (480) |",
+        "| the paper's Table 2 (2023), each column's highest | 66.9 (41) | 85.5 (94) | 93.5 (279) | 95.4 (480) |",
     ]
     for key, name in rows.items():
         cells = []
@@ -143,8 +146,8 @@ def sdsp() -> str:
     page = json.loads((RESULTS / "sdsp.json").read_text())
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with "
-        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs. These are not drawn as "
-        f"the authors of the paper draw theirs. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
+        "the true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs with "
+        f"uniform trees. Settings of *best* {choice.said('sdsp')}, those of *mlp* "
         f"{choice.BY_TEST}.",
         "",
         "| setting | paths found | Spearman |",

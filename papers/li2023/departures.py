@@ -17,7 +17,8 @@ COMMON = (
     "what an hour allows.",
     "**Inverse projections** come from a table or a list of S_y (reals: from intervals), not from Z3, which is what "
     "makes this page affordable. Of symbols, a completion is drawn at random among all, as from a solver whose models "
-    "vary; of reals, the one nearest the present state is taken. `--inverse z3` asks Z3.",
+    "vary; of reals, the one nearest the present state is taken. First states are drawn uniformly from S_y where there "
+    "is a table or a list; a solver's are whichever it finds. `--inverse z3` asks Z3.",
     "**γ.** Exponential cooling is 0.95 a pass, as in the authors' code, and stops at 0.02 (Sudoku: below); linear "
     "cooling reaches its floor in the last pass; logarithmic cooling is the printed formula counted from t = 1, and at "
     "most γ₀. The authors' code departs from the printed formulas: its linear cooling falls by 0.05/√t on formulas, "
@@ -37,16 +38,19 @@ COMMON = (
     "1e-3. SSL and NA walk as Stage I does, warm-up included. The semantic loss, which the paper did not run, takes "
     f"SGD 0.1 on formulas and {CHOICES['semantic']} on Sudoku. Stage II has batches of 64 and no weight decay; the "
     "authors' code has weight decay 5e-4, and batches of 32 on Sudoku.",
-    "**No validation set** exists in any task. Settings of the paper's rows are the paper's, its code's or, where "
-    "neither could be followed, as said below. Those of "
-    "every `--preset best` (formulas, Sudoku, shortest paths), of the network that is relabelled, and the optimiser of "
-    "the semantic loss on Sudoku were chosen by looking at test figures.",
+    "**Choices.** Settings of the paper's rows are the paper's, its code's or, where neither could be followed, as "
+    "said below. [Validation](validation.md) says which of those of `--preset best` and of the semantic loss on Sudoku "
+    "were chosen on validation data; all others of our own were chosen by looking at test figures.",
     "**Augmentation.** `--preset best` trains formulas and Sudoku on images that are distorted at random (affine and "
     "elastic), with or without labels; the paper's rows do not. Its lead over them is that of distortions, of the "
-    "network and of the optimiser as well as of the exact kernel: with labels the same recipe ends as high.",
+    "network and of the optimiser as well as of the exact kernel: rows with labels, and with "
+    "`--no-augment`, stand beside it.",
+    "**Hard groundings.** Problems (1) and (2) of Section 2, which the paper argues against and does not run: `hard-"
+    "feasible` fits one feasible mapping, drawn uniformly (the paper's solution fits all of them, and takes the best); "
+    "`hard-best` the most probable feasible states of the moment. Both by SGD 0.1, for as many passes as Stage I.",
     "**Which network is kept.** Formulas and Sudoku: that of the epoch with the most right training answers, as in the "
-    "authors' code for Stage I, but here for every method but `--preset best`; after Stage II the last one. Shortest "
-    "paths: the last one.",
+    "authors' code for Stage I, but here for every method but `--preset best` and SSL and NA of formulas as in the "
+    "authors' code; after Stage II the last one. Shortest paths: the last one.",
 )
 
 HWF = (

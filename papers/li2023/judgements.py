@@ -12,11 +12,41 @@ COLLAPSED = 10.0  # per cent of right answers, below which a method is said to h
 FIXED = {"ssl": "SSL", "na": "NA"}  # at a temperature that does not fall
 
 
+def lines(results: Results) -> list[str]:
+    """Every statement, and what the figures say to it."""
+    said: list[str] = []
+    for title, found in (
+        (
+            "**Annealing**, against SSL (γ = 1) and NA (γ = 0.001), with as many walks, the same warm-up and, but "
+            "on Sudoku, the same Stage II (SSL by Adam 5e-4, the others by SGD 0.1; shortest paths: all by Adam "
+            "1e-3). It is the paper's central claim:",
+            annealing(results),
+        ),
+        (
+            "**SSL and NA 'collapse'** (here: below 10 %), with our ten walks to a gradient step and with the authors' "
+            "settings:",
+            collapse(results),
+        ),
+        (
+            "**Hard groundings** 'may easily get trapped into a local optimum', their 'success […] highly dependent on "
+            "the quality of the initial model' (Section 2, of problem (2)):",
+            hard(results),
+        ),
+        (
+            "**'The Log annealing strategy in Stage II cannot obtain a comparable result'**, calculation accuracy:",
+            logarithmic(results),
+        ),
+    ):
+        said += [title, "", *(found or ["- not measured."]), ""]
+    return said[:-1]
+
+
 def annealing(results: Results) -> list[str]:
     """Cooling γ against holding it, where walks, warm-up and Stage II are the same."""
     places: list[tuple[str, str, str, tuple[str, ...]]]
     places = [("Formulas, calculation accuracy", "hwf/standard", "calculation_accuracy", ("I", "II"))]
     places += [(f"Sudoku, {size} boards", f"sudoku/{size}", "board_accuracy", ("I",)) for size in SIZES]
+    places += [("Shortest paths, of all 30", "sdsp/recursive", "path_accuracy_all", ("I", "II"))]
     lines = []
     for what, table, metric, stages in places:
         for stage in stages:
@@ -60,6 +90,28 @@ def collapse(results: Results) -> list[str]:
             "",
             f"With ten walks {counts[0]} of {total} collapse, as in the authors' code {counts[1]} of {total}.",
         ]
+    return lines
+
+
+def hard(results: Results) -> list[str]:
+    """The hard groundings against cooling: are they 'trapped', as the paper says?"""
+    places: list[tuple[str, str, str, tuple[str, ...]]]
+    places = [("Formulas, calculation accuracy", "hwf/standard", "calculation_accuracy", ("I", "II"))]
+    places += [(f"Sudoku, {SIZES[-1]} boards", f"sudoku/{SIZES[-1]}", "board_accuracy", ("I",))]
+    lines = []
+    for what, table, metric, stages in places:
+        for stage in stages:
+            cooled = {name: results.test(f"{table}/{method}", stage, metric) for name, method in layout.SCHEDULES}
+            best = _best(cooled)
+            for method, name in (
+                ("hard-feasible", "(1), one feasible mapping"),
+                ("hard-best", "(2), the best mapping"),
+            ):
+                figure = results.test(f"{table}/{method}", stage, metric)
+                if figure is not None and best is not None:
+                    verdict = lead(best, figure, "softening leads", "the hard grounding leads", "neither leads")
+                    after = "both stages" if stage == "II" else "Stage I"
+                    lines.append(f"- {what}, after {after}, {name}: {figure}, the best schedule {best}: {verdict}.")
     return lines
 
 
@@ -117,4 +169,4 @@ def _all(figures: dict[str, Figure | None]) -> str:
     return ", ".join(f"{name} {figure}" for name, figure in figures.items() if figure is not None)
 
 
-__all__ = ["annealing", "collapse", "logarithmic", "paths"]
+__all__ = ["annealing", "collapse", "hard", "lines", "logarithmic", "paths"]

@@ -199,25 +199,7 @@ def _judgements(results: Results) -> str:
     """What the paper says of methods."""
     if not results.records or "digits" in _data(results):
         return _part(JUDGED, [STAND_IN if results.records else NOTHING])
-    lines = []
-    for title, found in (
-        (
-            "**Annealing**, against SSL (γ = 1) and NA (γ = 0.001), with as many walks, the same warm-up and, on "
-            "formulas, the same Stage II (SSL by Adam 5e-4, the others by SGD 0.1). It is the paper's central claim:",
-            judgements.annealing(results),
-        ),
-        (
-            "**SSL and NA 'collapse'** (here: below 10 %), with our ten walks to a gradient step and with the authors' "
-            "settings:",
-            judgements.collapse(results),
-        ),
-        (
-            "**'The Log annealing strategy in Stage II cannot obtain a comparable result'**, calculation accuracy:",
-            judgements.logarithmic(results),
-        ),
-    ):
-        lines += [title, "", *(found or ["- not measured."]), ""]
-    return _part(JUDGED, lines[:-1])
+    return _part(JUDGED, judgements.lines(results))
 
 
 def _again(results: Results, what: What) -> str:

@@ -96,6 +96,7 @@ def sharpening(train_size: int, epochs: int, examples: int, seed: int) -> dict[s
         "test": learner.results_["I"],
         "states": sum(states) / len(states),
         "steps": watch.steps,
+        "recipe": learner.recipe,
     }
 
 

@@ -51,7 +51,7 @@ SETTINGS = (
     Setting("hard-best", PAPER | {"objective": "hard-best"}, 1, 15),
 )
 # Rows of which the smallest and the largest training set say enough, and rows of which the largest does.
-ENDS = ("rl", "mapo", "exact", "best-plain")
+ENDS = ("rl", "mapo", "exact", "best-plain", "log-code", "linear-code", "mcmc-code", "ssl-code")
 LARGEST = ("hard-feasible", "hard-best")
 # Rows whose seeds part ways: MCMC, and those with two neighbours among three seeds 25 points or more apart in 0.2.
 APART = {("mcmc", 50), ("mcmc", 100), ("log", 100), ("log", 300), ("ssl", 300)}

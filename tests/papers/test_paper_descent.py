@@ -106,7 +106,7 @@ def test_the_inequality_holds_and_fails_without_its_last_term() -> None:
 
 
 def test_it_holds_with_draws_too() -> None:
-    row = sides(LAWS["π"], steps=8192, runs=16, noisy=True)
+    row = sides(LAWS["π"], steps=1024, runs=16, noisy=True)
     assert holds(row, "bound")
     assert holds(row, "bias")
 

@@ -135,6 +135,7 @@ def test_a_lead_that_seeds_cannot_show_is_none() -> None:
 
 def test_methods_are_judged(tmp_path: Path) -> None:
     shares = {"log": 0.92, "exp": 0.93, "ssl": 0.92, "na": 0.91, "ssl-code": 0.02, "na-code": 0.7}
+    shares |= {"hard-best": 0.4, "hard-feasible": 0.94}
     store = Store(tmp_path)
     for cell in plan("hwf", 2):
         method = cell.family.removeprefix("hwf/standard/")
@@ -147,6 +148,10 @@ def test_methods_are_judged(tmp_path: Path) -> None:
     assert "neither leads, so that with equal treatment annealing buys nothing here after Stage II" in two
     assert judgements.collapse(results)[-1] == "With ten walks 0 of 4 collapse, as in the authors' code 2 of 4."
     assert "52.2 against 90.7 in the paper" in judgements.logarithmic(results)[0]
+    one, two, *_ = judgements.hard(results)
+    assert "(1), one feasible mapping: 94.00 ± 0.00, the best schedule 93.00 ± 0.00: the hard grounding leads." in one
+    assert "(2), the best mapping: 40.00 ± 0.00, the best schedule 93.00 ± 0.00: softening leads." in two
+    assert all(line in judgements.lines(results) for line in (one, two))
 
 
 def test_rows_whose_seeds_lie_apart_are_shown_seed_by_seed(tmp_path: Path) -> None:

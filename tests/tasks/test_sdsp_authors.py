@@ -174,7 +174,7 @@ def test_the_papers_preset_is_the_authors_setting() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"margin": 101.0}, DataError, "margin=101.0 was given; expected a number from 0 to 100"),
+        ({"margin": 100.5}, DataError, "margin=100.5 was given; expected a number from 0 to 100"),
         ({"margin": -1.0}, ConstraintError, "margin=-1.0 was given"),
         ({"trees": "binary"}, SoftgroundError, "trees=binary was given; expected one of"),
         ({"dropped": "third"}, SoftgroundError, "dropped=third was given; expected one of"),

@@ -16,7 +16,7 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot, pad
+from torch.nn.functional import pad
 
 from ..inverses.base import Fibre, Inverse, Start
 from ..inverses.enumeration import default_inverse
@@ -115,11 +115,8 @@ class Intervals(Inverse):
         if not len(found):
             return state, exists, settled
         rows, one, hint = rows.select(found), state[found], hint[found]
-        last = hint.shape[1] - 1
-        alone = [
-            one_hot(torch.tensor(site, device=hint.device), last + 1).bool().expand_as(hint) for site in range(last)
-        ]
-        for block in [free[: len(one)] & (one < hint - START_DEPTH / 2), *alone * HINT_PASSES]:
+        alone = torch.eye(hint.shape[1], dtype=torch.bool, device=hint.device)[:-1, None].expand(-1, *hint.shape)
+        for block in [free[: len(one)] & (one < hint - START_DEPTH / 2), *list(alone) * HINT_PASSES]:
             least, most = interval(rows, one, block)
             wanted = (hint - one).masked_fill(~block, math.inf).amin(-1)
             shift = torch.minimum(torch.maximum(wanted, least), most)
