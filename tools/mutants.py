@@ -63,12 +63,12 @@ def verdicts(folder: Path) -> tuple[dict[str, Counter[str]], list[dict[str, str]
 
 
 def main() -> None:
-    from softground.runs import environment
+    from softground.runs.provenance import provenance
 
     files, left = verdicts(Path("mutants"))
     total = sum(files.values(), Counter[str]())
     told = total["killed"] + total["timeout"] + total["survived"]
-    record: dict[str, Any] = {
+    record: dict[str, Any] = provenance() | {
         "command": "make mutants",
         "mutants": sum(total.values()),
         **{verdict: total[verdict] for verdict in ("killed", "timeout", "survived", "equivalent", "not tried")},
@@ -77,7 +77,6 @@ def main() -> None:
         "files": {name: dict(sorted(count.items())) for name, count in files.items()},
         "left": left,
         "mutmut": version("mutmut"),
-        **environment(),
     }
     (ROOT / "benchmarks" / "results" / "mutants.json").write_text(
         json.dumps(record, indent=1, ensure_ascii=False) + "\n"
