@@ -47,8 +47,8 @@ def test_a_ragged_row_owns_its_own_part() -> None:
 
 def test_what_is_too_improbable_to_count_is_never_drawn() -> None:
     """Probabilities are whole multiples of 2⁻⁴⁰."""
-    assert Told(0.0).categorical(torch.tensor([[2.0**-41, 1.0]], dtype=torch.float64).log()).tolist() == [1]
-    assert Told(0.0).categorical(torch.tensor([[2.0**-39, 1.0]], dtype=torch.float64).log()).tolist() == [0]
+    assert Told(0.0).categorical(torch.tensor([[1.5 * 2.0**-41, 1.0]], dtype=torch.float64).log()).tolist() == [1]
+    assert Told(0.0).categorical(torch.tensor([[1.5 * 2.0**-40, 1.0]], dtype=torch.float64).log()).tolist() == [0]
 
 
 def test_a_ratio_is_accepted_with_its_own_probability() -> None:
@@ -86,14 +86,23 @@ def test_any_usable_option_is_as_likely_as_any_other() -> None:
     assert any_of(Told(0.1, 0.3, 0.6, 0.9), usable).tolist() == [1, 2, 4, 5]
 
 
-def test_new_dice_are_where_the_old_ones_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    dice, made, new = Sampler(0), [], torch.Generator
-    state = dice.state()
+def test_dice_are_on_the_device_asked_for_and_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, new = [], torch.Generator
 
-    class Elsewhere:
-        device = torch.device("cuda", 1)
+    class Generator:
+        def __init__(self, device: torch.device) -> None:
+            made.append(device)
+            self.device, self.inner = device, new()
 
-    dice.generator = Elsewhere()  # type: ignore[assignment]
-    monkeypatch.setattr(torch, "Generator", lambda device: made.append(device) or new())  # type: ignore[func-returns-value]
-    dice.renew(state)
-    assert made == [Elsewhere.device]
+        def manual_seed(self, seed: int) -> None:
+            self.inner.manual_seed(seed)
+
+        def set_state(self, state: Tensor) -> None:
+            self.inner.set_state(state)
+
+    monkeypatch.setattr(torch, "Generator", Generator)
+    place = torch.device("cuda", 1)
+    dice = Sampler(5, place)
+    dice.renew(new().manual_seed(9).get_state())
+    assert made == [place, place]
+    assert torch.equal(dice.generator.inner.get_state(), new().manual_seed(9).get_state())  # type: ignore[attr-defined]
