@@ -27,7 +27,9 @@ VERDICTS = KILLED | {0: "survived", 33: "survived", 5: "survived", None: "not tr
 pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]  # mutmut 3.8 asks pytest 9.2 for it
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.collectonly:  # mutmut asks which tests there are
+        return
     items.sort(key=lambda item: LASTS.get(item.nodeid, 0.0))
     total = accumulate(LASTS.get(item.nodeid, 0.0) for item in items)
     items[:] = [item for item, seconds in zip(items, total, strict=True) if seconds <= SECONDS]
