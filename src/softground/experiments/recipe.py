@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import CheckpointError, LearnerError
 from ..learner.stage import KEPT
@@ -74,6 +74,11 @@ class Recipe:
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
+    noise: float | Literal["learn"] = setting(
+        0.0, "ε, the share of wrong answers, or learn: examples count by how probably their answer is meant."
+    )
+    known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
+    anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
