@@ -130,7 +130,7 @@ class SoftGrounder(Manners):
         return table
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; 0 beyond its end."""
+        """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; see ``Model.predict_proba``."""
         return self._fitted().predict_proba(self._inputs(X))
 
     def predict_answers(self, X: Any) -> list[Any]:

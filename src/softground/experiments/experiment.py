@@ -207,7 +207,11 @@ def recipe_of(folder: RunFolder) -> Recipe:
     recipe = Recipe.of_json(config["recipe"], where)
     if recipe.task not in (tasks := _tasks()):
         raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-    return dataclasses.replace(recipe, problem=checked(tasks[recipe.task], recipe.problem, where))
+    kind = tasks[recipe.task]
+    for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
+        if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
+            raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")
+    return dataclasses.replace(recipe, problem=checked(kind, recipe.problem, where))
 
 
 def _tasks() -> Registry[type[Problem]]:

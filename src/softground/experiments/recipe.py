@@ -92,6 +92,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check(self)
+        if not self.validation and (self.patience or self.keep == "validation"):
+            given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
+            raise LearnerError(
+                f"{given} was given, but no validation part to judge by; give one, as in --validation 0.1."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
@@ -102,7 +107,11 @@ class Recipe:
         """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
-        return cls(**checked(cls, given, where))
+        values = checked(cls, given, where)
+        try:
+            return cls(**values)
+        except LearnerError as error:
+            raise CheckpointError(f"{where}: {error} Restore the file, or start the run again.") from error
 
 
 def settings() -> dict[str, dataclasses.Field[Any]]:

@@ -8,9 +8,8 @@ each factor a softmax. Over which symbols is a choice (``readings``):
 
 - *grammatical*: over **the site's alphabet** alone. An operator is never read where only a digit can stand: the network
   is given that much of the rule.
-- *all*: over **all symbols**, as in the paper. The factors of a site's own alphabet then add up to less than 1, and so
-  do the states of the space; the rest is the probability of readings that are none of its states. Every loss pushes
-  it down, and a prediction or a sample may be such a reading, which no answer has.
+- *all*: over **all symbols**, as in the paper. The states of the space then add up to less than 1; the rest is the
+  probability of readings that are none of them. Losses push it down, and a prediction or a sample may be one of these.
 
 Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a mixed-radix
 integer (its *index*), and everything stays integer tensors on the device. The symbols that cannot stand at a site have
@@ -93,8 +92,9 @@ class Categorical(Space):
         self.size = math.prod(self.sizes)
         self.mixed = head == "shared" and min(self.sizes) < len(self.symbols)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
-        # The symbol of every code: the site's own alphabet, then those that cannot stand there.
-        self.named = [(*a, *(s for s in self.symbols if s not in a)) for a in self.alphabets]
+        # The symbol of every code: the site's own alphabet, then what a shared head may read there beside it.
+        beyond = self.symbols if head == "shared" else ()
+        self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
         self._layouts: dict[torch.device, Layout] = {}
 
     @property
