@@ -12,6 +12,11 @@ from ..errors import ConstraintError
 class Constraint(ABC):
     """A rule that ties symbol vectors to answers."""
 
+    @property
+    def negates(self) -> bool:
+        """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
+        return False
+
     @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as a tensor whose first axis is the example; the form :meth:`feasible` takes."""

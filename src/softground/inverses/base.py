@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ..constraints.base import Constraint
+from ..dice import Sampler
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..registry import Registry
@@ -130,6 +131,15 @@ INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 """Factories ``(rule, **settings) -> Inverse`` by name; the settings are those of a solver."""
 # Inverses by the kind that their records name. They can be rebuilt without the user's function.
 RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
+
+
+def drawn(inverse: Inverse, y: Tensor, found: Tensor, seed: int) -> Start:
+    """A state drawn uniformly from each S_y that ``found`` says is not empty, from an inverse that knows the law."""
+    z = torch.zeros(len(y), inverse.space.sites, dtype=torch.long, device=y.device)
+    if bool(found.any()):
+        uniform = inverse.space.uniform(int(found.sum()), y.device)
+        z[found] = inverse.law(Target(uniform, y[found], 1.0)).draw(Sampler(seed, y.device))
+    return Start(z, found, torch.ones_like(found))
 
 
 def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:
