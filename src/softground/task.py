@@ -67,8 +67,14 @@ class Task:
         except ConstraintError:
             return None
 
-    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> InfeasibleAnswer:
+    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> ConstraintError:
         """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""
+        for example, answer in zip(examples, y, strict=True):
+            if found := self.constraint.misfit(answer):
+                return ConstraintError(
+                    f"Example {example}: the answer {self.constraint.answer(answer)!r} is {found}. Give answers of "
+                    "that type, or correct the rule."
+                )
         shown = ", ".join(f"{i} (answer {self.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
         return InfeasibleAnswer(
             f"{len(examples)} example(s) are infeasible: {shown}{' …' if len(examples) > 5 else ''}. "

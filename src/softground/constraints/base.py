@@ -33,6 +33,10 @@ class Constraint(ABC):
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
 
+    def misfit(self, y: Tensor) -> str:
+        """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""
+        return ""
+
     def compute(self, z: Tensor) -> list[Any]:
         """The answer of each state ``z[rows, sites]``, in the form the user gives answers in; None where it has none.
 

@@ -31,8 +31,10 @@ from .answers import exact, integers, shaped
 from .base import Constraint
 from .interned import INTERNING, Interned, remember_in
 from .related import admits, met
+from .relations import misfit
 
 NO_ANSWER = -1
+ASKED = 256  # states whose answers say what type answers have
 CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
 
 
@@ -87,6 +89,13 @@ class Program(Constraint):
 
     def answer(self, y: Tensor) -> Any:
         return self._written(int(y))
+
+    def misfit(self, y: Tensor) -> str:
+        if self.relation is not None:
+            return ""
+        draws = torch.rand(ASKED, self.space.sites, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        values = self.compute((draws * torch.tensor(self.space.sizes)).long())
+        return misfit(self.answers.pattern(int(y)), [exact(value) for value in values if value is not None])
 
     def compute(self, z: Tensor) -> list[Any]:
         """The program's answers; None where there is none.

@@ -20,7 +20,7 @@ not (3 or at least 10)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -166,6 +166,32 @@ def in_words(answer: Any) -> str:
     ('unknown', '7', 'contains 7')
     """
     return "unknown" if answer is None else str(answer)
+
+
+def kind(answer: Any) -> str:
+    """What an exact answer is, or is said to be.
+
+    >>> kind(Fraction(7, 2)), kind("3h"), kind((1, 2)), kind(Between(1, 2))
+    ('a number', 'a text', 'a tuple of 2', 'a number')
+    """
+    if isinstance(answer, tuple):
+        return f"a tuple of {len(answer)}"
+    return "a text" if isinstance(answer, str) else "a number"
+
+
+def misfit(answer: Any, values: Sequence[Any]) -> str:
+    """How an answer's type differs from those of the rule's ``values``; nothing where it does not.
+
+    >>> misfit((3, 4), [7, 9])
+    'a tuple of 2, where the rule gives a number, such as 7'
+    >>> misfit(OneOf(3, "x"), [7, 9])
+    ''
+    """
+    wanted = dict.fromkeys(map(kind, values))
+    named = {kind(part) for part in (answer.answers if isinstance(answer, OneOf) else [answer])}
+    if not wanted or named & {*wanted} or isinstance(answer, Contains | Not):
+        return ""
+    return f"{' or '.join(sorted(named))}, where the rule gives {' or '.join(wanted)}, such as {values[0]!r}"
 
 
 def complements(answer: Any) -> Iterator[Not]:

@@ -180,7 +180,9 @@ class SMT(Constraint):
             )
         y = z3.Real("softground.answer")
         bounds = [(relation.low, y.__ge__), (relation.high, y.__le__)]
-        return z3.And(self._formula(z, y), *(side(z3.Q(bound, 1)) for bound, side in bounds if bound is not None))
+        return z3.And(
+            self._formula(z, y), *(side(z3.Q(*bound.as_integer_ratio())) for bound, side in bounds if bound is not None)
+        )
 
     def _check_complement(self, answer: Not) -> None:
         """Refuse the complement of 'there is …', which Z3 would have to read as 'for all …'."""

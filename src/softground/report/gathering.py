@@ -179,9 +179,13 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
     answers = task.computed(z) or [None] * len(index)
     gives = [None if fine else written(answer) for fine, answer in zip(feasible, answers, strict=True)]
     return [
-        Shown(i, look_at(read.data[i][0], space.sites), written(read.answers[i]), *facts)
+        Shown(i, look_at(read.data[i][0], space.sites), _given(read.answers[i]), *facts)
         for i, *facts in zip(index, *columns, feasible, gives, strict=True)
     ]
+
+
+def _given(answer: Any) -> str | None:
+    return "unknown" if answer is None else written(answer)
 
 
 def written(answer: Any) -> str | None:

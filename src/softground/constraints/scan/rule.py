@@ -28,7 +28,7 @@ from ...spaces.categorical import Categorical, CategoricalBelief
 from ..answers import exact
 from ..base import Constraint
 from ..interned import INTERNING, Interned
-from ..relations import Not, OneOf, Relation
+from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, OneByOne, draw, possible_states, suffix
 from .tables import Tables, accepted
 from .tabulate import Tabulation, tabulate, taking_four
@@ -125,6 +125,10 @@ class Scan(Constraint):
 
     def answer(self, y: Tensor) -> Any:
         return self.answers.given[int(y)]
+
+    def misfit(self, y: Tensor) -> str:
+        finals = [exact(state) for state in self.tabulation.states[-1]] if self.computes else []
+        return misfit(self.answers.pattern(int(y)), finals)
 
     def compute(self, z: Tensor) -> list[Any]:
         """The final states, where the answer is the final state; None where a symbol is refused."""
