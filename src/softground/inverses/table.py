@@ -133,8 +133,9 @@ class Table(Inverse):
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
         if not self.program.answers.plain:
-            answer = self.columns(y.device).answer[None]
-            return Solutions.of([self._explained(answer, one)[0].nonzero()[:, 0] for one in y[:, None]], y.device)
+            mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
+            owner, index = mask.nonzero(as_tuple=True)
+            return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
         first, count = self._rows(y)
         owner, offsets = ragged(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
