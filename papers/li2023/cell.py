@@ -11,6 +11,7 @@ from softground.experiments.experiment import named_recipe
 from softground.experiments.place import Device
 
 Kind = Literal["train", "jump", "z3", "law"]
+SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Cell:
         About how long it takes alone on an H200; replaced by what was measured as soon as something was.
     curves
         Whether a figure needs the figures of every epoch.
+    seeds
+        How many seeds it is run with where nobody asks for another number.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Cell:
     rank: int = 2
     seconds: float = 60.0
     curves: bool = False
+    seeds: int = SEEDS
 
     @property
     def family(self) -> str:
@@ -76,4 +80,4 @@ class Where:
         return cls(device, None if data_dir is None else str(data_dir.resolve()))
 
 
-__all__ = ["Cell", "Kind", "Where"]
+__all__ = ["SEEDS", "Cell", "Kind", "Where"]

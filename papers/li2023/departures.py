@@ -50,14 +50,13 @@ COMMON = (
 HWF = (
     "**Data.** HWF is reconstructed from CROHME strokes. In its standard split 72 % of the test slots show an image "
     "that also occurs in training, which flatters every method; the writers' split has test hands never seen in "
-    "training. RL, MAPO and NGS are not repeated there.",
-    "**Which symbols may stand where** is known here: the softmax of each site is restricted to its own alphabet, "
-    "digits or operators, in training, sampling and prediction, so that every prediction is a formula. The paper's Z "
-    "holds 'all legal and illegal' expressions; its code has 14 outputs at every site, takes the most probable of "
-    "all, and counts what is no formula as wrong. So accuracies here are over grammatical readings, which is another "
-    "measure and an easier one, and chance is another: 4/7 · 1/9 + 3/7 · 1/4 = 17.1 % of the symbols here, 1/14 = 7.1 "
-    "% there. RL stands at chance in both. What networks trained here read without the restriction is not on record; "
-    "for one run it is under [peers](peers.md#handwritten-formulas-of-length-7).",
+    "training. Only the paper's method, ours and labels are repeated there.",
+    "**Readings.** As in the paper, whose Z holds 'all legal and illegal' expressions, the softmax of a site runs over "
+    "all symbols (`--readings all`, of both presets): what is no formula has a share of P, can be drawn and predicted, "
+    "and is wrong. There are 13 symbols here; the authors' code has a 14th output, for 'unknown'. So chance is 1/13 = "
+    "7.7 % here and 1/14 = 7.1 % there. Rows with `grammatical` readings know whether a digit or an operator stands at "
+    "a site, in training, sampling and prediction; chance is then 4/7 · 1/9 + 3/7 · 1/4 = 17.1 %. Each network's "
+    "figures are given in both ways, whichever way it was trained.",
     "**Answers** must be right exactly, as rationals; the authors' code accepts an error below 0.01.",
     f"**Epochs.** RL and MAPO {hwf.POLICY_EPOCHS}, as in the code published with NGS; NGS 110 (100 there); SUP "
     f"{hwf.SUP_EPOCHS}, as many as both stages; SSL and NA as in the authors' code {hwf.CODE_EPOCHS} (1,000 there).",

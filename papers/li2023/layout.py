@@ -28,7 +28,7 @@ OURS = tuple(
 )
 
 HWF = (
-    Row("Baseline", "RL", "rl", "I"),
+    Row("Baseline", "RL (chance: 7.7 [17.1])", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "NGS", "ngs", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
@@ -41,9 +41,13 @@ HWF = (
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
-    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("Not in the paper", "Exp, grammatical readings, Stage I", "exp-grammatical", "I"),
+    Row("Not in the paper", "Exp, grammatical readings, Stage I + II", "exp-grammatical", "II"),
+    Row("Not in the paper", "`--preset best` (distorted images)", "best", "I"),
+    Row("Not in the paper", "`--preset best --no-augment` (images as they are)", "best-plain", "I"),
+    Row("Not in the paper", "`--preset best --readings grammatical` (distorted images)", "best-grammatical", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
-    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`, distorted images)", "best-sup", "SUP"),
 )
 COMBINATIONS = (
     Row("", "SSL + Stage II", "ssl", "II"),
@@ -57,14 +61,22 @@ SUDOKU = (
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
     Row("Baseline", "MCMC", "mcmc", "I"),
-    Row(CODE, "SSL", "ssl-code", "I"),
     *OURS,
     Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
-    Row("Not in the paper", "`--preset best`", "best", "I"),
+    Row("Not in the paper", "`--preset best` (distorted images)", "best", "I"),
+    Row("Not in the paper", "`--preset best --no-augment`", "best-plain", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
+)
+SUDOKU_CODE = (
+    Row(CODE, "SSL", "ssl-code", "I"),
+    *(
+        Row(CODE, f"{label}, {stage}", f"{method}-code", key)
+        for label, method in (("MCMC", "mcmc"), *SCHEDULES)
+        for stage, key in (("Stage I", "I"), ("Stage I + II", "II"))
+    ),
 )
 SDSP = (
     Row("Baseline", "RL", "rl", "I"),
@@ -78,4 +90,12 @@ SDSP = (
     Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
 )
 
-__all__ = ["BOTH", "CODE", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "Row"]
+
+def name(row: Row) -> str:
+    """What a row is called outside its table."""
+    if row.group == CODE:
+        return f"{row.label} (as in the authors' code)"
+    return f"{row.label} ({'Stage I + II' if row.stage == 'II' else 'Stage I'})" if row in OURS else row.label
+
+
+__all__ = ["BOTH", "CODE", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "SUDOKU_CODE", "Row", "name"]

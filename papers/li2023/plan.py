@@ -14,20 +14,22 @@ from . import hwf, sdsp, sudoku
 from .cell import Cell
 
 What = Literal["hwf", "sudoku", "sdsp", "all"]
+MOST_SEEDS = 10  # that a cell asks for itself
 TABLES = ("hwf", "sudoku", "sdsp")
 QUICK: dict[str, dict[str, Any]] = {"hwf": hwf.QUICK, "sudoku": sudoku.QUICK, "sdsp": sdsp.QUICK}
 
 
-def plan(what: What, seeds: int, *, real: bool = True, quick: bool = False) -> list[Cell]:
+def plan(what: What, seeds: int | None = None, *, real: bool = True, quick: bool = False) -> list[Cell]:
     """The cells, the most important first: seed by seed, so that every table soon has one, then by rank.
 
-    ``real`` takes the data the paper used, otherwise the digits that ship with scikit-learn stand in; ``quick`` makes
-    every cell tiny.
+    Every cell has ``seeds`` seeds, or as many as it asks for itself. ``real`` takes the data the paper used, otherwise
+    the digits that ship with scikit-learn stand in; ``quick`` makes every cell tiny.
     """
-    if seeds < 1:
+    if seeds is not None and seeds < 1:
         raise SoftgroundError(f"--seeds {seeds} was given; expected at least one.")
     wanted = TABLES if what == "all" else (what,)
-    cells = [cell for seed in range(seeds) for table in wanted for cell in _of(table, seed, real)]
+    cells = [cell for seed in range(seeds or MOST_SEEDS) for table in wanted for cell in _of(table, seed, real)]
+    cells = [cell for cell in cells if cell.seed < (seeds or cell.seeds)]
     cells = sorted(cells, key=lambda cell: (cell.seed, cell.rank))  # stable: the tables' own order within
     return [_tiny(cell) for cell in cells] if quick else cells
 

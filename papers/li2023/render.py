@@ -14,11 +14,13 @@ from .plan import What, plan
 from .plots import draw
 from .store import Store
 from .sudoku import SIZES
-from .summary import Figure, Results
+from .summary import Figure, Results, reading
 
 PAGE = "reproduction.md"
 TABLES = "tables.json"
 IMAGES = "images"
+# Over all readings, as the paper measures, and of the most probable formula.
+HWF = ("symbol_accuracy", "calculation_accuracy", "grammatical_symbol_accuracy", "grammatical_calculation_accuracy")
 # What a record of the wrong shape may lead to, anywhere on a page.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 REMEDY = "Delete the file; its cell is then run again"
@@ -41,11 +43,13 @@ def render(store: Store, what: What, path: Path | None = None, *, quick: bool = 
 
 
 def read(store: Store, what: What, quick: bool = False) -> Results:
-    """The records of every seed there is; of three, where there is none, so that the page says what is missing.
+    """The records of every seed there is; where there is none, the plan's, so that the page says what is missing.
 
     Raises :class:`CheckpointError` where a record is none that a page can show.
     """
-    results = Results.read(plan(what, store.seeds() or 3, quick=quick), store)
+    seeds = store.seeds()
+    cells = plan(what, seeds or None, quick=quick)
+    results = Results.read([c for c in cells if c.seed < c.seeds or store.path(c).exists()], store)
     if not _showable(results, what):
         culprits = (cell for cell in results.cells if not _showable(Results.read([cell], store), what))
         path = next(map(store.path, culprits), store.folder)
@@ -64,17 +68,19 @@ def _showable(results: Results, what: What) -> bool:
 
 def as_json(results: Results) -> dict[str, Any]:
     """Every table, the paper's numbers beside ours."""
-    metrics = {
-        "hwf/standard": ("symbol_accuracy", "calculation_accuracy"),
-        "hwf/writer": ("symbol_accuracy", "calculation_accuracy"),
-        "sdsp": ("path_accuracy", "graph_accuracy", "spearman"),
-    } | {f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES}
-    rows = {"hwf": (*layout.HWF, *layout.COMBINATIONS), "sudoku": layout.SUDOKU, "sdsp": layout.SDSP}
+    metrics = {"hwf/standard": HWF, "hwf/writer": HWF, "sdsp": ("path_accuracy", "graph_accuracy", "spearman")} | {
+        f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES
+    }
+    rows = {
+        "hwf": (*layout.HWF, *layout.COMBINATIONS),
+        "sudoku": (*layout.SUDOKU, *layout.SUDOKU_CODE),
+        "sdsp": layout.SDSP,
+    }
     found: dict[str, Any] = {}
     for table, names in metrics.items():
         for row in rows[table.split("/")[0]]:
             family = f"{table}/{row.method}"
-            figures = {name: results.test(family, row.stage, name) for name in names}
+            figures = {name: _figure(results, family, row.stage, name) for name in names}
             measured = {name: figure.as_json() for name, figure in figures.items() if figure is not None}
             if measured:
                 grounded = results.grounded(family, row.stage)
@@ -84,6 +90,13 @@ def as_json(results: Results) -> dict[str, Any]:
                     "grounded": _json(grounded),
                 }
     return found
+
+
+def _figure(results: Results, family: str, stage: str, name: str) -> Figure | None:
+    if not family.startswith("hwf/"):
+        return results.test(family, stage, name)
+    metric = name.removeprefix("grammatical_")
+    return results.over(family, reading(stage, metric, "all" if name == metric else "grammatical"))
 
 
 def _published(table: str, row: layout.Row) -> Any:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .cell import Cell
+from .cell import SEEDS, Cell
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A method: what it is called in a cell's name, its options, its rank and its time (see :class:`Cell`)."""
+    """A method: what it is called in a cell's name, its options, rank, time and seeds (see :class:`Cell`)."""
 
     key: str
     options: Mapping[str, Any]
     rank: int
     seconds: float
     curves: bool = False
+    seeds: int = SEEDS
 
     def cell(self, table: str, task: str, seed: int, options: Mapping[str, Any], rank: int | None = None) -> Cell:
         """The cell of this method in ``table`` (such as ``hwf/standard``), with options that all its methods share."""
@@ -30,6 +31,7 @@ class Setting:
             self.rank if rank is None else rank,
             self.seconds,
             self.curves,
+            self.seeds,
         )
 
 

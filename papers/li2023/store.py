@@ -79,13 +79,15 @@ class Store:
 
 def _present(record: Mapping[str, Any], cell: Cell) -> bool:
     """Whether the recipe is still what it was, as far as the record says: the oldest say nothing, others not all."""
-    then = record.get("settings")
+    then = dict(record.get("settings") or {})
+    if cell.kind == "train" and cell.task == "hwf":
+        then.setdefault("readings", "grammatical")  # there was no choice before 0.3.0
     if not then:
         return True
     now = cell.settings
     # Before 0.2.0 a record held the preset's values, also those that the objective puts others in place of.
     preset_only = "objective" not in then and now.get("objective") != "grounding"
-    known = now.keys() - (BY_OBJECTIVE if preset_only else set())
+    known = now.keys() - (BY_OBJECTIVE if preset_only else set()) - {DATA}
     return all(value == now[name] for name, value in then.items() if name in known and value is not None)
 
 

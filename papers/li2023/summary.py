@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .cell import Cell
 from .store import Store
@@ -92,4 +92,19 @@ def share(stage: str, metric: str) -> Callable[[Record], float | None]:
     return read
 
 
-__all__ = ["Figure", "Record", "Results", "share"]
+def reading(stage: str, metric: str, kind: Literal["all", "grammatical"]) -> Callable[[Record], float | None]:
+    """A metric of formulas over all symbols, or of the most probable grammatical ones, whichever the network reads.
+
+    A record holds the readings that its network was trained with under the metric's name, the others beside them.
+    """
+    names = {"all": f"plain_{metric}", "grammatical": f"grammatical_{metric}"}
+    other = names["grammatical" if kind == "all" else "all"]
+
+    def read(record: Record) -> float | None:
+        there = record["stages"].get(stage, {}).get("test", {})
+        return share(stage, metric if other in there else names[kind])(record)
+
+    return read
+
+
+__all__ = ["Figure", "Record", "Results", "reading", "share"]

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from scipy.stats import t as student
 
 from . import layout, published
-from .audit import MCMC, PORT
+from .epochs import BEST, epoch_figure
 from .sudoku import SIZES
-from .summary import Figure, Results, share
+from .summary import Figure, Results
 from .tables import decimal, formula_figures
 
-BASELINES = ("rl", "mapo", "ngs", "ssl", "ssl-code", "na", "na-code", "mcmc")
+BASELINES = ("rl", "mapo", "ngs", "ssl", "ssl-code", "na", "na-code", "mcmc", "mcmc-code")
+CODE = "-code"  # ends the name of a method that runs as in the authors' code
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,15 @@ class Comparison:
     """One number of the paper beside ours."""
 
     what: str
-    method: str
+    family: str  # of its cells
     stage: str
     paper: float
     ours: Figure
+
+    @property
+    def method(self) -> str:
+        """As in a row."""
+        return self.family.rsplit("/", 1)[1]
 
     @property
     def inside(self) -> bool | None:
@@ -67,21 +73,17 @@ def comparisons(results: Results) -> Iterator[Comparison]:
     """Every number of Tables 1, 2 and 3 that was measured."""
     for row in (*layout.HWF, *layout.COMBINATIONS):
         paper = published.HWF.get(row.key)
-        figures = formula_figures(results, f"hwf/standard/{row.method}", row.stage)
+        family = f"hwf/standard/{row.method}"
+        figures = formula_figures(results, family, row.stage)
         for metric, number, figure in zip(("symbol", "calculation"), paper or (), figures, strict=False):
             if figure is not None:
-                yield Comparison(f"HWF, {_name(row)}, {metric} accuracy", row.method, row.stage, number, figure)
-    for row in layout.SUDOKU:
+                yield Comparison(f"HWF, {layout.name(row)}, {metric} accuracy", family, row.stage, number, figure)
+    for row in (*layout.SUDOKU, *layout.SUDOKU_CODE):
         for size, number in zip(SIZES, published.SUDOKU.get(row.key, ()), strict=False):
-            figure = results.test(f"sudoku/{size}/{row.method}", row.stage, "board_accuracy")
+            family, what = f"sudoku/{size}/{row.method}", f"Sudoku, {layout.name(row)}, {size} boards"
+            figure = results.test(family, row.stage, "board_accuracy")
             if figure is not None:
-                yield Comparison(f"Sudoku, {_name(row)}, {size} boards", row.method, row.stage, number, figure)
-
-
-def _name(row: layout.Row) -> str:
-    if row.group == layout.CODE:
-        return f"{row.label} (as in the authors' code)"
-    return f"{row.label} ({'Stage I + II' if row.stage == 'II' else 'Stage I'})" if row in layout.OURS else row.label
+                yield Comparison(what, family, row.stage, number, figure)
 
 
 def unmatched(results: Results) -> list[str]:
@@ -92,20 +94,34 @@ def unmatched(results: Results) -> list[str]:
 def shortfall(results: Results) -> list[str]:
     """All of these numbers together, Sudoku's: how many are lower, and by how much on average."""
     found = [c for c in _own(results) if c.what.startswith("Sudoku")]
+    code = [c for c in found if c.method.endswith(CODE)]
+    best = [replace(c, ours=f) for c in code if (f := epoch_figure(results, c.family, c.stage, BEST)) is not None]
+    groups = {
+        "Sudoku's numbers together": [c for c in found if c not in code],
+        "As in the authors' code": code,
+        "The best epoch there, chosen on test data": best,
+    }
+    return [line for title, group in groups.items() if group for line in ("", f"{title}: {_together(group)}.")]
+
+
+def _together(found: Sequence[Comparison]) -> str:
     parts = []
     for stage, name in (("I", "after Stage I"), ("II", "after both stages")):
         differences = [c.ours.mean - c.paper for c in found if c.stage == stage]
         if differences:
             lower = sum(d < 0 for d in differences)
             mean = statistics.fmean(differences)
-            parts.append(f"{name} {lower} of {len(differences)} are lower, by {-mean:.1f} points on average over all")
-    return ["", f"Sudoku's numbers together: {'; '.join(parts)}.", "", PORT] if parts else []
+            way = "lower" if mean < 0 else "higher"
+            parts.append(
+                f"{name} {lower} of {len(differences)} are lower, and all on average {abs(mean):.1f} points {way}"
+            )
+    return "; ".join(parts)
 
 
 def beyond_labels(results: Results) -> list[str]:
     """Numbers of the paper above what the same network reaches here with labels and without Stage II."""
     lines = []
-    for c in _own(results):
+    for c in (c for c in _own(results) if not c.method.endswith(CODE)):
         labels = _labels(results, c)
         if labels is not None and labels.mean < c.paper:
             lines.append(f"- {c.what}: {decimal(c.paper)} in the paper, {labels} here with labels.")
@@ -119,23 +135,12 @@ def above_labels(results: Results) -> list[str]:
         labels = results.test(f"sudoku/{size}/sup", "SUP", "board_accuracy")
         rows = [row for row in layout.SUDOKU if row.method not in ("best", "sup")]
         figures = {row: results.test(f"sudoku/{size}/{row.method}", row.stage, "board_accuracy") for row in rows}
-        above = [f"{_name(r)} {f}" for r, f in figures.items() if f is not None and labels and f.mean > labels.mean]
+        above = [
+            f"{layout.name(r)} {f}" for r, f in figures.items() if f is not None and labels and f.mean > labels.mean
+        ]
         if above:
             lines.append(f"- {size} boards, SUP {labels}: {', '.join(above)}.")
     return lines
-
-
-def seed_by_seed(results: Results, apart: float = 10.0) -> list[str]:
-    """Sudoku's rows whose seeds lie far apart, and MCMC with few boards: a mean says little of these."""
-    lines = []
-    for row in layout.SUDOKU:
-        for size in SIZES:
-            family = f"sudoku/{size}/{row.method}"
-            figure = results.test(family, row.stage, "board_accuracy")
-            if figure is not None and (figure.sd >= apart or family == "sudoku/50/mcmc"):
-                each = ", ".join(f"{v:.1f}" for v in results.each(family, share(row.stage, "board_accuracy")))
-                lines.append(f"- {_name(row)}, {size} boards: {each}.")
-    return [*lines, "", MCMC] if lines else []
 
 
 def _labels(results: Results, comparison: Comparison) -> Figure | None:
@@ -179,7 +184,6 @@ __all__ = [
     "comparisons",
     "lead",
     "prediction",
-    "seed_by_seed",
     "semantic_wins",
     "shortfall",
     "stronger_baselines",

@@ -13,6 +13,7 @@ from softground.runs.folder import plain
 
 from .cell import Cell, Where
 from .claims import jump, z3_times
+from .epochs import evaluated
 from .proposition import laws
 
 CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
@@ -64,6 +65,7 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
         "training_seconds": learner.seconds_,
         "parameters": sum(p.numel() for p in experiment.network.parameters()),
         "note": experiment.note,
+        "evaluated": evaluated(learner.history_),
     }
     if cell.curves:
         result["curves"] = {name: [r.get(name) for r in learner.history_] for name in ("stage", *CURVES)}

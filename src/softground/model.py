@@ -100,7 +100,7 @@ def load(
     folder, place = Path(path), chosen_device(device)
     document, tensors = saved.read(folder)
     try:
-        if task is not None and document["space"] not in (None, saved.space_facts(task.space)):
+        if task is not None and not saved.same_space(document["space"], task.space):
             raise CheckpointError(f"The task given has the space {task.space!r}; the model was saved with another.")
         space = task.space if task is not None else saved.make_space(document["space"])
         if task is None and document["rule"] is not None:

@@ -68,6 +68,11 @@ def space_facts(space: Any) -> dict[str, Any] | None:
     return None
 
 
+def same_space(found: Mapping[str, Any] | None, space: Any) -> bool:
+    """Whether a saved space is this one, as far as that is known; what an older file does not say was the default."""
+    return found is None or space_facts(make_space(found)) == space_facts(space)
+
+
 def writable(facts: dict[str, Any] | None) -> dict[str, Any] | None:
     """The facts, if JSON can hold them; symbols may be anything that can be hashed."""
     try:

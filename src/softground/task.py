@@ -58,12 +58,28 @@ class Task:
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
-        return self.inverse.feasible(z, y)
+        states, held = self._held(z)
+        return self.inverse.feasible(states, y) & held
+
+    def admissible(self, z: Tensor) -> Tensor:
+        """Whether z has any answer."""
+        states, held = self._held(z)
+        return self.constraint.admissible(states) & held
+
+    def compute(self, z: Tensor) -> list[Any]:
+        """The answer that each state has, or None, for a rule that computes answers."""
+        states, held = self._held(z)
+        return [a if here else None for a, here in zip(self.constraint.compute(states), held.tolist(), strict=True)]
+
+    def _held(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Which readings are states of the space, and z with some state for the others: no rule ever sees those."""
+        held = self.space.holds(z)
+        return (z * held[:, None] if self.space.mixed else z), held
 
     def computed(self, z: Tensor) -> list[Any] | None:
-        """The answer that each state has, or None; no list at all where the rule only checks answers."""
+        """:meth:`compute`; no list at all where the rule only checks answers."""
         try:
-            return self.constraint.compute(z)
+            return self.compute(z)
         except ConstraintError:
             return None
 

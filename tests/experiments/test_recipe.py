@@ -18,6 +18,7 @@ from softground.errors import CheckpointError, InverseError, LearnerError
 from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
 from softground.experiments.recipe import settings
 from softground.learner.describe import settings as settings_of
+from softground.learner.stage import make_optimizer
 from softground.tasks import TASKS
 
 WHERE = Path("config.json")
@@ -84,6 +85,28 @@ def test_the_objective_decides_what_follows_from_it() -> None:
     assert TASKS["hwf"]().recipe("paper", objective="ngs").steps == 6
     assert TASKS["hwf"]().recipe("paper", objective="ngs", steps=2).steps == 2
     assert TASKS["hwf"]().recipe("best", objective="mapo").one_cycle is False
+
+
+def test_weight_decay_and_stage_twos_batches_reach_the_stages() -> None:
+    sizes = {"train_size": 8, "test_size": 2}
+    given = {"weight_decay": 0.25, "zero_weight_decay": 5e-4, "zero_batch_size": 32}
+
+    def found(preset: str, **options: Any) -> list[tuple[float, int | None]]:
+        experiment = Experiment.named("sudoku", preset, **sizes, **options)
+        parameters, stages = list(experiment.network.parameters()), experiment.stages or []
+        return [(make_optimizer(s, parameters).param_groups[0]["weight_decay"], s.batch_size) for s in stages]
+
+    assert found("paper", **given) == [(0.25, None), (5e-4, 32)]
+    assert found("paper", batch_size=16) == [(0.0, None), (0.0, 16)]
+    assert found("best") == [(0.01, None)]
+    assert found("best", weight_decay=0.0) == [(0.0, None)]
+    old = TASKS["sudoku"]().recipe("paper").to_json()  # of a run before there were such settings
+    recipe = Recipe.of_json({name: value for name, value in old.items() if name not in given}, WHERE)
+    assert (recipe.weight_decay, recipe.zero_weight_decay, recipe.zero_batch_size) == (None, None, None)
+    with pytest.raises(LearnerError, match="Stage II has batch_size=0; give at least one"):
+        found("paper", zero_batch_size=0)
+    with pytest.raises(LearnerError, match="Stage I's optimiser cannot be made: Invalid weight_decay"):
+        found("paper", weight_decay=-1.0)
 
 
 def test_an_unknown_option_is_named() -> None:

@@ -282,6 +282,7 @@ def test_settings_that_cannot_work() -> None:
         (lambda: make_learner(task, evaluate_every=0), "evaluate_every=0"),
         (lambda: make_learner(task, workers=-1), "workers=-1"),
         (lambda: Stage("I", objective, 0, adam), "0 epochs"),
+        (lambda: Stage("I", objective, 1, adam, batch_size=0), "Stage I has batch_size=0; give at least one"),
         (lambda: Stage("I", objective, 1, adam, keep="first"), "'last' or 'best'"),  # type: ignore[arg-type]
         (lambda: SoftenedGrounding(kernel("exact", task), Constant(1.0), steps=0), "steps=0"),
     ):

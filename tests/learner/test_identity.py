@@ -52,9 +52,8 @@ def run(folder: Path, resume: bool = False, **other: Any) -> Learner:
     walk = kernel(other.get("kernel", "guided"), task)
     grounding = SoftenedGrounding(walk, other.get("schedule", Exponential(1.0)), other.get("steps", 1))
     rate = other.get("learning_rate", one_cycle())
-    stage = Stage(
-        "I", grounding, other.get("epochs", 2), adam(other.get("rate", 0.02)), rate, other.get("keep", "last")
-    )
+    optimizer, kept = adam(other.get("rate", 0.02)), other.get("keep", "last")
+    stage = Stage("I", grounding, other.get("epochs", 2), optimizer, rate, kept, other.get("stage_batch_size"))
     learner = make_learner(
         task,
         [stage],
@@ -107,6 +106,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "factor": ({"learning_rate": lambda p: 1 - p / 2}, "stages.I.learning_rate was OneCycle, is function"),
     "epochs": ({"epochs": 3}, "stages.I.epochs was 2, is 3"),
     "kept": ({"keep": "best"}, "stages.I.keep was last, is best"),
+    "the stage's batch size": ({"stage_batch_size": 16}, "stages.I.batch_size was not set, is 16"),
     "batch size": ({"batch_size": 16}, "batch_size was 32, is 16"),
     "seed": ({"seed": 3}, "seed was 0, is 3"),
     "evaluations": ({"evaluate_every": 2}, "evaluate_every was 1, is 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,19 @@ def test_stage_two_goes_on_from_stage_one_and_improves_a_half_trained_network() 
     assert learner.results_["I"]["symbol_accuracy"] < learner.results_["II"]["symbol_accuracy"]
     assert learner.history_[-1]["gamma"] == 0.0
     assert 0 < learner.history_[-1]["used"] <= 1
+
+
+def test_a_stage_has_batches_of_its_own() -> None:
+    task, steps = addition(), dict[str, int]()
+    first, second = grounding_stages(task, epochs=1, optimizer=adam, zero_epochs=1)
+    stages = [first, dataclasses.replace(second, batch_size=10)]
+
+    def count(event: str, facts: dict[str, Any]) -> None:
+        if event == "batch":
+            steps[facts["stage"]] = steps.get(facts["stage"], 0) + 1
+
+    make_learner(task, stages, batch_size=32).fit(examples(task, 64), observer=count)
+    assert steps == {"I": 2, "II": 7}
 
 
 def test_stage_two_uses_exactly_the_examples_whose_prediction_is_feasible() -> None:

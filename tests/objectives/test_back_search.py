@@ -95,7 +95,7 @@ def test_the_walk_is_that_of_repeated_proposals(problem: Problem) -> None:
         for code in range(space.sizes[site]):
             new = z.clone()
             new[0, site] = code
-            proposed = math.exp(belief.scores[0, site, code]) / sites
+            proposed = math.exp(belief.read[0, site, code]) / sites
             accept = min(1.0, math.exp(belief.log_prob(new) - belief.log_prob(z)))
             key = tuple(new[0].tolist())
             accepted[key] = accepted.get(key, 0.0) + proposed * accept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_formulas(method: str) -> None:
     twice = {"exp", "ssl", "exp-ngs", "exact"}
     assert list(stages) == (["SUP"] if method == "sup" else ["I", "II"] if method in twice else ["I"])
     for stage in stages.values():
-        assert set(stage["test"]) == {"symbol_accuracy", "calculation_accuracy"}
+        figures = {"symbol_accuracy", "calculation_accuracy"}
+        assert set(stage["test"]) == figures | {f"grammatical_{name}" for name in figures}
         assert 0 <= stage["grounded"] <= stage["examples"] == 48
     assert ("curves" in found["result"]) == (method in ("ssl", "ngs", "mapo"))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -41,11 +43,20 @@ def test_curves_have_every_epoch() -> None:
         assert all(isinstance(value, float) for value in curves[name])
 
 
-@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best"])
+@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code"])
 def test_sudoku(method: str) -> None:
     stages = run(CELLS[f"sudoku/50/{method}/0"], HERE)["result"]["stages"]
     assert "board_accuracy" in stages["I"]["test"]
-    assert ("II" in stages) == (method in ("exp", "mcmc"))
+    assert ("II" in stages) == (method in ("exp", "mcmc", "linear-code"))
+
+
+def test_sudoku_as_in_the_code_keeps_the_last_and_the_best_epoch() -> None:
+    cell = CELLS["sudoku/50/exp-code/0"]
+    result = run(replace(cell, options=cell.options | {"evaluate_every": 1}), HERE)["result"]
+    assert set(result["evaluated"]) == {"I"}  # Stage II of a tiny cell has one epoch
+    found = result["evaluated"]["I"]
+    assert found["epochs"] == 2
+    assert found["best"]["accuracy"] >= found["last"]["accuracy"]
 
 
 @pytest.mark.parametrize("method", ["exp", "na", "mapo", "rl", "sup", "gibbs"])

@@ -11,9 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softground.errors import ScheduleError, SoftgroundError
-from softground.schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic
+from softground.schedules import (
+    SCHEDULES,
+    CodeLinear,
+    CodeLogarithmic,
+    Constant,
+    Exponential,
+    Linear,
+    Logarithmic,
+    Schedule,
+)
+from softground.tasks import Sudoku
 
-ALL = [Logarithmic, Exponential, Linear, Constant]
+ALL = [Logarithmic, Exponential, Linear, Constant, CodeLogarithmic, CodeLinear]
 
 
 def test_logarithmic_is_the_papers_formula_from_the_second_pass_on() -> None:
@@ -29,6 +39,40 @@ def test_exponential_formula() -> None:
 
 def test_linear_formula() -> None:
     assert [Linear(1.0, 0.125, 0.0).gamma(t) for t in range(10)] == [max(0.0, 1.0 - 0.125 * t) for t in range(10)]
+
+
+def updated(strategy: str, passes: int, *, start: float, floor: float, fall: float, counted: bool) -> list[float]:
+    """γ in each cooled pass as the authors' loop makes it, update by update."""
+    gammas, gamma, t = [], start, 1
+    for _ in range(passes):
+        gammas.append(gamma)
+        if strategy == "log-code":
+            gamma = start / math.log(1 + t)
+        else:
+            gamma = gamma * 0.95 if strategy == "exp-code" else gamma - fall / math.sqrt(t)
+        t += counted or strategy == "log-code"
+        gamma = max(floor, gamma)
+    return gammas
+
+
+@pytest.mark.parametrize("name", ["exp-code", "log-code", "linear-code"])
+def test_the_codes_schedules_are_its_updates(name: str) -> None:
+    """Formulas: γ₀ = 1, floor 0.01, 0.05/√t; all of it times seven for the sum over sites."""
+    schedule = SCHEDULES[name](7.0, 0.07, 11, 109)
+    theirs = updated(name, 98, start=7.0, floor=0.07, fall=7 * 0.05, counted=True)
+    assert [schedule.gamma(t) for t in range(11, 109)] == pytest.approx(theirs, rel=1e-12)
+    assert schedule.gamma(10) == math.inf
+
+
+@pytest.mark.parametrize(("name", "cold"), [("exp-code", 32), ("log-code", None), ("linear-code", 8)])
+def test_the_codes_schedules_on_sudoku(name: str, cold: int | None) -> None:
+    """γ₀ = 0.1, floor 0.02, and a linear fall by 0.01 that is never counted: the floor after 32 and 8 passes."""
+    problem = Sudoku()
+    schedule: Schedule = problem.schedule(problem.recipe("paper", schedule=name, warmup=11, epochs=109))
+    ours = [schedule.gamma(t) for t in range(11, 109)]
+    theirs = updated(name, 98, start=0.1, floor=0.02, fall=0.01, counted=False)
+    assert ours == pytest.approx([16 * gamma for gamma in theirs], rel=1e-12)
+    assert [t for t, gamma in enumerate(ours) if gamma < 0.3201][:1] == ([] if cold is None else [cold])
 
 
 def test_constant_formula() -> None:
@@ -51,7 +95,8 @@ def test_every_schedule_warms_up_starts_at_start_falls_and_stops_at_the_floor(
     assert all(gamma == math.inf for gamma in gammas[:warmup])
     cooling = gammas[warmup:]
     assert cooling[0] == start
-    assert all(earlier >= later for earlier, later in pairwise(cooling))
+    falling = cooling[1:] if name == "log-code" else cooling  # which rises once
+    assert all(earlier >= later for earlier, later in pairwise(falling))
     assert min(cooling) >= (0 if name == "constant" else floor)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,4 +106,5 @@ def main(out: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
-    torch.distributed.destroy_process_group()  # open connections may make torch abort at the end
+    torch.distributed.destroy_process_group()
+    os._exit(0)  # torch may abort where it takes connections down after Python has ended

@@ -20,6 +20,7 @@ def record(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
         "name": cell.name,
         "kind": cell.kind,
         "options": dict(cell.options),
+        "settings": cell.settings if cell.name.startswith("hwf/") else {},  # of formulas only with the same readings
         "seed": cell.seed,
         "result": result,
         "seconds": 1.0,
@@ -40,8 +41,9 @@ def stages(**test: dict[str, float]) -> dict[str, Any]:
 
 
 def formula(symbol: float, calculation: float) -> dict[str, float]:
-    """Figures of a formula run."""
-    return {"symbol_accuracy": symbol, "calculation_accuracy": calculation}
+    """Figures of a formula run; of formulas alone they are a hundredth higher."""
+    plain = {"symbol_accuracy": symbol, "calculation_accuracy": calculation}
+    return plain | {f"grammatical_{name}": value + 0.01 for name, value in plain.items()}
 
 
 def made_up(folder: Path) -> Store:
@@ -105,7 +107,7 @@ WORKER = (sys.executable, "-S", "-c", FAKE)
 
 def cells(*names: str, **options: Any) -> list[Cell]:
     """Cells for the fake worker."""
-    return [Cell(name, "train", "hwf", 0, options, seconds=1) for name in names]
+    return [Cell(name, "train", "sudoku", 0, options, seconds=1) for name in names]
 
 
 def on_record(store: Store, wanted: Sequence[Cell]) -> list[str]:

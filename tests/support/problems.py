@@ -11,6 +11,7 @@ from torch import Tensor
 from softground.constraints import Program
 from softground.inverses import Enumeration, Table
 from softground.spaces import Categorical, CategoricalBelief
+from softground.spaces.categorical import Readings
 from softground.target import Target
 
 
@@ -66,13 +67,13 @@ def small_sum() -> Problem:
     return Problem("sum", space, Program(lambda a, b, c: a + b + c, space, vectorised=True), 5, ((0,), (1,), (2,)))
 
 
-def _formula() -> Problem:
-    space = Categorical([(1, 2, 3, 4), "+-*", (1, 2, 3, 4)])
+def _formula(readings: Readings = "grammatical") -> Problem:
+    space = Categorical([(1, 2, 3, 4), "+-*", (1, 2, 3, 4)], readings=readings)
 
     def value(a: int, op: str, b: int) -> int:
         return a + b if op == "+" else a - b if op == "-" else a * b
 
-    return Problem("formula", space, Program(value, space), 4, ((0, 2), (0, 1), (1, 2)))
+    return Problem(f"formula, {readings}", space, Program(value, space), 4, ((0, 2), (0, 1), (1, 2)))
 
 
 def _all_equal() -> Problem:
@@ -87,4 +88,4 @@ def _uneven() -> Problem:
     return Problem("uneven", space, Program(lambda a, b, c: a * c * (1 + b), space), 0, ((0, 2), (1, 2)))
 
 
-PROBLEMS = (small_sum(), _formula(), _all_equal(), _uneven())
+PROBLEMS = (small_sum(), _formula(), _all_equal(), _uneven(), _formula("all"))

@@ -97,6 +97,7 @@ SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
 TREES = "back_search::one_site_fibres_are_the_corrections_of_the_tree_search"
 STAGE_TWO = "learner::stage_two_uses_exactly_the_examples_whose_prediction_is_feasible"
 YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
+READINGS = "readings::the_law_is_that_of_brute_force_over_all_strings"
 PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_on"
 
 TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
@@ -136,6 +137,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },
     Schedule: {
+        schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
+        schedules.CodeLogarithmic: (schedules.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),
         schedules.Constant: (schedules.Constant, SUM, "schedules::constant_formula"),
         schedules.Exponential: (schedules.Exponential, SUM, "schedules::exponential_formula"),
         schedules.Linear: (schedules.Linear, SUM, "schedules::linear_formula"),
@@ -143,7 +146,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Zero: (Zero, SUM, "sdsp::the_command_line_learns"),
     },
     Space: {
-        Categorical: (lambda: SPACE, SUM, "spaces::log_prob_is_the_sum_over_sites"),
+        Categorical: (lambda: SPACE, SUM, "spaces::log_prob_is_the_sum_over_sites", READINGS),
         Gaussian: (lambda: REAL.rule.space, LINE, "gaussian::log_prob_is_the_sum_over_sites"),
     },
     Constraint: {

@@ -36,7 +36,7 @@ Teach networks to recognise symbols from rules instead of labels.
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
-    return politely(lambda: _run(args))
+    return _part_company(politely(lambda: _run(args)))
 
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
@@ -54,16 +54,22 @@ def politely(work: Callable[[], None], name: str = "softground") -> int:
         return INTERRUPTED
     except Exception as error:
         return _complain(error, name)
-    finally:
-        _part_company()
     return 0
 
 
-def _part_company() -> None:
-    """Leave the other processes of a run: torch may abort where their connections are still open at the end."""
+def _part_company(code: int) -> int:
+    """Leave the other processes of a run for good.
+
+    torch may abort ("terminate called without an active exception") where it takes connections down after Python has
+    ended, so a process that had any ends here.
+    """
     distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()
+    if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
+        return code
+    distributed.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _run(args: list[str]) -> None:

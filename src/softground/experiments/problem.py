@@ -106,7 +106,7 @@ class Problem(ABC):
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x), classifier)
         network = PerSite(classifier, image)  # type: ignore[arg-type]
-        check_activations(network, x, recipe.batch_size)
+        check_activations(network, x, max(recipe.batch_size, recipe.zero_batch_size or 0))
         return network
 
     def recipe(self, preset: str = "best", **given: Any) -> Recipe:
@@ -128,12 +128,13 @@ class Problem(ABC):
     def stages(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> list[Stage]:
         """Stage I, a baseline or supervision; then, where the recipe has epochs for it, Stage II."""
         rate = one_cycle() if recipe.one_cycle else None
-        optimizer = partial(OPTIMIZERS[recipe.optimizer], lr=recipe.learning_rate)
+        optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
         stages = [Stage(name, self._objective(recipe, task, answers), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
-            adam = partial(OPTIMIZERS["adam"], lr=recipe.zero_learning_rate)
-            stages.append(Stage("II", self.zero(recipe, task), recipe.zero_epochs, adam))
+            adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
+            zero, size = self.zero(recipe, task), recipe.zero_batch_size
+            stages.append(Stage("II", zero, recipe.zero_epochs, adam, batch_size=size))
         return stages
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
@@ -142,6 +143,10 @@ class Problem(ABC):
         objective = OBJECTIVES[recipe.objective]
         takes_steps = "steps" in inspect.signature(objective).parameters
         return objective(recipe.steps) if takes_steps else objective()
+
+
+def _optimizer(name: str, rate: float, decay: float | None) -> Callable[..., torch.optim.Optimizer]:
+    return partial(OPTIMIZERS[name], lr=rate, **({} if decay is None else {"weight_decay": decay}))
 
 
 TASKS: Registry[type[Problem]] = Registry("task")

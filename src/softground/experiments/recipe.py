@@ -64,8 +64,11 @@ class Recipe:
     batch_size: int = setting(64, "Examples per gradient step.")
     optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
     learning_rate: float = setting(0.1, "Stage I's learning rate.")
+    weight_decay: float | None = setting(None, "Stage I's weight decay; adamw has 0.01 and the others none.")
     one_cycle: bool = setting(False, "Raise the learning rate at first, then let it fall along a cosine.")
     zero_learning_rate: float = setting(1e-3, "Stage II's learning rate, for Adam.")
+    zero_weight_decay: float | None = setting(None, "Stage II's weight decay, otherwise none.")
+    zero_batch_size: int | None = setting(None, "Stage II's examples per gradient step, otherwise Stage I's.")
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
@@ -120,6 +123,10 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         values["steps"] = given.get("steps", BackSearch.steps)
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
+    # None in recipes of runs that are older than these settings, with the same meaning.
+    values.setdefault("weight_decay", 0.01 if values.get("optimizer") == "adamw" else 0.0)
+    values.setdefault("zero_weight_decay", 0.0)
+    values.setdefault("zero_batch_size", values.get("batch_size", Recipe.batch_size))
     return values
 
 

@@ -95,7 +95,7 @@ class RenamableSymbols:
     def __init__(self, space: Categorical, solutions: Tensor | None = None) -> None:
         layout, shared = space.layout(torch.device("cpu")), space.head == "shared"
         offset = torch.zeros(space.sites, dtype=torch.long) if shared else layout.sizes.cumsum(0) - layout.sizes
-        number = (layout.columns + offset[:, None]).masked_fill(~layout.allowed, -1)  # [sites, K]
+        number = (layout.columns[:, : space.width] + offset[:, None]).masked_fill(~layout.allowed, -1)  # [sites, K]
         self.count = int(number.max()) + 1
         self.order = list(range(self.count)) if solutions is None else _early(number, solutions, self.count)
         self.number = torch.where(number < 0, number, torch.tensor(self.order).argsort()[number])

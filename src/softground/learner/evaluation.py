@@ -79,6 +79,27 @@ def predictions(space: Any, network: nn.Module, data: Batches) -> Tensor:
     return torch.cat([belief.mode() for _, belief in beliefs(space, network, data)])
 
 
+def both_predictions(space: Any, network: nn.Module, data: Batches) -> list[Tensor]:
+    """:func:`predictions` and, for a space whose sites differ, what the other kind of readings would have given."""
+    read = [
+        (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
+        for _, belief in beliefs(space, network, data)
+    ]
+    return [torch.cat(parts) for parts in zip(*read, strict=True)]
+
+
+def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor | None) -> dict[str, Any]:
+    """The task's metrics of :func:`both_predictions`.
+
+    Those of the other readings are called ``grammatical_…`` where the network reads all symbols, else ``plain_…``.
+    """
+    figures: dict[str, Any] = task.figures(predicted[0], y, symbols)
+    for other in predicted[1:]:
+        kind = "grammatical" if task.space.readings == "all" else "plain"
+        figures |= {f"{kind}_{name}": value for name, value in task.figures(other, y, symbols).items()}
+    return figures
+
+
 def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:
     """The task's metrics on a data set with encoded answers ``y``."""
-    return task.figures(predictions(task.space, network, data), y, data.symbols)
+    return figures_of(task, both_predictions(task.space, network, data), y, data.symbols)

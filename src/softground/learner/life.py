@@ -14,7 +14,7 @@ from ..errors import NonFiniteOutput
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
-from .evaluation import predictions
+from .evaluation import both_predictions, figures_of
 from .identity import config_of, refuse_another
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def before(learner: Learner, test: Batches, folder: RunFolder) -> dict[str, Any]
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept
     predicted, y = _read(learner, test, "Before training, on the test data")
-    figures = learner.task.figures(predicted, y, test.symbols)
+    figures = figures_of(learner.task, predicted, y, test.symbols)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
     return figures
@@ -78,8 +78,8 @@ def finish(
     summary = {
         "task": task.name,
         **(list(results.values())[-1] if results else {}),
-        "grounded": int(task.feasible(trained, y).sum()),
-        "train": task.figures(trained, y, train.symbols),
+        "grounded": int(task.feasible(trained[0], y).sum()),
+        "train": figures_of(task, trained, y, train.symbols),
         "before": first,
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
@@ -95,17 +95,17 @@ def finish(
     findings = None
     if data[1] is not None and test is not None:
         held_out, _ = _read(learner, test, "After training, on the test data")
-        findings = gather(learner, data[0], data[1], folder, predictions=(trained, held_out))
+        findings = gather(learner, data[0], data[1], folder, predictions=(trained[0], held_out[0]))
     write_report(folder, findings)
     learner.save(folder.path / MODEL)
     return summary
 
 
-def _read(learner: Learner, data: Batches, when: str) -> tuple[Tensor, Tensor]:
-    """What the network reads in a data set, and its encoded answers."""
+def _read(learner: Learner, data: Batches, when: str) -> tuple[list[Tensor], Tensor]:
+    """What the network reads in a data set, in both ways where there are two, and its encoded answers."""
     device = learner.fabric.device
     try:
-        predicted = predictions(learner.space, learner.network, data)
+        predicted = both_predictions(learner.space, learner.network, data)
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
     return predicted, learner.task.constraint.encode(data.answers).to(device)

@@ -155,7 +155,8 @@ class Loop:
         solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
         augment, world = self.learner.augment, self.fabric.world_size
-        batches = shuffled(self.own, len(self.train), world, self.learner.batch_size, self.streams.order)
+        size = stage.batch_size or self.learner.batch_size
+        batches = shuffled(self.own, len(self.train), world, size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")

@@ -22,7 +22,7 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
-    fine = task.constraint.admissible(z) if y is None else task.feasible(z, y)
+    fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
@@ -43,10 +43,7 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
     for states in likeliest(scores, task.space.sizes):
         states = states[: budget - tried]
         tried += len(states)
-        if y is None:
-            good = task.constraint.admissible(states)
-        else:
-            good = task.feasible(states, y.expand(len(states), *y.shape))
+        good = task.admissible(states) if y is None else task.feasible(states, y.expand(len(states), *y.shape))
         if bool(good.any()):  # they come in order, so that the first feasible one is the best
             return states[int(good.to(torch.uint8).argmax())]
         if tried == budget < task.space.size:

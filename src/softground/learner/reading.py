@@ -64,15 +64,15 @@ class Reader:
     def predict_proba(self, x: Any) -> npt.NDArray[Any]:
         """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
 
-        K is the size of the largest alphabet; beyond a smaller one's end are zeros. For reals the means
-        ``[inputs, sites]``.
+        K is the size of the largest alphabet; beyond a smaller one's end are zeros. Where all symbols can be read, the
+        others follow each site's own. For reals the means ``[inputs, sites]``.
         """
         read = [belief.marginals() for _, belief in beliefs(self.space, self.network, self._inputs(x))]
         return torch.cat(read).cpu().numpy()
 
     def predict_answers(self, x: Any) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
-        return self._rule("An answer").constraint.compute(self.predict_codes(x))
+        return self._rule("An answer").compute(self.predict_codes(x))
 
     def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
         """The task's metrics on pairs (x, y)."""

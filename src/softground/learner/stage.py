@@ -35,6 +35,8 @@ class Stage:
     keep
         ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most
         often feasible (as the authors' code does; no label is looked at).
+    batch_size
+        Examples per gradient step, where not the learner's.
     """
 
     name: str
@@ -43,12 +45,17 @@ class Stage:
     optimizer: MakeOptimizer
     learning_rate: Callable[[float], float] | None = None
     keep: Literal["last", "best"] = "last"
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
         if self.keep not in ("last", "best"):
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected 'last' or 'best'.")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise LearnerError(
+                f"Stage {self.name} has batch_size={self.batch_size}; give at least one, or leave it out."
+            )
 
 
 @dataclass(frozen=True)

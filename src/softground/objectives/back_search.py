@@ -22,6 +22,9 @@ min(1, P(z')/P(ẑ)) and tried again until accepted. All of that is one draw of 
 exactly and not to three decimals, and NGS redraws two sites or more at once in 1 of 20 cases. Its authors used m = 5 in
 their code, the paper's comparison m = 6.
 
+**Readings that are no state** (a network that may read an operator where a digit belongs) are corrected like any other:
+one such symbol can be the one that is changed, two are too many for one step.
+
 Reference: Q. Li, S. Huang, Y. Hong, Y. Chen, Y. N. Wu and S.-C. Zhu, Closed loop neural-symbolic learning via
 integrating neural perception, grammar parsing, and symbolic reasoning, ICML 2020.
 """
@@ -108,21 +111,23 @@ def correct_one(inverse: Inverse, belief: CategoricalBelief, z: Tensor, y: Tenso
     batch, sites = z.shape
     row = torch.arange(batch, device=z.device).repeat_interleave(sites)
     site = torch.arange(sites, device=z.device).repeat(batch)
-    fibre = inverse.fibre(z[row], y[row], Dropped(site[:, None]))
+    strange = (z >= belief.space.layout(z.device).sizes).long()  # symbols that cannot stand where they were read
+    apt = (strange.sum(1, keepdim=True) == strange).flatten()  # no other symbol than the one to be changed is strange
+    fibre = inverse.fibre((z * (1 - strange))[row], y[row], Dropped(site[:, None]))
     symbols = fibre.values.squeeze(2)  # [batch · sites, options]
-    scores = belief.scores.flatten(0, 1)
     # log P(z′) − log P(z): all but one term cancel.
-    gain = scores.gather(1, symbols) - scores.gather(1, z.reshape(-1, 1))
-    gain, mask = gain.view(batch, -1), fibre.mask.view(batch, -1)
+    gain = belief.scores.flatten(0, 1).gather(1, symbols) - belief.site_scores(z).view(-1, 1)
+    gain, mask = gain.view(batch, -1), (fibre.mask & apt[:, None]).view(batch, -1)
     best = gain.masked_fill(~mask, -torch.inf).argmax(1, keepdim=True)
     found = mask.any(1)
     corrected = z.scatter(1, best // symbols.shape[1], symbols.view(batch, -1).gather(1, best))
-    return Correction(torch.where(found[:, None], corrected, z), found, ~fibre.complete.view(batch, -1).all(1))
+    unknown = ~(fibre.complete | ~apt).view(batch, -1).all(1)
+    return Correction(torch.where(found[:, None], corrected, z), found, unknown)
 
 
 def walk(dice: Dice, belief: CategoricalBelief, z: Tensor) -> Tensor:
     """One accepted move of the random walk: a site and its new symbol, in one draw."""
-    scores, now = belief.scores, belief.site_scores(z)[..., None]
+    scores, now = belief.read, belief.site_scores(z)[..., None]
     move = dice.categorical((scores + (scores - now).clamp(max=0)).flatten(1))
     width = scores.shape[2]
     return z.scatter(1, (move // width)[:, None], (move % width)[:, None])

@@ -51,6 +51,7 @@ class Space(ABC):
         bool
     ]  # whether components are symbols of finite alphabets, held as codes; else they are reals
     sites: int  # components of z
+    mixed: bool = False  # whether a network may read a symbol at a site where it cannot stand
 
     @abstractmethod
     def belief(self, output: Any, *, finite: bool = False) -> Belief:
@@ -59,6 +60,10 @@ class Space(ABC):
     @abstractmethod
     def uniform(self, batch: int, device: torch.device) -> Belief:
         """Weight 1 for every state, so that sums over S_y count it; in double precision."""
+
+    def holds(self, z: Tensor) -> Tensor:
+        """Whether each row of ``z[rows, sites]`` is a state of the space; a mixed one's network may read others."""
+        return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
     @abstractmethod
     def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:

@@ -4,9 +4,17 @@ A symbol vector z has n sites; site i takes one of the symbols of its alphabet. 
 
 .. math:: \log P(z|x) = \sum_{i=1}^{n} \log P_i(z_i|x),
 
-each factor a softmax **restricted to the site's alphabet**: an operator is never predicted where only a digit can
-stand. Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a
-mixed-radix integer (its *index*), and everything stays integer tensors on the device.
+each factor a softmax. Over which symbols is a choice (``readings``):
+
+- *grammatical*: over **the site's alphabet** alone. An operator is never read where only a digit can stand: the network
+  is given that much of the rule.
+- *all*: over **all symbols**, as in the paper. The factors of a site's own alphabet then add up to less than 1, and so
+  do the states of the space; the rest is the probability of readings that are none of its states. Every loss pushes
+  it down, and a prediction or a sample may be such a reading, which no answer has.
+
+Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a mixed-radix
+integer (its *index*), and everything stays integer tensors on the device. The symbols that cannot stand at a site have
+the codes beyond its alphabet, in the order of the union alphabet.
 """
 
 from __future__ import annotations
@@ -14,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -22,6 +30,8 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import SpaceError
 from .base import Space, check_output
+
+Readings = Literal["grammatical", "all"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +41,7 @@ class Layout:
     sizes: Tensor  # [n] alphabet size of each site
     strides: Tensor  # [n] mixed-radix weight of each site; the last site runs fastest
     allowed: Tensor  # [n, K] which codes exist at each site
-    columns: Tensor  # [n, K] column of the network's output that belongs to (site, code)
+    columns: Tensor  # [n, outputs] column of the network's output that belongs to (site, code)
 
 
 class Categorical(Space):
@@ -39,18 +49,28 @@ class Categorical(Space):
 
     With ``head="shared"`` the network's output is ``[batch, n, len(symbols)]`` over the union alphabet ``symbols`` (one
     head for all sites, the usual case for images of symbols). With ``"site"`` it is ``[batch, n, width]``: one head per
-    site, padded to the largest alphabet, in the order of each site's own alphabet.
+    site, padded to the largest alphabet, in the order of each site's own alphabet. With ``readings="all"`` a
+    shared head may read any symbol at any site (see above).
 
-    >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)])
+    >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)], readings="all")
     >>> space.symbols, space.size
     ((1, 2, 3, '+', '-'), 18)
     >>> space.decode(space.encode([(3, "+", 1)]))
     [(3, '+', 1)]
+    >>> output = torch.tensor([[[0.0, 0, 9, 0, 0], [0, 0, 9, 0, 0], [0, 0, 0, 9, 0]]])
+    >>> z = space.belief(output).mode()
+    >>> space.decode(z), space.holds(z).tolist()
+    ([(3, 3, '+')], [False])
     """
 
     categorical = True
 
-    def __init__(self, alphabets: Sequence[Sequence[Hashable]], head: Literal["shared", "site"] = "shared") -> None:
+    def __init__(
+        self,
+        alphabets: Sequence[Sequence[Hashable]],
+        head: Literal["shared", "site"] = "shared",
+        readings: Readings = "grammatical",
+    ) -> None:
         self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
         if not self.alphabets:
             raise SpaceError("A space needs at least one site; an empty list of alphabets was given.")
@@ -61,13 +81,18 @@ class Categorical(Space):
                 )
         if head not in ("shared", "site"):
             raise SpaceError(f"head={head!r} was given; expected 'shared' or 'site'.")
-        self.head = head
+        if readings not in get_args(Readings) or (readings == "all" and head == "site"):
+            raise SpaceError(f"readings={readings!r} was given; expected 'grammatical', or 'all' with head='shared'.")
+        self.head, self.readings = head, readings
         self.sites = len(self.alphabets)
         self.symbols: tuple[Hashable, ...] = tuple(dict.fromkeys(s for a in self.alphabets for s in a))
         self.sizes: tuple[int, ...] = tuple(len(a) for a in self.alphabets)
         self.width = max(self.sizes)
         self.size = math.prod(self.sizes)
+        self.mixed = head == "shared" and min(self.sizes) < len(self.symbols)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
+        # The symbol of every code: the site's own alphabet, then those that cannot stand there.
+        self.named = [(*a, *(s for s in self.symbols if s not in a)) for a in self.alphabets]
         self._layouts: dict[torch.device, Layout] = {}
 
     @property
@@ -88,10 +113,9 @@ class Categorical(Space):
         if device not in self._layouts:
             union = {s: c for c, s in enumerate(self.symbols)}
             codes, sizes = torch.arange(self.width), torch.tensor(self.sizes)
-            columns = torch.zeros(self.sites, self.width, dtype=torch.long)
-            for site, alphabet in enumerate(self.alphabets):
-                shared = torch.tensor([union[s] for s in alphabet])
-                columns[site, : len(alphabet)] = shared if self.head == "shared" else codes[: len(alphabet)]
+            columns = codes.expand(self.sites, -1)
+            if self.head == "shared":
+                columns = torch.tensor([[union[s] for s in symbols] for symbols in self.named])
             radix = [math.prod(self.sizes[i + 1 :]) if self.indexable else 0 for i in range(self.sites)]
             parts = (sizes, torch.tensor(radix), codes < sizes[:, None], columns)
             self._layouts[device] = Layout(*(p.to(device) for p in parts))
@@ -109,8 +133,11 @@ class Categorical(Space):
         return torch.tensor(rows, dtype=torch.long).reshape(len(rows), self.sites)
 
     def decode(self, z: Tensor) -> list[tuple[Hashable, ...]]:
-        """Codes to symbols, one tuple per state."""
-        return [tuple(self.alphabets[i][c] for i, c in enumerate(row)) for row in z.tolist()]
+        """Codes to symbols, one tuple per state or reading."""
+        return [tuple(self.named[i][c] for i, c in enumerate(row)) for row in z.tolist()]
+
+    def holds(self, z: Tensor) -> Tensor:
+        return (z < self.layout(z.device).sizes).all(-1)
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
         """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
@@ -145,47 +172,67 @@ class Categorical(Space):
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
-        """The network's output as P(z|x), restricted to each site's alphabet."""
+        """The network's output as P(z|x), restricted to each site's alphabet unless all symbols can be read."""
         kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
         meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
         check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))
-        scores = output.masked_fill(~layout.allowed, -math.inf)
-        return CategoricalBelief(self, scores.log_softmax(-1))
+        if self.readings == "all":
+            output = output.log_softmax(-1)
+        scores = output[..., : self.width].masked_fill(~layout.allowed, -math.inf)
+        if self.readings == "grammatical":
+            scores = scores.log_softmax(-1)
+        return CategoricalBelief(self, scores, output if self.mixed else None)
 
 
 @dataclass(frozen=True, eq=False)
 class CategoricalBelief:
-    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet."""
+    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet.
+
+    ``every[b, i, code]`` are the scores of all symbols, where sites have different ones: log-probabilities for
+    ``readings="all"``, else the network's output, which tells only what it would have read.
+    """
 
     space: Categorical
     scores: Tensor
+    every: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    @property
+    def read(self) -> Tensor:
+        """The scores of all that can be read, ``[batch, n, codes]``."""
+        return self.scores if self.every is None or self.space.readings == "grammatical" else self.every
 
     def log_prob(self, z: Tensor) -> Tensor:
         return self.site_scores(z).sum(-1)
 
     def site_scores(self, z: Tensor) -> Tensor:
         """The score of each site's symbol, ``[batch, n]``."""
-        return self.scores.gather(2, z[..., None]).squeeze(2)
+        return self.read.gather(2, z[..., None]).squeeze(2)
 
     def mode(self) -> Tensor:
-        return self.scores.argmax(-1)
+        return self.read.argmax(-1)
+
+    def other_mode(self) -> Tensor:
+        """The mode that the other kind of ``readings`` would give, for a mixed space."""
+        assert self.every is not None
+        return (self.every if self.space.readings == "grammatical" else self.scores).argmax(-1)
 
     def sample(self, dice: Dice) -> Tensor:
-        return dice.categorical(self.scores.detach().flatten(0, 1)).view(self.scores.shape[:2])
+        return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
     def detach(self) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores.detach())
+        return CategoricalBelief(self.space, self.scores.detach(), None if self.every is None else self.every.detach())
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores[index])
+        return CategoricalBelief(self.space, self.scores[index], None if self.every is None else self.every[index])
 
     def tempered(self, gamma: float) -> CategoricalBelief:
+        """The weights of the space's states; what else can be read has none."""
         if not gamma > 0:
             raise SpaceError(f"γ = {gamma} was given; a temperature is positive (∞ samples uniformly).")
         if math.isinf(gamma):
@@ -194,8 +241,8 @@ class CategoricalBelief:
         return CategoricalBelief(self.space, self.scores / gamma)
 
     def marginals(self) -> Tensor:
-        """P_i(s|x), ``[batch, n, K]``; 0 for codes outside a site's alphabet."""
-        return self.scores.softmax(-1)
+        """P_i(s|x), ``[batch, n, codes]``; 0 for codes beyond a site's alphabet that cannot be read."""
+        return self.read.softmax(-1)
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""

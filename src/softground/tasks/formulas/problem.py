@@ -14,6 +14,7 @@ from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
+from ...spaces.categorical import Readings
 from ...task import Task
 from .data import Source, SplitName, load
 from .long import enumeration
@@ -22,9 +23,11 @@ from .rule import formula_program
 METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
 LONGEST_TABULATED = 9  # symbols; longer formulas have no table by default
 PRESETS: dict[str, dict[str, Any]] = {
-    # The authors' code keeps the network with the most right training answers.
-    "paper": {"marginals": True, "keep": "best"},
-    "best": EXACT | {"network": "convnet", "epochs": 45, "batch_size": 128, "learning_rate": 5e-3, "augment": True},
+    # The authors' code keeps the network with the most right training answers; its network knows no grammar.
+    "paper": {"marginals": True, "keep": "best", "readings": "all"},
+    "best": EXACT
+    | {"network": "convnet", "epochs": 45, "batch_size": 128, "learning_rate": 5e-3, "augment": True}
+    | {"readings": "all"},
 }
 
 
@@ -66,13 +69,17 @@ class Formulas(Problem):
     """hwf only: the standard split, or one whose test images come from writers not seen in training."""
     image_size: int | None = None
     """Resize images to this many pixels a side."""
+    readings: Readings | None = None
+    """all: the network may read any of the 13 symbols anywhere, as in the paper; grammatical: digits and operators only
+    where they belong (default: the preset's)."""
 
     def load(self, seed: int) -> Split:
         options = asdict(self)
+        del options["readings"]
         return load(options.pop("data"), **options, seed=stream(seed, "data"))
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
-        return formula_task(self.length, inverse, **solver)
+        return formula_task(self.length, inverse, self.readings or "grammatical", **solver)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(PRESETS[name])
@@ -91,7 +98,7 @@ class Formulas(Problem):
         return Walk(task.inverse, space, drop, RandomDrop(space, 2), ChangeOne(space))
 
 
-def formula_task(length: int = 7, inverse: str = "auto", **solver: Any) -> Task:
+def formula_task(length: int = 7, inverse: str = "auto", readings: Readings = "grammatical", **solver: Any) -> Task:
     """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
-    program = formula_program(length)
+    program = formula_program(length, readings)
     return Task(program.space, program, FORMULA_INVERSES[inverse](program, **solver), METRICS, "hwf")

@@ -8,7 +8,7 @@ while a finished sum N/D and a running term n/d are kept:
 
 Values are rationals in lowest terms, so whole numbers decide feasibility. With k digits no intermediate number exceeds
 :math:`k\,9^k`, which fits into 64 bits up to k = 18, formulas of length 35. Nothing is divided by zero with digits
-1 … 9, and the alphabets make every prediction grammatical.
+1 … 9. A reading with an operator in a digit's place, or a digit in an operator's, is no formula and has no value.
 """
 
 import torch
@@ -16,15 +16,15 @@ from torch import Tensor
 
 from ...constraints.program import Program
 from ...errors import SpaceError
-from ...spaces.categorical import Categorical
+from ...spaces.categorical import Categorical, Readings
 from .data.alphabet import DIGITS, LONGEST, OPERATORS
 
 
-def formula_space(length: int = 7) -> Categorical:
-    """Digits at even sites, operators at odd ones (counted from 0)."""
+def formula_space(length: int = 7, readings: Readings = "grammatical") -> Categorical:
+    """Digits at even sites, operators at odd ones (counted from 0); ``readings`` says what a network may read there."""
     if length < 1 or length % 2 == 0 or length > LONGEST:
         raise SpaceError(f"A formula of length {length} was asked for; expected an odd number from 1 to {LONGEST}.")
-    return Categorical([OPERATORS if site % 2 else DIGITS for site in range(length)])
+    return Categorical([OPERATORS if site % 2 else DIGITS for site in range(length)], readings=readings)
 
 
 def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,6 +50,6 @@ def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
     return total // shared, below // shared
 
 
-def formula_program(length: int = 7) -> Program:
+def formula_program(length: int = 7, readings: Readings = "grammatical") -> Program:
     """The rule as a vectorised constraint."""
-    return Program(value, formula_space(length), vectorised=True)
+    return Program(value, formula_space(length, readings), vectorised=True)

@@ -1,10 +1,13 @@
 """Boards shown by images of handwritten digits.
 
-Boards are valid ones drawn at random (see :mod:`.boards`); every cell shows an image of its digit. Training and test
-images are disjoint. Images of a digit are used in a random order, each once before any is used again.
+Boards are valid ones drawn at random, from all (see :mod:`.boards`) or from those of the paper's authors
+(:mod:`.authors`); every cell shows an image of its digit. Training and test images are disjoint. Images of a digit are
+used in a random order, each once before any is used again.
 """
 
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,15 +16,31 @@ from ...data.checks import check_room
 from ...data.digits import Source, load_digits
 from ...data.examples import Examples, Split
 from ...data.idx import Digits
+from ...data.images import resize
 from ...errors import DataError
+from .authors import SIZE, authors_boards
 from .boards import Boards, random_boards
 
 BYTES_PER_CELL = 16  # beside its image: its code and its image's place
+Which = Literal["all", "authors"]
 LARGEST_DIGIT = 9  # of which there are images
 
 
-def load(source: Source, data_dir: Path | None, size: int, train_size: int, test_size: int, seed: int) -> Split:
+def load(
+    source: Source,
+    data_dir: Path | None,
+    size: int,
+    train_size: int,
+    test_size: int,
+    seed: int,
+    which: Which = "all",
+    image_size: int | None = None,
+) -> Split:
     """Boards of ``size`` × ``size``; which images are for testing depends on no seed."""
+    if which == "authors" and size != SIZE:
+        raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
+    if image_size is not None and not 4 <= image_size <= 1024:
+        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or None to leave the images as they are.")
     if size > LARGEST_DIGIT:
         raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST_DIGIT}.")
     for name, count in (("train_size", train_size), ("test_size", test_size)):
@@ -29,14 +48,20 @@ def load(source: Source, data_dir: Path | None, size: int, train_size: int, test
             raise DataError(f"{name} is {count}; give a positive number of boards.")
     train, test, note = load_digits(source, data_dir)
     first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    boards = _boards(train, size, train_size, first), _boards(test, size, test_size, second)
+    drawn = partial(_boards, size=size, which=which, image_size=image_size)
+    boards = drawn(train, train_size, first), drawn(test, test_size, second)
     return Split(*boards, f"{note} Images are used again when they run out.")
 
 
-def _boards(pool: Digits, size: int, count: int, rng: np.random.Generator) -> Examples:
-    check_room("boards", count, size**2 * (pool.images[0].size + BYTES_PER_CELL))
-    codes = random_boards(size, count, rng)
-    x = torch.from_numpy(pool.images[draw_images(pool, codes, rng)][:, :, None])
+def _boards(
+    pool: Digits, count: int, rng: np.random.Generator, *, size: int, which: Which, image_size: int | None
+) -> Examples:
+    height, width = pool.images.shape[1:] if image_size is None else (image_size, image_size)
+    check_room("boards", count, size**2 * (pool.images[0].size + height * width + BYTES_PER_CELL))
+    codes = random_boards(size, count, rng) if which == "all" else rng.choice(authors_boards(), count)
+    images = pool.images[draw_images(pool, codes, rng)].reshape(-1, *pool.images.shape[1:])
+    images = images if image_size is None else resize(images, image_size)
+    x = torch.from_numpy(images.reshape(count, size**2, 1, height, width))
     return Examples(x, [True] * count, torch.from_numpy(codes))
 
 

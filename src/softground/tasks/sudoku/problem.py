@@ -15,11 +15,11 @@ from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
 from ...projections import Walk
-from ...schedules import Exponential, Schedule
+from ...schedules import Exponential, Linear, Schedule
 from ...seeds import stream
 from ...task import Task
 from .boards import LARGEST_LISTED
-from .data import load
+from .data import Which, load
 from .rule import sudoku_program
 from .walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
@@ -65,9 +65,14 @@ class Sudoku(Problem):
     """Training boards."""
     test_size: int = 1000
     """Test boards."""
+    boards: Which = "all"
+    """all: any valid board; authors: the 48 of 4×4 that the generator of the paper's authors reaches."""
+    image_size: int | None = None
+    """Resize images to this many pixels a side."""
 
     def load(self, seed: int) -> Split:
-        return load(self.data, self.data_dir, self.size, self.train_size, self.test_size, stream(seed, "data"))
+        sizes = self.size, self.train_size, self.test_size
+        return load(self.data, self.data_dir, *sizes, stream(seed, "data"), self.boards, self.image_size)
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         return sudoku_task(self.size, inverse, **solver)
@@ -83,9 +88,11 @@ class Sudoku(Problem):
         return board_walk(self.size, task)
 
     def schedule(self, recipe: Recipe) -> Schedule:
-        """Exponential cooling reaches its floor in the last epoch here."""
+        """Exponential cooling reaches its floor in the last epoch here; the code's linear one falls by γ₀/10 a pass."""
         if recipe.schedule == "exp":
             return Exponential.reaching(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
+        if recipe.schedule == "linear-code":
+            return Linear(recipe.gamma, recipe.gamma / 10, recipe.floor, recipe.warmup)
         return super().schedule(recipe)
 
 
