@@ -25,7 +25,7 @@ from torch import Tensor
 
 PRIMES = (2, 3, 5, 7)
 BASE = 256  # exponents are written as one whole number; none is beyond ±127
-TIMES, DIVIDE = 2, 3  # the operators' codes are 0 … 3 for + − × ÷
+MINUS, TIMES, DIVIDE = 1, 2, 3  # the operators' codes are 0 … 3 for + − × ÷
 ABSENT = 127  # the exponents of 0
 
 
@@ -41,7 +41,11 @@ class Peeled(NamedTuple):
     def joined(self, rest: list[int]) -> list[int]:
         """The codes of the whole formula, given those of the rest."""
         term = written(self.term, self.digits)
-        return [*rest, self.operator, *term] if self.last else [*term, self.operator, *rest]
+        if self.last:
+            return [*rest, self.operator, *term]
+        if self.operator == MINUS:  # which changes the sign of all that follows
+            rest = [1 - code if site % 2 and code <= MINUS else code for site, code in enumerate(rest)]
+        return [*term, self.operator, *rest]
 
 
 @cache
@@ -107,10 +111,10 @@ def peeled(y: Fraction, digits: int, denominator: int, size: int) -> Iterator[Pe
             if rest.denominator > denominator or abs(rest) > size:
                 continue
             if sign == 1:
-                yield Peeled(term, digits, 1, True, rest)
+                yield Peeled(term, digits, MINUS, True, rest)
             else:
                 yield Peeled(term, digits, 0, False, rest)
-                yield Peeled(term, digits, 1, False, -rest)
+                yield Peeled(term, digits, MINUS, False, -rest)
 
 
 def _digit(digit: int) -> int:
