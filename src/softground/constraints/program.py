@@ -31,7 +31,7 @@ from .answers import exact, integers, shaped
 from .base import Constraint
 from .interned import INTERNING, Interned, remember_in
 from .related import admits, met
-from .relations import misfit
+from .relations import misfit, pattern
 
 NO_ANSWER = -1
 ASKED = 256  # states whose answers say what type answers have
@@ -95,7 +95,7 @@ class Program(Constraint):
             return ""
         draws = torch.rand(ASKED, self.space.sites, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         values = self.compute((draws * torch.tensor(self.space.sizes)).long())
-        return misfit(self.answers.pattern(int(y)), [exact(value) for value in values if value is not None])
+        return misfit(pattern(self.answer(y)), [exact(value) for value in values if value is not None])
 
     def compute(self, z: Tensor) -> list[Any]:
         """The program's answers; None where there is none.

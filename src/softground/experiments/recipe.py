@@ -75,6 +75,12 @@ class Recipe:
     keep: str = setting(
         "last", "Stage I leaves its last network, or the one that explains most training answers.", ("last", "best")
     )
+    unexplained: str = setting(
+        "raise",
+        "Examples whose answer no symbols explain: stop with an error that names them (raise), train without them "
+        "(drop), or keep them with weight 0 (weigh).",
+        ("raise", "drop", "weigh"),
+    )
     evaluate_every: int = setting(1, "Epochs between evaluations on the test set.")
     seed: int = setting(0, "Decides every draw.")
 

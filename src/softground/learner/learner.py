@@ -18,6 +18,7 @@ from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop, Observer
 from .reading import Reader
 from .stage import Stage
+from .unexplained import Mode
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -44,6 +45,9 @@ class Learner(Reader):
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
+    unexplained
+        What to do about examples whose answer no symbols explain (S_y is proved empty): ``"raise"`` an error that names
+        them, ``"drop"`` them, or ``"weigh"`` them with 0, the probability that the answer is meant.
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.
@@ -72,6 +76,7 @@ class Learner(Reader):
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
+        unexplained: Mode = "raise",
         recipe: Mapping[str, Any] | None = None,
         place: Mapping[str, Any] | None = None,
         note: str = "",
@@ -92,6 +97,7 @@ class Learner(Reader):
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
         self.batch_size = int(batch_size)
         self.workers = int(workers)
+        self.unexplained: Mode = unexplained
         self.seed = seed
         self.augment = augment
         self.evaluate_every = int(evaluate_every)

@@ -18,6 +18,7 @@ from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import CHAINS, Batch
+from ..objectives.starts import WAITING
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from .batches import Batches, shuffled
@@ -28,6 +29,7 @@ from .progress import Progress
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import Streams
+from .unexplained import Unexplained
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -64,6 +66,8 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
+                    for stage in self.stages[: self.progress.stage]:
+                        self._note(stage)
                 progress = self.progress
                 done = len(progress.history)
                 self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
@@ -86,6 +90,7 @@ class Loop:
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own: Tensor = torch.arange(rank, len(train), world)
+        self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained)
         self.train, self.test = train, test
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
@@ -96,9 +101,14 @@ class Loop:
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
+        self._note(stage)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
+
+    def _note(self, stage: Stage) -> None:
+        """Learn from a stage that has begun which examples nothing explains."""
+        self.unexplained.note(stage.objective.state().get(WAITING), self.y)
 
     @property
     def seconds(self) -> float:
@@ -154,9 +164,11 @@ class Loop:
         """One pass over this process's examples: walk the chains, step the network."""
         solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
         sums: dict[str, Tensor] = {}
+        counts: dict[str, int] = {}
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
-        batches = shuffled(self.own, len(self.train), world, size, self.streams.order)
+        trained, most = self.unexplained.trained(self.own, world)
+        batches = shuffled(trained, most, max(1, size // world), self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
@@ -167,7 +179,8 @@ class Loop:
             with named(), stopwatch("network"):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(self.task.space, self.module, inputs, index, watch, step)
-            outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
+            batch = Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch)
+            outcome = stage.objective.loss(self.unexplained.weighed(batch))
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
                     progress = (epoch + step / len(batches)) / stage.epochs
@@ -183,10 +196,11 @@ class Loop:
                     seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
                 for name, value in (seen | outcome.diagnostics).items():
                     sums[name] = sums.get(name, 0) + value.detach().double().sum()
+                    counts[name] = counts.get(name, 0) + len(value)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        record = self._record(stage, epoch, sums, sum(map(len, batches)))
+        record = self._record(stage, epoch, {name: sums[name] / max(1, counts[name]) for name in sums})
         solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
@@ -216,15 +230,17 @@ class Loop:
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )
 
-    def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
+    def _record(self, stage: Stage, epoch: int, own_means: dict[str, Tensor]) -> dict[str, Any]:
         """The epoch's averages over all processes."""
 
         def mean(value: Tensor) -> float:
             return float(self.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
 
-        means = {name: mean(total / seen) for name, total in sums.items()}
+        means = {name: mean(value) for name, value in own_means.items()}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        chains = stage.objective.state().get(CHAINS)
+        state = stage.objective.state()
+        chains, lacking = state.get(CHAINS), self.unexplained.counted(state.get(WAITING), self.own)
+        record |= {name: round(mean(value) * self.fabric.world_size) for name, value in lacking.items()}
         if chains is not None and self.train.symbols is not None and self.task.space.categorical:
             own = self.own.to(chains.device)
             record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())

@@ -21,6 +21,7 @@ from ..errors import InverseError, LearnerError
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
+from .starts import WAITING, first_states
 
 
 @OBJECTIVES.register("semantic")
@@ -37,6 +38,13 @@ class SemanticLoss(Objective):
                 "SoftenedGrounding at γ = 1."
             ) from error
         self.task = task
+        self.waiting = first_states(task, y, seed)[1]
+
+    def state(self) -> dict[str, Tensor]:
+        return {} if self.waiting is None else {WAITING: self.waiting}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.waiting = state.get(WAITING)
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):
@@ -44,4 +52,5 @@ class SemanticLoss(Objective):
             lost = torch.isinf(log_mass).nonzero().flatten()
             if len(lost):
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
-        return Outcome(-log_mass.mean() / self.task.space.sites, {"feasible_mass": log_mass.detach().exp()})
+        share = log_mass.sum() / max(1, len(log_mass)) / self.task.space.sites
+        return Outcome(-share, {"feasible_mass": log_mass.detach().exp()})

@@ -92,6 +92,7 @@ def summary_line(record: dict[str, Any]) -> str:
         for key, (name, form) in forms.items()
         if key in record
     ]
+    parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
     test = [f"{spoken(k)} {figure(k, v, 1)}" for k, v in record.items() if k.startswith("test_") and v is not None]
     return ", ".join(parts) + ("; test: " + ", ".join(test) if test else "")
 

@@ -56,10 +56,11 @@ def term_values(digits: int) -> Tensor:
     [9, 82, 357]
     """
     factors = torch.tensor([_digit(digit) for digit in range(1, 10)])
-    if digits == 1:
-        return factors.sort().values
-    shorter = term_values(digits - 1)[:, None]
-    return torch.unique(torch.cat([shorter + factors, shorter - factors]))
+    shorter = torch.zeros(1, 1, dtype=torch.long) if digits == 1 else term_values(digits - 1)[:, None]
+    found: Tensor = torch.unique(
+        torch.cat([shorter + factors, shorter - factors] if digits > 1 else [shorter + factors])
+    )
+    return found
 
 
 def exponents(terms: Tensor) -> Tensor:
@@ -129,7 +130,7 @@ def _code(value: Fraction) -> int | None:
     found = _valuations(value)
     if _product(found) != value:
         return None
-    return sum(e * BASE**place for place, e in enumerate(found))
+    return sum(e * int(BASE**place) for place, e in enumerate(found))
 
 
 def _product(powers: list[int]) -> Fraction:
