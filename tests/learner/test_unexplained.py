@@ -197,14 +197,15 @@ def waiting_run(folder: Path | None, stop: int = 0, resume: bool = False, epochs
     guided = Guided(task.inverse, RandomDrop(task.space, 2))
     with seeded(0):
         network = mlp(10, 10)
-    made = make_learner(task, [Stage("I", SoftenedGrounding(guided, Constant(1.0)), epochs, adam)], network)
+    stage = Stage("I", SoftenedGrounding(guided, Constant(1.0)), epochs, lambda p: torch.optim.Adam(p, lr=0.003))
+    made = make_learner(task, [stage], network)
     return made.fit(pictures(300), pictures(50, 1), out=folder, resume=resume, observer=observer)
 
 
 @pytest.mark.filterwarnings("default:No first state")
 def test_examples_without_a_first_state_wait_for_the_network() -> None:
     with pytest.warns(UserWarning, match=r"No first state was found for 2\d\d of 300 examples \(\d+, "):
-        made = waiting_run(None, epochs=20)
+        made = waiting_run(None, epochs=6)
     unstarted = [record["unstarted"] for record in made.history_]
     assert 300 > unstarted[0] > 100  # the untrained network has few of the symbols right
     assert unstarted == sorted(unstarted, reverse=True)
@@ -216,11 +217,11 @@ def test_examples_without_a_first_state_wait_for_the_network() -> None:
 
 @pytest.mark.filterwarnings("default:No first state")
 def test_a_run_with_waiting_examples_resumes_bit_for_bit(tmp_path: Path) -> None:
-    waiting_run(tmp_path / "whole", epochs=4)
-    for stop in (3, 9):
+    waiting_run(tmp_path / "whole", epochs=2)
+    for stop in (3, 14):
         with pytest.raises(Stop):
-            waiting_run(tmp_path / str(stop), stop, epochs=4)
-        waiting_run(tmp_path / str(stop), resume=True, epochs=4)
+            waiting_run(tmp_path / str(stop), stop, epochs=2)
+        waiting_run(tmp_path / str(stop), resume=True, epochs=2)
         assert_same_run(tmp_path / str(stop), tmp_path / "whole")
     folder = RunFolder.open(tmp_path / "whole")
     waiting = folder.load_checkpoint()[0]["objective/0/waiting"]
