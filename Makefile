@@ -7,7 +7,7 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint torture bench paper docs lock audit clean
+.PHONY: help demo test lint torture mutants bench paper docs lock audit clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +43,15 @@ torture: export OMP_NUM_THREADS = 1
 torture: .venv/.installed ## Kill, break and damage on purpose; count what survives.
 	.venv/bin/python -m torture
 
+.venv/.mutants: .venv/.installed
+	$(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[mutants]'
+	@touch $@
+
+mutants: export OMP_NUM_THREADS = 1
+mutants: .venv/.mutants ## Break the mathematics in thousands of places and count what no test notices; takes hours.
+	.venv/bin/mutmut run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
+	.venv/bin/python -m tools.mutants
+
 bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
 	.venv/bin/python benchmarks/step.py
 	.venv/bin/python benchmarks/inverse.py
@@ -70,5 +79,5 @@ audit: .venv/.docs ## Check what is installed, and write the licences of all of 
 	.venv/bin/python tools/licences.py
 
 clean: ## Remove the environment, caches and build outputs; runs are kept.
-	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src papers tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,9 +2,10 @@
 
     python benchmarks/addition.py --data-dir DIR [--seeds 3] [--jobs 12] [--rows lenet convnet] [--digits 1 2 4 15 100]
 
-``lenet`` and ``convnet`` learn from the scan's exact marginals. ``draws`` are LeNet-5 with the scan's exact draws
-instead, ``guided`` and ``collapsed`` with a projection kernel on the same rule as a program, for where a rule is no
-scan. ``timing`` runs a few epochs alone, for the seconds of an epoch on a machine that does nothing else.
+``lenet`` and ``convnet`` learn from the scan's exact marginals; ``-plain`` is without distortions. ``draws`` are
+LeNet-5 with the scan's exact draws instead, ``guided`` and ``collapsed`` with a projection kernel on the same rule as
+a program, for where a rule is no scan. ``timing`` runs a few epochs alone, for the seconds of an epoch on a machine
+that does nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from cells import fill, parser
 LENET = "--network lenet --epochs 50"
 ROWS = {
     "lenet": (LENET, (1, 2, 4, 15, 100)),
+    "lenet-plain": (f"{LENET} --no-augment", (1, 2, 4, 15, 100)),
     "convnet": ("--epochs 20", (1, 2, 4, 15, 100)),
+    "convnet-plain": ("--epochs 20 --no-augment", (1, 2, 4, 15, 100)),
     "lenet-sup": (f"{LENET} --objective sup", (1, 2, 4, 15, 100)),
     "convnet-sup": ("--epochs 20 --objective sup", (1, 2, 4, 15, 100)),
     "draws": (f"{LENET} --no-marginals", (1, 2, 4, 15)),

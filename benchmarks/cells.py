@@ -21,6 +21,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from softground.runs import provenance
+
 
 def parser(description: str, name: str) -> argparse.ArgumentParser:
     """The options of every accuracy table."""
@@ -63,6 +65,7 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
             print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
             return None
         summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
+        summary["recipe"] = json.loads((out / "config.json").read_text())["recipe"]
         records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         summary["training_feasible"] = records[-1]["feasible"]
         parts = [r["seconds"]["network"] + r["seconds"]["sampling"] + r["seconds"]["solver"] for r in records]
@@ -74,9 +77,9 @@ def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: S
     """Run the cells that are missing, ``--jobs`` at a time, and keep what they give."""
     known = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
     results: dict[str, Any] = known["runs"]
-    missing = {k: v for k, v in cells.items() if results.get(k, {}).get("options") != v}
+    missing = {k: v for k, v in cells.items() if not _counts(results.get(k, {}), v)}
     print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to go", flush=True)
-    began, lock = time.monotonic(), Lock()
+    began, lock, made = time.monotonic(), Lock(), provenance()
 
     def work(item: tuple[str, str]) -> None:
         name, options = item
@@ -88,12 +91,17 @@ def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: S
         found = [round(100 * value, 2) for f in figures if (value := figure(summary, f)) is not None]
         print(f"{name}: {found} in {summary['wall_seconds']:.0f} s", flush=True)
         with lock:
-            results[name] = summary | {"options": options, "jobs": given.jobs}
+            results[name] = summary | {"options": options, "jobs": given.jobs} | made
             page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
             given.out.write_text(json.dumps(page, indent=1) + "\n")
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(work, missing.items()))
+
+
+def _counts(run: dict[str, Any], options: str) -> bool:
+    """Whether a run on record was made with these options, and says at which commit and with which recipe."""
+    return run.get("options") == options and {"commit", "recipe"} <= run.keys()
 
 
 def table(results: dict[str, Any], figures: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softground.runs import environment
+from softground.runs import provenance
+from softground.runs.provenance import origin
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "benchmarks" / "results" / "examples.json"
@@ -47,7 +48,7 @@ def measure(name: str, threads: int) -> dict[str, Any]:
         env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src")},
     )
     lines = done.stdout.strip().splitlines()
-    return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines, "versions": environment()}
+    return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines} | provenance()
 
 
 def table(record: dict[str, Any]) -> str:
@@ -63,7 +64,7 @@ def table(record: dict[str, Any]) -> str:
     lines += [
         "",
         f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
-        f"other work to do, by `{record['command']}`. Every script has a fixed seed.",
+        f"other work to do, by `{record['command']}` {origin(record['runs'].values())}. Every script has a fixed seed.",
     ]
     return "\n".join(lines)
 

@@ -21,6 +21,7 @@ from measure import timed
 from softground.dice import Sampler
 from softground.kernels import Kernel
 from softground.target import Target
+from softground.tasks import ShortestPaths
 from softground.tasks.sdsp.graphs import random_graphs
 from softground.tasks.sdsp.kernels import PATH_KERNELS
 from softground.tasks.sdsp.task import PathTask, sdsp_task
@@ -44,7 +45,8 @@ def vertices(device: str, quick: bool, seed: int) -> dict[str, Any]:
         guess = truth + NOISE * noise.to(device)
         target = Target.at(task.space.belief(guess), y, 1.0)
         start = task.inverse.start(y, seed).z
-        kernels: dict[str, Kernel] = {name: PATH_KERNELS[name](task, 1, True) for name in ("gibbs", "nearest")}
+        walk = ShortestPaths().walk(task)
+        kernels: dict[str, Kernel] = {name: PATH_KERNELS[name](walk, 1, True) for name in ("gibbs", "nearest")}
         point: dict[str, Any] = {"size": nodes, "network": worth(task, guess, y, truth)}
         for name, kernel in kernels.items():
             dice = Sampler(seed, device)

@@ -9,10 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,11 +17,10 @@ from typing import Any
 
 import torch
 
-from softground.runs import environment
+from softground.runs import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
 Clock = Callable[[], float]
 Work = Callable[[], object]
 
@@ -92,45 +88,12 @@ def wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def commit() -> str:
-    """The commit that was measured, ``+edits`` where files differ from it, ``unknown`` without git.
-
-    Results and documents may differ: they are what a measurement writes. On a machine without the repository the
-    variable ``SOFTGROUND_COMMIT`` can name the commit.
-    """
-    if given := os.environ.get("SOFTGROUND_COMMIT"):
-        return given
-    try:
-        head = _git("rev-parse", "--short=12", "HEAD")
-        edits = _git("status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+edits" if edits else "")
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 def circumstances(seed: int) -> dict[str, Any]:
     """Machine, versions, commit, seed, command, and how busy the machine was (load average of a minute)."""
-    script, *arguments = _masked(sys.argv)
-    name = Path(script).resolve()
-    shown = str(name.relative_to(ROOT)) if name.is_relative_to(ROOT) else name.name
+    found = provenance()
     load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
-    return {
-        "environment": environment() | {"threads": torch.get_num_threads()},
-        "commit": commit(),
-        "seed": seed,
-        "command": shlex.join(["python", shown, *arguments]),
-        "load": load,
-    }
-
-
-def _masked(arguments: Sequence[str]) -> list[str]:
-    """Arguments without this machine's folders, which say nothing elsewhere."""
-    return [FOLDERS.get(before, given) for before, given in zip(["", *arguments], arguments, strict=False)]
+    found["environment"] |= {"threads": torch.get_num_threads()}
+    return found | {"seed": seed, "load": load}
 
 
 def options(description: str | None) -> argparse.ArgumentParser:

@@ -39,6 +39,7 @@ RUN = [
 ]
 SIZE = ["--train-size", "2000", "--test-size", "500", "--epochs", "6"]
 QUICK = ["--train-size", "64", "--test-size", "16", "--epochs", "2", "--length", "3"]
+ACCURACIES = [f"{kind}{what}_accuracy" for kind in ("", "grammatical_") for what in ("symbol", "calculation")]
 BATCH = 64
 WAYS: dict[str, tuple[int, int, int]] = {  # processes, threads of each, global batch
     "one process": (1, 1, BATCH),
@@ -62,11 +63,7 @@ def run(way: str, seed: int, size: list[str], folder: Path) -> dict[str, Any]:
     # Up to the end of the last batch: the evaluation after the last epoch is no part of it.
     seconds = [sum(e["seconds"][part] for part in ("network", "sampling", "solver")) for e in epochs[1:]]
     figures = json.loads((out / "summary.json").read_text())
-    return {
-        "seconds": statistics.median(seconds),
-        "symbol_accuracy": figures["symbol_accuracy"],
-        "calculation_accuracy": figures["calculation_accuracy"],
-    }
+    return {"seconds": statistics.median(seconds), **{name: figures[name] for name in ACCURACIES}}
 
 
 def main() -> int:
@@ -91,8 +88,7 @@ def main() -> int:
                 "batch_size": WAYS[way][2],
                 "epoch_seconds": spread([r["seconds"] for r in runs]),
                 "faster": spread([a / r["seconds"] for a, r in zip(one, runs, strict=True)]),
-                "symbol_accuracy": [r["symbol_accuracy"] for r in runs],
-                "calculation_accuracy": [r["calculation_accuracy"] for r in runs],
+                **{name: [r[name] for r in runs] for name in ACCURACIES},
             }
             for way, runs in found.items()
         },

@@ -29,8 +29,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "best, labels": {"objective": "sup"},
     "mlp": MLP,
     "mlp, labels": MLP | {"objective": "sup"},
-    "paper": {"preset": "paper"},
-    "paper, labels": {"preset": "paper", "objective": "sup"},
 }
 
 

@@ -183,7 +183,12 @@ def notes(inverse: Page, whole: Page) -> str:
         text += f" The paper's way answered {number(inverse['paper']['throughput'])} queries a second."
     for device, figure in sorted(whole.get("hwf", {}).items()):
         text += f" HWF on the {device}: `{figure['command_line']}`, {len(figure['runs'])} seeds, at most "
-        text += f"{figure['epochs']} epochs to 95 %."
+        text += f"{figure['epochs']} epochs to 95 %"
+        if "grammatical_accuracy" in figure:
+            least = f"{100 * figure['grammatical_accuracy']:.1f} % at least"
+            text += f" over all readings; the most probable formula is then right in {least}."
+        else:  # before 0.3.0
+            text += " over grammatical readings; over all readings nothing is on record."
     return text
 
 

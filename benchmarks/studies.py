@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from softground.experiments import Experiment
-from softground.runs import environment
+from softground.runs import provenance
 
 RESULTS = Path(__file__).parent / "results"
 LAST = 10**6  # epochs between evaluations: only after each stage
@@ -54,7 +54,7 @@ def perform(study: Study, given: argparse.Namespace, wanted: Mapping[str, Mappin
     jobs = [
         (study, key, dict(settings) | {"device": given.device})
         for key, settings in wanted.items()
-        if given.again or key not in record["runs"]
+        if given.again or not {"commit", "recipe"} <= record["runs"].get(key, {}).keys()
     ]
     with multiprocessing.get_context("spawn").Pool(given.workers, maxtasksperchild=1) as pool:
         for key, result in pool.imap_unordered(run, jobs):
@@ -83,7 +83,7 @@ def run(job: tuple[Study, str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     learner.fit(experiment.train, experiment.test)
     seconds = time.perf_counter() - began
     flags = " ".join(flag(name, value) for name, value in settings.items() if name != "device")
-    return key, {
+    return key, provenance() | {
         "command": " ".join(f"softground train {study.task} {study.said} {flags}".split()),
         "figures": list(learner.results_.values())[-1],
         "stages": learner.results_,
@@ -92,7 +92,7 @@ def run(job: tuple[Study, str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
         "acceptance": learner.history_[-1].get("acceptance"),
         "parameters": sum(p.numel() for p in experiment.network.parameters()),
         "seconds": round(seconds, 1),
-        "environment": environment(),
+        "recipe": experiment.recipe and experiment.recipe.to_json(),
     }
 
 

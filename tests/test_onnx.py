@@ -51,6 +51,7 @@ def test_the_symbols_are_in_the_file(tmp_path: Path) -> None:
     export_onnx(Model(default_network(x, space), space), tmp_path / "model.onnx", x)
     meta = {entry.key: entry.value for entry in onnx.load(tmp_path / "model.onnx").metadata_props}
     assert json.loads(meta["alphabets"]) == [["+", "-"], ["1", "2"]]
+    assert meta["readings"] == "grammatical"
 
 
 class Fixed(nn.Module):

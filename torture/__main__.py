@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softground.runs import environment
+from softground.runs import provenance
 
 from .table import RESULTS, write
 from .trial import Tally, Trial, Unavailable
@@ -57,15 +57,18 @@ def attempt(trial: Trial, cases: int, seed: int) -> dict[str, Any]:
     print(f"\r{trial.key}: {end}; {seconds} s", flush=True)
     for failure in tally.failures:
         print(f"  {failure}", flush=True)
-    return record | {
-        "tried": tally.tried,
-        "survived": tally.survived,
-        "failures": tally.failures,
-        "notes": tally.notes,
-        "seconds": seconds,
-        "seed": seed,
-        "environment": environment(),
-    }
+    return (
+        record
+        | {
+            "tried": tally.tried,
+            "survived": tally.survived,
+            "failures": tally.failures,
+            "notes": tally.notes,
+            "seconds": seconds,
+            "seed": seed,
+        }
+        | provenance()
+    )
 
 
 def _show(trial: Trial, tally: Tally, cases: int) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from softground.runs.provenance import origin
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "torture.json"
 PAGE = ROOT / "docs" / "torture.md"
+COMMAND = "python -m torture"
 BEGIN, END = "<!-- trials -->\n", "<!-- end of trials -->"
 
 
@@ -18,6 +21,10 @@ def table(page: dict[str, Any]) -> str:
         counts = "not run | –" if "not_run" in record else f"{record['tried']:,} | {record['survived']:,}"
         beside = record.get("not_run") or "; ".join(f"{name}: {_shown(v)}" for name, v in record["notes"].items())
         lines.append(f"| {record['what']} | {record['must_hold']} | {counts} | {beside} |")
+    tried = [record for record in page.values() if "not_run" not in record]
+    if tried:
+        commands = ", ".join(f"`{command}`" for command in sorted({r.get("command", COMMAND) for r in tried}))
+        lines += ["", f"By {commands} {origin(tried)}."]
     return "\n".join(lines) + "\n"
 
 

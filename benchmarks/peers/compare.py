@@ -28,7 +28,7 @@ import table
 from environments import InstallFailed, interpreter
 from rows import ROWS, Row
 
-from softground.runs import environment
+from softground.runs import environment, provenance
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -68,10 +68,10 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
         "source": row.source,
         "seed": seed,
         "limit_seconds": given.seconds,
-        "command": " ".join([row.script, *row.options]),
+        "runner": " ".join([row.script, *row.options]),
         "machine": machine(),
         "busy_before": busy(),
-    }
+    } | provenance()
     try:
         examples = prepared(row, given)
         python = interpreter(row.environment, row.packages, given.envs) if row.environment else Path(sys.executable)
@@ -164,7 +164,7 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What this ran on, and from which commit."""
+    """What this ran on."""
     try:
         names = [
             line.split(":", 1)[1].strip()
@@ -173,10 +173,7 @@ def machine() -> dict[str, Any]:
         ]
     except OSError:
         names = []
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=ROOT, capture_output=True, text=True
-    )
-    return environment() | {"cpu": names[0] if names else None, "commit": commit.stdout.strip() or None}
+    return environment() | {"cpu": names[0] if names else None}
 
 
 def busy() -> float | None:

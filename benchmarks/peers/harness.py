@@ -167,8 +167,8 @@ def sum_accuracy(network: nn.Module, test: Part) -> dict[str, float]:
 def formula_accuracy(network: nn.Module, test: Part) -> dict[str, float]:
     """Calculation and symbol accuracy of the most probable formula that is one: digits at even sites, operators at odd.
 
-    The grammar restricts every method's prediction alike. ``plain_`` figures take the most probable of all 13 symbols
-    at each site, which is how a method without that knowledge predicts.
+    ``plain_`` figures are over all readings: the most probable of all 13 symbols at each site, and what is no formula
+    is wrong. That is how a method predicts which is not told where digits and operators stand.
     """
     outputs = scores(network, test.images)
     digit = torch.arange(outputs.shape[-1]) < 9

@@ -112,6 +112,13 @@ ROWS: dict[str, Row] = {
         "run_softground_hwf.py",
         "`softground train hwf --preset best --network lenet --learning-rate 8e-3`, the cycle fitted to the time limit",
     ),
+    "softground-hwf-grammatical": Row(
+        "formulas",
+        "softground, told where digits and operators stand",
+        "run_softground_hwf.py",
+        "the same with `--readings grammatical`",
+        ("--readings", "grammatical"),
+    ),
     "ablkit-hwf": Row(
         "formulas",
         "ABLkit",

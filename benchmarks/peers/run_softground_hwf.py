@@ -2,7 +2,8 @@
 
 Kernel, optimiser, batch and distortions are those of ``softground train hwf --preset best --network lenet
 --learning-rate 8e-3``. Its one-cycle rate follows the clock instead of a number of epochs, so that the cycle is
-complete when the time is up, on any machine.
+complete when the time is up, on any machine. Like that preset it reads any symbol at any site; with ``--readings
+grammatical`` the network is told where digits and operators stand.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ RATE, DECAY, BATCH = 8e-3, 0.01, 128
 
 
 def main() -> None:
-    given = options(__doc__, augment=1)
+    given = options(__doc__, augment=1, readings="all")
     train, test = read(given.data)
     side = train.images.shape[-1]
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
-    task = formula_task(length=train.images.shape[1])
+    task = formula_task(length=train.images.shape[1], readings=given.readings)
     network = sg.lenet((1, side, side), outputs=task.space.outputs)
     if repr(network) != repr(lenet(side, 13)):
         raise SystemExit("softground.lenet is no longer the network in network.py; make them the same.")
@@ -52,6 +53,7 @@ def main() -> None:
         if event == "begin":
             settings = {
                 "kernel": "exact, marginals",
+                "readings": given.readings,
                 "optimizer": "AdamW",
                 "rate": RATE,
                 "batch": BATCH,

@@ -81,11 +81,13 @@ def tail(page: dict[str, Any], task: str) -> list[str]:
     seeds = sorted({r["seed"] for runs in found.values() for r in runs})
     limits = [f"{limit:g}" for limit in sorted({r["limit_seconds"] for runs in found.values() for r in runs})]
     sources = [f"{runs[0]['title']}: {runs[0]['source']}" for runs in found.values()]
+    commits = sorted({str(r.get("commit") or r["machine"]["commit"]) for runs in found.values() for r in runs})
     return [
         "",
         "Settings from: " + "; ".join(sources) + ".",
         "",
-        f"Measured by `{page['command']}` on: {', '.join(sorted(machines)) or 'nothing yet'}; at most "
+        f"Measured by `{page['command']}` at commit {', '.join(commits) or 'none'} on: "
+        f"{', '.join(sorted(machines)) or 'nothing yet'}; at most "
         f"{' or '.join(limits)} s of training; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}.",
     ]
 
@@ -112,16 +114,16 @@ def addition(page: dict[str, Any]) -> str:
 def formulas(page: dict[str, Any]) -> str:
     """Length-7 formulas after a fixed time."""
     lines = [
-        "| library | version | formulas per second | calculation accuracy, % | symbol accuracy, % "
-        "| calculation, any symbol, % | symbols, any, % | trained, s | epochs | set-up, s |",
+        "| library | version | formulas per second | calculation accuracy, all readings, % | symbol accuracy, all, % "
+        "| calculation accuracy, grammatical, % | symbol accuracy, grammatical, % | trained, s | epochs | set-up, s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     cells: list[Callable[[Runs], str]] = [
         speed,
-        lambda r: percent(r, "accuracy"),
-        lambda r: percent(r, "symbol_accuracy"),
         lambda r: percent(r, "plain_accuracy"),
         lambda r: percent(r, "plain_symbol_accuracy"),
+        lambda r: percent(r, "accuracy"),
+        lambda r: percent(r, "symbol_accuracy"),
         lambda r: spread([x["final"]["seconds"] for x in r], 0),
         lambda r: spread([x["final"]["epochs"] for x in r]),
         lambda r: spread([x["setup_seconds"] for x in r]),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from softground.experiments.experiment import named_recipe
 from softground.experiments.place import Device
 
-Kind = Literal["train", "jump", "z3", "law"]
+Kind = Literal["train", "choice", "jump", "z3", "law", "mean"]
 SEEDS = 3
 
 
@@ -23,12 +23,13 @@ class Cell:
     name
         Stable: ``hwf/standard/exp/0`` is Table 1's exponential schedule with seed 0. Also where its record lies.
     kind
-        ``train``: a training run; ``jump``, ``z3``: claims in the text; ``law``: a check of Proposition 1.
+        ``train``: a training run; ``choice``: one that only its validation part judges; ``jump``, ``z3``: claims in the
+        text; ``law``: a check of Proposition 1, on a CPU; ``mean``: a yardstick for shortest paths.
     task
         The task, by its name on the command line.
     options
-        The task's options, beside the seed and where to run; a record made with others does not count, nor one that
-        says that it was made with another preset (the oldest do not say).
+        The task's options, beside the seed and where to run; a record made with others does not count, nor one made
+        with another recipe, or that does not say at which commit and by which command.
     rank
         What comes first: 0 the paper's own rows, 1 what it compares them with, 2 yardsticks and our rows, 3 the rest.
     seconds
@@ -57,7 +58,7 @@ class Cell:
     @property
     def settings(self) -> dict[str, Any]:
         """The recipe without the seed, flat; nothing where nothing is trained."""
-        if self.kind != "train":
+        if self.kind not in ("train", "choice", "jump"):
             return {}
         recipe = named_recipe(self.task, **self.options)[0].to_json()
         return {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}

@@ -27,6 +27,8 @@ CODE = PAPER | {
     "epochs": CODE_EPOCHS,
     "zero_epochs": STAGE_II,
 }
+# Eleven passes of warm-up, then 98 with nine walks to a gradient step.
+CODE_WALKS: dict[str, Any] = {"floor": SITES * 0.01, "warmup": 11, "steps": 9, "epochs": 109}
 
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 60),
@@ -34,9 +36,9 @@ SETTINGS = (
     Setting("linear", PAPER | {"schedule": "linear"}, 0, 60, curves=True),
     Setting("ssl", PAPER | {"objective": "ssl", "zero_epochs": STAGE_II}, 1, 60, curves=True),
     Setting("na", PAPER | {"objective": "na", "zero_epochs": STAGE_II}, 1, 60, curves=True),
-    Setting("ssl-code", CODE | {"gamma": SITES * 1.0}, 1, 300),
-    Setting("na-code", CODE | {"gamma": SITES * 0.001}, 1, 300),
-    Setting("exp-code", PAPER | {"schedule": "exp", "gamma": SITES * 1.0, "floor": SITES * 0.01}, 1, 60),
+    Setting("ssl-code", CODE | {"gamma": SITES * 1.0}, 3, 300),
+    Setting("na-code", CODE | {"gamma": SITES * 0.001}, 3, 300),
+    Setting("exp-code", PAPER | {"schedule": "exp-code", "gamma": SITES * 1.0} | CODE_WALKS, 2, 60),
     Setting("ngs", PAPER | {"objective": "ngs"}, 1, 60, curves=True),
     Setting("mapo", PAPER | {"objective": "mapo", "epochs": POLICY_EPOCHS}, 1, 80, curves=True),
     Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 70),
@@ -50,6 +52,9 @@ SETTINGS = (
     Setting("exp-grammatical", PAPER | {"schedule": "exp", "readings": "grammatical"}, 2, 60),
     Setting("best-grammatical", {"preset": "best", "readings": "grammatical"}, 2, 60),
     Setting("best-plain", {"preset": "best", "augment": False}, 2, 60),
+    # The hard groundings, problems (1) and (2), treated as SSL and NA are.
+    Setting("hard-feasible", PAPER | {"objective": "hard-feasible", "zero_epochs": STAGE_II}, 1, 40),
+    Setting("hard-best", PAPER | {"objective": "hard-best", "zero_epochs": STAGE_II}, 1, 50),
 )
 # On writers never seen: the paper's method and ours, each beside the same network with labels.
 WRITERS = ("exp", "sup", "best", "best-sup")

@@ -22,6 +22,8 @@ class Row:
 
 STAGE_ONE, BOTH = "Ours (Stage I)", "Ours (Stage I + II)"
 CODE = "As in the authors' code"
+MEAN = "each vertex's mean distance in training, the graph not looked at"
+HARD = "Hard groundings"
 SCHEDULES = (("Log", "log"), ("Exp", "exp"), ("Linear", "linear"))
 OURS = tuple(
     Row(group, label, method, stage) for group, stage in ((STAGE_ONE, "I"), (BOTH, "II")) for label, method in SCHEDULES
@@ -38,6 +40,8 @@ HWF = (
     *OURS,
     Row(CODE, "Exp, Stage I", "exp-code", "I"),
     Row(CODE, "Exp, Stage I + II", "exp-code", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
@@ -55,6 +59,8 @@ COMBINATIONS = (
     Row("", "Stage I + NGS", "exp-ngs", "II"),
     Row(CODE, "SSL + Stage II", "ssl-code", "II"),
     Row(CODE, "NA + Stage II", "na-code", "II"),
+    Row(HARD, "(1), one feasible mapping, + Stage II", "hard-feasible", "II"),
+    Row(HARD, "(2), the best mapping, + Stage II", "hard-best", "II"),
 )
 SUDOKU = (
     Row("Baseline", "RL", "rl", "I"),
@@ -63,6 +69,8 @@ SUDOKU = (
     Row("Baseline", "MCMC", "mcmc", "I"),
     *OURS,
     Row("Not in the paper", "MCMC + Stage II", "mcmc", "II"),
+    Row(HARD, "(1), one feasible mapping", "hard-feasible", "I"),
+    Row(HARD, "(2), the best mapping", "hard-best", "I"),
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
@@ -78,17 +86,32 @@ SUDOKU_CODE = (
         for stage, key in (("Stage I", "I"), ("Stage I + II", "II"))
     ),
 )
-SDSP = (
+SDSP_RECURSIVE = (
     Row("Baseline", "RL", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "SSL", "ssl", "I"),
     Row("Baseline", "NA", "na", "I"),
+    Row(CODE, "SSL", "ssl-code", "I"),
+    Row(CODE, "NA", "na-code", "I"),
     *OURS,
+    Row("Not in the paper", "SSL + Stage II", "ssl", "II"),
+    Row("Not in the paper", "NA + Stage II", "na", "II"),
+    Row("Not in the paper", MEAN, "mean", "I"),
+    Row("With labels", "SUP", "sup", "SUP"),
+)
+SDSP_UNIFORM = (
+    Row("Baseline", "SSL", "ssl", "I"),
+    Row(STAGE_ONE, "Exp", "exp", "I"),
+    Row(BOTH, "Exp", "exp", "II"),
+    Row("Not in the paper", "SSL + Stage II", "ssl", "II"),
+    Row("Not in the paper", MEAN, "mean", "I"),
     Row("Not in the paper", "the paper's network, relabelled, exact kernel", "gibbs", "I"),
     Row("Not in the paper", "`--preset best`", "best", "I"),
     Row("With labels", "SUP", "sup", "SUP"),
     Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
 )
+
+SDSP = {"recursive": SDSP_RECURSIVE, "uniform": SDSP_UNIFORM}  # by how a graph's tree is drawn: the authors', ours
 
 
 def name(row: Row) -> str:

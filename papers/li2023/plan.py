@@ -16,6 +16,17 @@ from .cell import Cell
 What = Literal["hwf", "sudoku", "sdsp", "all"]
 MOST_SEEDS = 10  # that a cell asks for itself
 TABLES = ("hwf", "sudoku", "sdsp")
+# Cells on Proposition 1, and how to make each tiny.
+LAWS: dict[str, dict[str, int]] = {
+    "proposition": {"digits": 4},
+    "descent": {"runs": 32, "steps": 8192},
+    "sharpening": {"train_size": 500, "epochs": 60, "examples": 40},
+}
+TINY_LAWS: dict[str, dict[str, int]] = {
+    "proposition": {"digits": 3},
+    "descent": {"runs": 2, "steps": 128},
+    "sharpening": {"train_size": 32, "epochs": 2, "examples": 2},
+}
 QUICK: dict[str, dict[str, Any]] = {"hwf": hwf.QUICK, "sudoku": sudoku.QUICK, "sdsp": sdsp.QUICK}
 
 
@@ -40,8 +51,8 @@ def _of(table: str, seed: int, real: bool) -> list[Cell]:
         case "hwf":
             data = "hwf" if real else "digits"
             jump = Cell(f"hwf/jump/{seed}", "jump", "hwf", seed, {"preset": "paper", "data": data}, 1, 15)
-            law = Cell(f"proposition/{seed}", "law", "hwf", seed, {"digits": 4}, 1, 15)
-            return [*hwf.cells(seed, data), jump, law, z3]
+            laws = [Cell(f"{name}/{seed}", "law", "hwf", seed, options, 1, 30) for name, options in LAWS.items()]
+            return [*hwf.cells(seed, data), jump, *laws, z3]
         case "sudoku":
             return [*sudoku.cells(seed, "mnist" if real else "digits"), z3]
     return [*sdsp.cells(seed), z3]
@@ -52,7 +63,7 @@ def _tiny(cell: Cell) -> Cell:
     if cell.kind == "z3":
         return replace(cell, options={"queries": 2}, seconds=5)
     if cell.kind == "law":
-        return replace(cell, options={"digits": 3}, seconds=5)
+        return replace(cell, options=TINY_LAWS[cell.family], seconds=5)
     tiny = QUICK[cell.task]
     options = {**cell.options, **{k: v for k, v in tiny.items() if cell.kind == "train" or k not in ("epochs",)}}
     stage_two = cell.options.get("preset") == "paper" and cell.options.get("objective", "grounding") == "grounding"

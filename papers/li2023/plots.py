@@ -14,6 +14,7 @@ from .summary import Results
 
 CURVES = "reproduction-curves.png"
 PATHS = "reproduction-paths.png"
+METRIC = "path_accuracy_all"
 DISTANCES = "reproduction-distances.png"
 # The methods that the paper's curves show.
 DRAWN = {"mapo": "MAPO", "ngs": "NGS", "ssl": "SSL", "na": "NA", "log": "Log", "linear": "Linear"}
@@ -72,15 +73,16 @@ def _stage_one(curves: dict[str, list[Any]], name: str) -> list[float]:
 
 
 def _paths(results: Results, path: Path) -> bool:
-    """Paths found: a bar a method."""
+    """Paths found on the authors' graphs, as they count them: a bar a method."""
     from matplotlib import pyplot
 
-    figures = {row: results.test(f"sdsp/{row.method}", row.stage, "path_accuracy") for row in layout.SDSP}
+    figures = {row: results.test(f"sdsp/recursive/{row.method}", row.stage, METRIC) for row in layout.SDSP["recursive"]}
     rows = [(row, figure) for row, figure in figures.items() if figure is not None]
     if not rows:
         return False
     labels = [
         row.label.replace("`", "")
+        + (" (code)" if row.group == layout.CODE else "")
         + (" I" if row.group == layout.STAGE_ONE else "")
         + (" I + II" if row.group == layout.BOTH else "")
         for row, _ in rows
@@ -90,7 +92,7 @@ def _paths(results: Results, path: Path) -> bool:
     axis.set_yticks(range(len(rows)), labels, fontsize=8)
     axis.invert_yaxis()
     axis.set_xlim(0, 100)
-    axis.set_xlabel("paths found (%)")
+    axis.set_xlabel("of all 30 paths (%)")
     _save(figure, path)
     return True
 

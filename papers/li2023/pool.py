@@ -21,6 +21,7 @@ from typing import IO, Any
 import papers
 import softground
 from softground.errors import DataError
+from softground.runs import provenance
 
 from .cell import Cell, Where
 from .store import Store
@@ -28,6 +29,8 @@ from .store import Store
 PAUSE = 0.05  # seconds between looks at the running processes
 # Where a worker finds this package and softground, from whichever folder it is started.
 SOURCES = tuple(str(Path(str(module.__file__)).resolve().parents[1]) for module in (papers, softground))
+# Of the parent, once: a worker's own command says nothing, and the tree may change while cells run.
+COMMAND = {name: value for name, value in provenance().items() if name != "environment"}
 WORKER = (sys.executable, "-m", "papers.li2023.worker")
 
 
@@ -143,7 +146,7 @@ def _finish(
 ) -> None:
     seconds = time.monotonic() - job.began
     if "record" in answer:
-        answer["record"] |= {"wall_seconds": round(seconds, 1), "jobs": jobs}
+        answer["record"] |= {"wall_seconds": round(seconds, 1), "jobs": jobs} | COMMAND
         store.write(job.cell, answer["record"])
         clock.note(job.cell, seconds)
         progress.done += 1

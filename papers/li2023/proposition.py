@@ -1,6 +1,6 @@
 r"""Proposition 1's ingredients in numbers: how far is the chain's law from Q*, and how large is the gradient's bias?
 
-The proposition is about the gradient after K steps of descent; that inequality is not tested here. Two quantities in it
+The proposition is about the gradient after K steps of descent, which :mod:`.descent` tests. Here two quantities in it
 are measured: the total variation between the law Q̂ of the sampled z and Q*, and the bias of the gradient that comes of
 it. On a space that can be listed both are known: Q* by its formula, the kernel's transition matrix P by going through
 every outcome of its step, and Q̂ after T steps from z as the row of z in P^T. Reported for each γ, T, number of dropped

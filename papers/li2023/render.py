@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,17 +69,16 @@ def _showable(results: Results, what: What) -> bool:
 
 def as_json(results: Results) -> dict[str, Any]:
     """Every table, the paper's numbers beside ours."""
-    metrics = {"hwf/standard": HWF, "hwf/writer": HWF, "sdsp": ("path_accuracy", "graph_accuracy", "spearman")} | {
-        f"sudoku/{size}": ("board_accuracy", "relabelled_board_accuracy") for size in SIZES
+    formulas, boards = (*layout.HWF, *layout.COMBINATIONS), ("board_accuracy", "relabelled_board_accuracy")
+    paths = ("path_accuracy", "path_accuracy_all", "graph_accuracy", "spearman")
+    tables: dict[str, tuple[Sequence[layout.Row], Sequence[str]]] = {
+        f"hwf/{split}": (formulas, HWF) for split in ("standard", "writer")
     }
-    rows = {
-        "hwf": (*layout.HWF, *layout.COMBINATIONS),
-        "sudoku": (*layout.SUDOKU, *layout.SUDOKU_CODE),
-        "sdsp": layout.SDSP,
-    }
+    tables |= {f"sudoku/{size}": ((*layout.SUDOKU, *layout.SUDOKU_CODE), boards) for size in SIZES}
+    tables |= {f"sdsp/{trees}": (rows, paths) for trees, rows in layout.SDSP.items()}
     found: dict[str, Any] = {}
-    for table, names in metrics.items():
-        for row in rows[table.split("/")[0]]:
+    for table, (rows, names) in tables.items():
+        for row in rows:
             family = f"{table}/{row.method}"
             figures = {name: _figure(results, family, row.stage, name) for name in names}
             measured = {name: figure.as_json() for name, figure in figures.items() if figure is not None}

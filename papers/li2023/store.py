@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from softground import files
+from softground.experiments.recipe import settings
 from softground.files import Missing, Unreadable, failure
 from softground.runs.folder import plain
+from softground.tasks import TASKS
 
 from .cell import Cell
 
-BY_OBJECTIVE = {"optimizer", "learning_rate", "one_cycle", "schedule", "gamma", "steps", "zero_epochs"}
+PROVENANCE = ("commit", "command")  # without which a record is no evidence
 DATA = "data"  # the one option in which a record may differ from the plan and still be shown
 
 
@@ -44,15 +46,12 @@ class Store:
     def finished(self, cell: Cell) -> bool:
         """Whether a cell was run with these very options, of the presets as they are now."""
         record = self.read(cell)
-        return record is not None and record["options"] == plain(dict(cell.options)) and _present(record, cell)
+        return record is not None and _made_as(record, cell)
 
     def shown(self, cell: Cell) -> dict[str, Any] | None:
         """A cell's record for a table: made with these options, on whichever data."""
         record = self.read(cell)
-        if record is None:
-            return None
-        same = _but_data(record["options"]) == _but_data(plain(dict(cell.options)))
-        return record if same and _present(record, cell) else None
+        return record if record is not None and _made_as(record, cell, DATA) else None
 
     def write(self, cell: Cell, record: Mapping[str, Any]) -> None:
         """Keep a cell's record, all or nothing."""
@@ -77,22 +76,22 @@ class Store:
         return max(found, default=-1) + 1
 
 
-def _present(record: Mapping[str, Any], cell: Cell) -> bool:
-    """Whether the recipe is still what it was, as far as the record says: the oldest say nothing, others not all."""
-    then = dict(record.get("settings") or {})
-    if cell.kind == "train" and cell.task == "hwf":
-        then.setdefault("readings", "grammatical")  # there was no choice before 0.3.0
-    if not then:
-        return True
-    now = cell.settings
-    # Before 0.2.0 a record held the preset's values, also those that the objective puts others in place of.
-    preset_only = "objective" not in then and now.get("objective") != "grounding"
-    known = now.keys() - (BY_OBJECTIVE if preset_only else set()) - {DATA}
-    return all(value == now[name] for name, value in then.items() if name in known and value is not None)
+def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
+    """Whether a record says where it is from, and is of this cell: its options, its recipe, ``but`` aside.
 
+    A setting that is newer than the record was then what it is by default.
+    """
+    if not all(record.get(name) for name in PROVENANCE):
+        return False
 
-def _but_data(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != DATA}
+    def rest(options: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in options.items() if name not in but}
+
+    now, then = plain(cell.settings), record.get("settings") or {}
+    kinds = [*settings().values(), *fields(TASKS[cell.task])]
+    defaults = {each.name: each.default for each in kinds if each.name in now} if then else {}
+    same_options = rest(record["options"]) == rest(plain(dict(cell.options)))
+    return same_options and rest(defaults | then) == rest(now)
 
 
 __all__ = ["Store"]

@@ -111,10 +111,8 @@ def _together(found: Sequence[Comparison]) -> str:
         if differences:
             lower = sum(d < 0 for d in differences)
             mean = statistics.fmean(differences)
-            way = "lower" if mean < 0 else "higher"
-            parts.append(
-                f"{name} {lower} of {len(differences)} are lower, and all on average {abs(mean):.1f} points {way}"
-            )
+            off = f"{abs(mean):.1f} points {'lower' if mean < 0 else 'higher'}"
+            parts.append(f"{name} {lower} of {len(differences)} are lower, and all on average {off}")
     return "; ".join(parts)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,15 @@ from softground.runs.folder import plain
 
 from .cell import Cell, Where
 from .claims import jump, z3_times
+from .descent import descent
 from .epochs import evaluated
 from .proposition import laws
+from .sdsp import mean_distances
+from .sharpening import sharpening
 
 CURVES = ("gamma", "feasible", "train_symbol_accuracy", "test_symbol_accuracy", "test_calculation_accuracy")
 DECIMALS = 5
+LAWS: dict[str, Callable[..., dict[str, Any]]] = {"proposition": laws, "descent": descent, "sharpening": sharpening}
 
 
 def run(cell: Cell, where: Where) -> dict[str, Any]:
@@ -26,12 +32,16 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
     match cell.kind:
         case "train":
             result, device = train(cell, where)
+        case "choice":
+            result, device = choice(cell, where)
         case "jump":
             result, device = jump(experiment_of(cell, where))
         case "z3":
             result, device = z3_times(cell.task, int(cell.options["queries"]), cell.seed), "cpu"
+        case "mean":
+            result, device = mean_distances(experiment_of(cell, where)), "cpu"
         case "law":
-            result, device = laws(int(cell.options["digits"]), cell.seed), "cpu"
+            result, device = LAWS[cell.family](**cell.options, seed=cell.seed), "cpu"
     return {
         "name": cell.name,
         "kind": cell.kind,
@@ -69,6 +79,19 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     }
     if cell.curves:
         result["curves"] = {name: [r.get(name) for r in learner.history_] for name in ("stage", *CURVES)}
+    return result, learner.fabric.device.type
+
+
+def choice(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
+    """A training run judged by its validation part; the test data are put away before it begins."""
+    experiment = replace(experiment_of(cell, where), test=None)
+    learner = experiment.learner().fit(experiment.train, None, experiment.validation)
+    result = {
+        "validation": list(learner.results_.values())[-1],
+        "examples": {"train": len(experiment.train), "validation": len(experiment.validation or ())},  # type: ignore[arg-type]
+        "training_seconds": learner.seconds_,
+        "note": experiment.note,
+    }
     return result, learner.fabric.device.type
 
 

@@ -17,6 +17,8 @@ from .objectives import (
     OBJECTIVES,
     BackSearch,
     Batch,
+    BestMapping,
+    FeasibleMapping,
     Objective,
     Outcome,
     Reinforce,
@@ -43,5 +45,5 @@ __all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Reinforce", "Sampler", 
 __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
-__all__ += ["INVERSES", "mlp", "one_cycle", "recommend", "seeded"]
+__all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Contains", "Not", "OneOf"]

@@ -36,7 +36,7 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
     ----------
     model
         What :func:`softground.load` or ``learner.model`` gives. Its symbols are written into the file's metadata under
-        ``alphabets``: a JSON list of texts for each site.
+        ``alphabets``: a JSON list of texts for each site; ``readings`` says whether a site's softmax runs over these.
     path
         The file, ``.onnx`` by habit. It is replaced as a whole, and only if the check succeeds.
     x
@@ -90,6 +90,7 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
     if space.categorical:
         alphabets = [[str(symbol) for symbol in alphabet] for alphabet in space.alphabets]
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
+        program.model.metadata_props["readings"] = space.readings
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])
     path.parent.mkdir(parents=True, exist_ok=True)
     program.save(str(path), external_data=False)

@@ -76,6 +76,13 @@ class Task:
         held = self.space.holds(z)
         return (z * held[:, None] if self.space.mixed else z), held
 
+    def reward(self, z: Tensor, y: Tensor) -> Tensor:
+        """What each z is worth to a learner that is paid for its samples, ``[batch]``; by default 1 if z ∈ S_y, else 0.
+
+        A task that knows how much of a z is right overrides this.
+        """
+        return self.feasible(z, y).double()
+
     def computed(self, z: Tensor) -> list[Any] | None:
         """:meth:`compute`; no list at all where the rule only checks answers."""
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -87,24 +86,6 @@ def test_a_record_adds_a_device_and_keeps_the_others(
     assert measure.destination(measure.options("").parse_args(["--quick"])) is None
 
 
-def test_the_commit_says_where_files_differ(
-    benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measure = benchmark("measure")
-    monkeypatch.delenv("SOFTGROUND_COMMIT", raising=False)
-    answers = {"rev-parse": "0123456789ab", "status": ""}
-    monkeypatch.setattr(measure, "_git", lambda verb, *rest: answers[verb])
-    assert measure.commit() == "0123456789ab"
-    answers["status"] = " M src/softground/task.py"
-    assert measure.commit() == "0123456789ab+edits"
-
-    def no_repository(*arguments: str) -> str:
-        raise subprocess.CalledProcessError(128, "git")
-
-    monkeypatch.setattr(measure, "_git", no_repository)
-    assert measure.commit() == "unknown"
-
-
 def test_exponents_and_the_steepest_step(benchmark: Callable[[str], ModuleType]) -> None:
     growth = benchmark("growth")
     times = {10: 1.0, 20: 2.0, 40: 4.0, 80: 32.0}  # linear, then a cliff
@@ -156,7 +137,7 @@ def test_the_watch_tells_training_from_evaluation_and_stops_at_the_goal(
             clock.now += 10.0
             watch("batch", {"step": step, "steps": 2})
         clock.now += 1.0
-        facts = {"test_calculation_accuracy": accuracy}
+        facts = {"test_calculation_accuracy": accuracy, "test_grammatical_calculation_accuracy": accuracy}
         if accuracy < 0.9:
             watch("epoch", facts)
         else:
@@ -248,7 +229,8 @@ def test_runs_on_record_are_not_repeated_and_the_table_averages_seeds(
 ) -> None:
     studies = benchmark("studies")
     study = studies.Study("sdsp", ("path_accuracy",), {"nodes": 5})
-    runs = {f"best | seed {seed}": {"figures": {"path_accuracy": 0.5 + seed / 10}} for seed in range(3)}
+    known = {"commit": "abc", "recipe": {}}  # a run without them would be repeated
+    runs = {f"best | seed {seed}": known | {"figures": {"path_accuracy": 0.5 + seed / 10}} for seed in range(3)}
     out = tmp_path / "sdsp.json"
     out.write_text(json.dumps({"runs": runs}))
     given = studies.parser("", "sdsp", ["best"]).parse_args(["--out", str(out)])

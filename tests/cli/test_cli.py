@@ -146,7 +146,8 @@ def test_evaluate_repeats_the_summarys_figures(run: Path, capsys: pytest.Capture
     summary = read(run / "summary.json")
     assert main(["evaluate", str(run), "--device", "cpu", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert figures == {name: summary[name] for name in ("symbol_accuracy", "calculation_accuracy")}
+    both = ("symbol_accuracy", "calculation_accuracy")
+    assert figures == {name: summary[name] for name in (*both, *(f"grammatical_{name}" for name in both))}
     assert main(["evaluate", str(run), "--device", "cpu"]) == 0
     table = capsys.readouterr().out
     assert f"{summary['symbol_accuracy']:.2%}" in table
@@ -180,7 +181,9 @@ def test_output_that_goes_to_a_file_is_readable_lines(tmp_path: Path, capsys: py
     epochs = [line for line in output.splitlines() if line.startswith("Stage ")]
     assert len(epochs) == 5
     assert re.fullmatch(
-        r"Stage I, epoch 1/3: loss [\d.]+, γ 1, feasible [\d.]+%; test: calculation [\d.]+%, symbol [\d.]+%", epochs[0]
+        r"Stage I, epoch 1/3: loss [\d.]+, γ 1, feasible [\d.]+%; test: calculation [\d.]+%, symbol [\d.]+%, "
+        r"grammatical calculation [\d.]+%, grammatical symbol [\d.]+%",
+        epochs[0],
     )
     assert epochs[-1].startswith("Stage II, epoch 2/2: ")
     assert "48 training examples" in output

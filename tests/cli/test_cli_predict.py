@@ -62,14 +62,21 @@ def test_the_same_images_from_files_give_the_same_symbols(
     for p in predictions:
         assert p["value"] == pytest.approx(eval_formula(p["symbols"]))
         assert all(0 < chance <= 1 for chance in p["probabilities"])
+    assert None in [p["value"] for p in predictions]  # this network has hardly learnt what may stand where
     assert main(["predict", str(run), *names]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith(" ".join(map(str, symbols[0])) + "   value ")
+    assert lines[0].startswith(" ".join(map(str, symbols[0])) + "   ")
+    assert "   no value   " in "".join(lines)
+    for p in told([str(run), *names, "--constrained"], capsys):
+        assert p["value"] == pytest.approx(eval_formula(p["symbols"]))
+        assert p["value"] is not None
 
 
 def eval_formula(symbols: list[Any]) -> Any:
-    """By hand: products first, then sums."""
+    """By hand: products first, then sums; None for what is no formula."""
+    if not all(isinstance(symbol, str) == bool(site % 2) for site, symbol in enumerate(symbols)):
+        return None
     terms, signs = [float(symbols[0])], [1]
     for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
         if operator in "+-":

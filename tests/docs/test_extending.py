@@ -84,10 +84,10 @@ def test_the_inverse(load: Load) -> None:
 
 
 def test_the_objective(load: Load) -> None:
-    hard = load("hard.py").Hard
-    checks.check_objective(hard, proofs.SUM)
+    even = load("even.py").Even
+    checks.check_objective(even, proofs.SUM)
     with pytest.raises(sg.SoftgroundError, match="1 example"):
-        hard().begin(proofs.TASK, proofs.MIXED.rule.encode([5, proofs.NONE]), 0)
+        even().begin(proofs.TASK, proofs.MIXED.rule.encode([5, proofs.NONE]), 0)
 
 
 def test_the_projection(load: Load) -> None:
@@ -140,7 +140,7 @@ ROWS = {
     "cosine.py": ("schedules", "Cosine", "Schedule", "Cosine", "SUM", "schedule"),
     "redraw.py": ("kernels", "Redraw", "Kernel", "lambda: Redraw(TABLE, FAMILY)", "SUM", "kernel"),
     "missing.py": ("inverses", "Missing", "Inverse", "lambda: Missing(MIXED.rule)", "MIXED", "inverse"),
-    "hard.py": ("objectives", "Hard", "Objective", "Hard", "SUM", "objective"),
+    "even.py": ("objectives", "Even", "Objective", "Even", "SUM", "objective"),
     "window.py": ("projections", "Window", "Projection", "lambda: Window(SPACE, 2)", "SUM", "projection"),
     "autoregressive.py": ("reals", "Autoregressive", "Space", "lambda: Autoregressive(3)", "LINE", "space"),
 }
@@ -213,4 +213,4 @@ def test_a_new_part_touches_what_the_page_says(tmp_path: Path) -> None:
     assert "failed" not in said
     small = ["--epochs", "2", "--warmup", "0", "--train-size", "64", "--device", "cpu", "--json"]
     run("softground", "train", "products", "--kernel", "redraw", "--schedule", "cosine", *small, "--out", "a")
-    run("softground", "train", "addition", "--objective", "hard", *small, "--out", "b")
+    run("softground", "train", "addition", "--objective", "even", *small, "--out", "b")

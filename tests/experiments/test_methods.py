@@ -13,7 +13,17 @@ from cli_cases import PRESETS, hurry, read, train
 from softground.errors import LearnerError
 from softground.experiments.experiment import named_recipe
 from softground.learner import Stage
-from softground.objectives import MAPO, BackSearch, Reinforce, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
+from softground.objectives import (
+    MAPO,
+    BackSearch,
+    BestMapping,
+    FeasibleMapping,
+    Reinforce,
+    SemanticLoss,
+    SoftenedGrounding,
+    Supervised,
+    ZeroDegree,
+)
 from softground.tasks import TASKS
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -26,6 +36,8 @@ KINDS = {
     "semantic": SemanticLoss,
     "ssl": SoftenedGrounding,
     "na": SoftenedGrounding,
+    "hard-feasible": FeasibleMapping,
+    "hard-best": BestMapping,
 }
 NAMES = {"hwf": {"length": 3}, "sudoku": {}, "sdsp": {"nodes": 6}, "addition": {}}
 
@@ -75,6 +87,8 @@ def test_ssl_stays_at_the_temperature_that_is_given(task: str) -> None:
         ("ssl", torch.optim.Adam, 5e-4),
         ("na", torch.optim.SGD, 0.1),
         ("semantic", torch.optim.SGD, 0.1),
+        ("hard-feasible", torch.optim.SGD, 0.1),
+        ("hard-best", torch.optim.SGD, 0.1),
     ],
 )
 def test_optimisers_are_the_papers(name: str, kind: type, rate: float) -> None:

@@ -15,7 +15,7 @@ from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.inverses import table
 from softground.inverses.base import Inverse, complete
-from softground.kernels import Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from softground.kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from softground.kernels.base import fibre_weights, info, pick
 from softground.projections import ChangeOne, Drop, Dropped, Projection, RandomDrop
 from softground.target import Target
@@ -62,6 +62,36 @@ def test_detailed_balance_where_claimed(problem: Problem, name: str) -> None:
     matrix = matrix_of(kernels(problem)[name], problem, 0.7)
     flow = problem.law(0.7)[:, None] * matrix
     assert float((flow - flow.T).abs().max()) < TOLERANCE
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_a_direct_walk_has_detailed_balance(problem: Problem, gamma: float) -> None:
+    """It reaches only what its moves connect."""
+    matrix = matrix_of(DirectWalk(ChangeOne(problem.space), problem.program), problem, gamma)
+    flow = problem.law(gamma)[:, None] * matrix
+    assert float((flow - flow.T).abs().max()) < TOLERANCE
+    assert (float(matrix.diagonal().min()) < 0.9) is (problem.name in ("formula", "uneven"))  # the others are isolated
+
+
+@pytest.mark.parametrize("kind", ["uniform", "collapsed", "guided", "metropolis"])
+def test_the_projection_is_asked_once_for_the_chains_of_the_batch(kind: str) -> None:
+    problem, asked = PROBLEMS[0], []
+
+    class Asked(Drop):
+        def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
+            asked.append((dice, batch, device))
+            return super().draw(dice, batch, device)
+
+    projection, move, dice = Asked(problem.space, problem.drops[0]), ChangeOne(problem.space), Sampler(0)
+    made: dict[str, Kernel] = {
+        "uniform": Uniform(problem.table, projection, move),
+        "collapsed": Collapsed(problem.table, projection, move),
+        "guided": Guided(problem.table, projection),
+        "metropolis": Metropolis(problem.table, projection, move),
+    }
+    made[kind].step(dice, problem.states, problem.target(len(problem.states), 1.0))
+    assert asked == [(dice, len(problem.states), problem.states.device)]
 
 
 @pytest.mark.parametrize("name", EXACT_KERNELS)

@@ -53,7 +53,9 @@ def run(folder: Path, resume: bool = False, **other: Any) -> Learner:
     grounding = SoftenedGrounding(walk, other.get("schedule", Exponential(1.0)), other.get("steps", 1))
     rate = other.get("learning_rate", one_cycle())
     optimizer, kept = adam(other.get("rate", 0.02)), other.get("keep", "last")
-    stage = Stage("I", grounding, other.get("epochs", 2), optimizer, rate, kept, other.get("stage_batch_size"))
+    stage = Stage(
+        "I", grounding, other.get("epochs", 2), optimizer, rate, kept, batch_size=other.get("stage_batch_size")
+    )
     learner = make_learner(
         task,
         [stage],
@@ -196,7 +198,18 @@ def test_other_threads_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_config_says_what_the_run_is(stopped: Path) -> None:
     config = RunFolder.open(stopped).read_config()
-    assert list(config) == ["format", "version", "task", "recipe", "place", "settings", "data", "rule", "environment"]
+    assert list(config) == [
+        "format",
+        "version",
+        "task",
+        "recipe",
+        "place",
+        "settings",
+        "data",
+        "validation",
+        "rule",
+        "environment",
+    ]
     assert config["data"]["examples"] == 48
     assert config["settings"]["stages"]["I"]["objective"]["schedule"]["class"] == "Exponential"
     assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"] == "the task's inverse"

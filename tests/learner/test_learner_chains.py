@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +12,14 @@ from torch import Tensor
 
 from learner_cases import adam, addition, examples, kernel, make_learner
 from softground import Constant, Exponential, Learner, Linear, Logarithmic, Stage, Task, ZeroDegree, grounding_stages
+from softground.dice import Dice
 from softground.inverses import Enumeration, Table
 from softground.inverses.base import Fibre, Inverse, Start
+from softground.kernels import Info, Kernel
 from softground.objectives import SoftenedGrounding
 from softground.projections import Dropped
 from softground.seeds import stream
+from softground.target import Target
 
 KERNELS = ["exact", "guided", "collapsed", "uniform", "metropolis"]
 
@@ -121,6 +125,24 @@ def test_an_incomplete_fibre_that_holds_something_still_moves_nobody_who_needs_a
         learner = make_learner(task, [Stage("I", objective, 2, adam)]).fit(examples(base, 40))
         assert [r["unknown"] for r in learner.history_] == [1.0, 1.0]
         assert [r["moved"] for r in learner.history_] == [0.0, 0.0]
+
+
+def test_an_epoch_walks_at_its_own_temperature() -> None:
+    """The γ that the kernel gets, not the one that is recorded; and P(z|x) is tempered by it."""
+    task, seen = addition(), []
+    inner = kernel("exact", task)
+
+    class Notes(Kernel):
+        def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
+            seen.append((target.gamma, float(target.weights.scores.logsumexp(-1).abs().max()) < 1e-5))
+            return inner.step(dice, z, target)
+
+    schedule = Exponential(2.0, 0.5, warmup=1)
+    make_learner(task, [Stage("I", SoftenedGrounding(Notes(), schedule), 4, adam)], batch_size=32).fit(
+        examples(task, 64)
+    )
+    assert [gamma for gamma, _ in seen] == [math.inf, math.inf, 2.0, 2.0, 1.0, 1.0, 0.5, 0.5]
+    assert [normalised for _, normalised in seen[2:]] == [False] * 2 + [True] * 2 + [False] * 2  # log P / γ
 
 
 def test_seconds_in_the_solver_are_told_apart_from_sampling() -> None:

@@ -40,13 +40,13 @@ def test_a_run_without_test_data_has_a_summary_and_its_curves(tmp_path: Path) ->
 
 def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    real = life.predictions
+    real = life.both_predictions
 
     def counted(space: Any, network: Any, data: Any) -> Any:
         read.append(len(data))
         return real(space, network, data)
 
-    monkeypatch.setattr(life, "predictions", counted)
+    monkeypatch.setattr(life, "both_predictions", counted)
     monkeypatch.setattr("softground.report.gathering.predicted_by", counted)
     task = addition()
     make_learner(task).fit(examples(task, 64), examples(task, 50, seed=1), out=tmp_path / "run")

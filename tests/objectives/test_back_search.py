@@ -92,7 +92,7 @@ def test_the_walk_is_that_of_repeated_proposals(problem: Problem) -> None:
     accepted: dict[tuple[int, ...], float] = {}
     rejected = 0.0
     for site in range(sites):
-        for code in range(space.sizes[site]):
+        for code in range(len(space.symbols) if space.readings == "all" else space.sizes[site]):
             new = z.clone()
             new[0, site] = code
             proposed = math.exp(belief.read[0, site, code]) / sites

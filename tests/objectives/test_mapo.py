@@ -27,6 +27,7 @@ def begun(problem: Problem, remembered: Tensor, weight: float) -> MAPO:
     objective.begin(Task(problem.space, problem.program), problem.program.encode([problem.answer]), seed=0)
     state = objective.state()
     state["memory"][0, : len(remembered)] = remembered
+    state["rewards"][0, : len(remembered)] = 1.0
     state["held"][0] = len(remembered)
     state["baseline"][:] = torch.tensor([AVERAGE, 1.0])
     objective.restore(state)
@@ -34,9 +35,8 @@ def begun(problem: Problem, remembered: Tensor, weight: float) -> MAPO:
 
 
 def split_gradient(problem: Problem, remembered: Tensor, weight: float) -> Tensor:
-    """The estimator's expectation as the paper writes it, added up over all states."""
-    known = torch.zeros(problem.space.size, dtype=torch.bool)
-    known[problem.space.index(remembered)] = True
+    """The estimator's expectation as the paper writes it, added up over all readings."""
+    known = (problem.readings[0][:, None] == remembered).all(-1).any(-1)
 
     def loss(log_p: Tensor, feasible: Tensor) -> Tensor:
         p = log_p.detach().exp()

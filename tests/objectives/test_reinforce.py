@@ -128,7 +128,7 @@ def test_reals_have_the_gradient_of_the_feasible_share() -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_symbols_are_drawn_from_the_belief(problem: Problem) -> None:
-    states = problem.space.states(torch.arange(problem.space.size))
+    states, _ = problem.readings
     dice = Replay(states)
     belief = problem.belief(len(states))
     assert torch.equal(belief.sample(dice), states)  # a choice a site, in the sites' order
@@ -136,7 +136,7 @@ def test_symbols_are_drawn_from_the_belief(problem: Problem) -> None:
         step = Replay(states[:, :site])
         belief.sample(step)
         assert step.next is not None
-        assert torch.allclose(step.next, belief.scores[:, site].exp())
+        assert torch.allclose(step.next, belief.read[:, site].exp())
 
 
 def test_reals_are_drawn_on_the_grid_and_the_flat_law_is_refused() -> None:

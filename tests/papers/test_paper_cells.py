@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import softground
 from cli_cases import hurry
@@ -16,17 +17,21 @@ from papers.li2023.cell import Where
 from papers.li2023.plan import plan, select
 from papers.li2023.work import run
 from softground.cli import COMMANDS
+from softground.tasks import ShortestPaths
+from softground.tasks.sdsp.task import shortest_found
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 CELLS = {cell.name: cell for cell in plan("all", 1, real=False, quick=True)}
 HERE = Where("cpu")
 
 
-@pytest.mark.parametrize("method", ["exp", "ssl", "ngs", "mapo", "rl", "exp-ngs", "sup", "semantic", "exact"])
+@pytest.mark.parametrize(
+    "method", ["exp", "ssl", "ngs", "mapo", "rl", "exp-ngs", "sup", "semantic", "exact", "hard-best"]
+)
 def test_formulas(method: str) -> None:
     found = run(CELLS[f"hwf/standard/{method}/0"], HERE)
     stages = found["result"]["stages"]
-    twice = {"exp", "ssl", "exp-ngs", "exact"}
+    twice = {"exp", "ssl", "exp-ngs", "exact", "hard-best"}
     assert list(stages) == (["SUP"] if method == "sup" else ["I", "II"] if method in twice else ["I"])
     for stage in stages.values():
         figures = {"symbol_accuracy", "calculation_accuracy"}
@@ -43,9 +48,11 @@ def test_curves_have_every_epoch() -> None:
         assert all(isinstance(value, float) for value in curves[name])
 
 
-@pytest.mark.parametrize("method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code"])
+@pytest.mark.parametrize(
+    "method", ["exp", "mcmc", "ssl", "mapo", "semantic", "best", "linear-code", "ssl-code", "hard-feasible"]
+)
 def test_sudoku(method: str) -> None:
-    stages = run(CELLS[f"sudoku/50/{method}/0"], HERE)["result"]["stages"]
+    stages = run(CELLS[f"sudoku/500/{method}/0"], HERE)["result"]["stages"]
     assert "board_accuracy" in stages["I"]["test"]
     assert ("II" in stages) == (method in ("exp", "mcmc", "linear-code"))
 
@@ -59,10 +66,30 @@ def test_sudoku_as_in_the_code_keeps_the_last_and_the_best_epoch() -> None:
     assert found["best"]["accuracy"] >= found["last"]["accuracy"]
 
 
-@pytest.mark.parametrize("method", ["exp", "na", "mapo", "rl", "sup", "gibbs"])
+@pytest.mark.parametrize("method", ["exp", "na", "na-code", "mapo", "rl", "sup", "mean"])
 def test_shortest_paths(method: str) -> None:
-    stages = run(CELLS[f"sdsp/{method}/0"], HERE)["result"]["stages"]
-    assert all("path_accuracy" in stage["test"] for stage in stages.values())
+    stages = run(CELLS[f"sdsp/recursive/{method}/0"], HERE)["result"]["stages"]
+    assert all("path_accuracy_all" in stage["test"] for stage in stages.values())
+    assert ("II" in stages) == (method in ("exp", "na"))
+
+
+def test_shortest_paths_by_the_exact_kernel() -> None:
+    assert "path_accuracy" in run(CELLS["sdsp/uniform/gibbs/0"], HERE)["result"]["stages"]["I"]["test"]
+
+
+def test_the_mean_distance_is_that_of_the_training_graphs() -> None:
+    """Figures of a constant prediction, worked out from the graphs themselves."""
+    cell = CELLS["sdsp/recursive/mean/0"]
+    data = ShortestPaths(
+        **{k: v for k, v in cell.options.items() if k in ("nodes", "train_size", "test_size", "trees")}
+    )
+    split = data.load(0)
+    guess = split.train.symbols.mean(0)  # type: ignore[union-attr]
+    weights, hops = torch.stack([y[0] for y in split.test.y]), torch.stack([y[1] for y in split.test.y])
+    found = shortest_found(weights, hops, guess.expand(len(weights), -1))
+    assert run(cell, HERE)["result"]["stages"]["I"]["test"]["path_accuracy_all"] == pytest.approx(
+        found.double().mean().item(), abs=1e-5
+    )
 
 
 def test_how_many_solutions_jump() -> None:
@@ -85,24 +112,24 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--quick", "--seeds", "1", "--device", "cpu", "--out", str(tmp_path / "out")]
-    assert main(["sdsp", *out, "--only", "sdsp/sup", "--jobs", "2"]) == 0
+    assert main(["sdsp", *out, "--only", "sdsp/uniform/sup", "--jobs", "2"]) == 0
     text = capsys.readouterr().out
     assert "0 of 1 cells are done; 1 to go." in text
-    assert "[1/1] sdsp/sup/0: SUP " in text
-    path = tmp_path / "out" / "sdsp" / "sup" / "0.json"
+    assert "[1/1] sdsp/uniform/sup/0: SUP " in text
+    path = tmp_path / "out" / "sdsp" / "uniform" / "sup" / "0.json"
     kept = json.loads(path.read_text())
-    assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/sup"])[0].options)
+    assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/uniform/sup"])[0].options)
     assert kept["environment"]["torch"]
     when = path.stat().st_mtime_ns
-    assert main(["sdsp", *out, "--only", "sdsp/sup"]) == 0
+    assert main(["sdsp", *out, "--only", "sdsp/uniform/sup"]) == 0
     assert "1 of 1 cells are done; 0 to go." in capsys.readouterr().out
     assert path.stat().st_mtime_ns == when
     assert "| SUP | " in (tmp_path / "out" / "reproduction.md").read_text()
     assert main(["sdsp", *out, "--list"]) == 0
     listed = capsys.readouterr().out
-    assert "done  sdsp/sup/0" in listed
-    assert "      sdsp/exp/0" in listed
-    assert "1 of 12 are done" in listed
+    assert "done  sdsp/uniform/sup/0" in listed
+    assert "      sdsp/recursive/exp/0" in listed
+    assert "1 of 19 are done" in listed
 
 
 @pytest.mark.parametrize(

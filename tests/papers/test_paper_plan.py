@@ -13,7 +13,7 @@ from papers.li2023.cell import SEEDS
 from papers.li2023.plan import MOST_SEEDS, plan, select
 from papers.li2023.render import read
 from papers.li2023.store import Store
-from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, SIZES
+from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, LARGEST, SIZES
 from softground.errors import CheckpointError, SoftgroundError
 from softground.experiments.experiment import named_recipe
 
@@ -73,9 +73,11 @@ def test_every_number_of_the_paper_has_a_cell_and_a_row() -> None:
     boards = (*layout.SUDOKU, *layout.SUDOKU_CODE)
     assert {row.key for row in boards} >= set(published.SUDOKU) >= set(published.GROUNDED)
     assert {f"hwf/standard/{row.method}" for row in (*layout.HWF, *layout.COMBINATIONS)} <= names
-    assert {f"sudoku/{size}/{row.method}" for row in boards for size in SIZES if row.method not in ENDS} <= names
+    everywhere = {row.method for row in boards} - {*ENDS, *LARGEST}
+    assert {f"sudoku/{size}/{method}" for method in everywhere for size in SIZES} <= names
     assert {f"sudoku/{size}/{method}" for method in ENDS for size in (SIZES[0], SIZES[-1])} <= names
-    assert {f"sdsp/{row.method}" for row in layout.SDSP} <= names
+    assert {f"sudoku/{SIZES[-1]}/{method}" for method in LARGEST} <= names
+    assert {f"sdsp/{trees}/{row.method}" for trees, rows in layout.SDSP.items() for row in rows} <= names
 
 
 def test_sudoku_as_in_the_authors_code() -> None:
@@ -114,7 +116,7 @@ def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() ->
 def test_cells_are_chosen_by_name_beginning_and_pattern() -> None:
     everything = plan("all", 2)
     assert [c.name for c in select(everything, ["hwf/standard/exp"])] == ["hwf/standard/exp/0", "hwf/standard/exp/1"]
-    assert [c.name for c in select(everything, ["sdsp/sup/1"])] == ["sdsp/sup/1"]
+    assert [c.name for c in select(everything, ["sdsp/uniform/sup/1"])] == ["sdsp/uniform/sup/1"]
     assert {c.family for c in select(everything, ["sudoku/*/mcmc/*"])} == {f"sudoku/{n}/mcmc" for n in SIZES}
     assert select(everything, []) == everything
     with pytest.raises(SoftgroundError, match=r"hwf/standard/expo fits no cell.*hwf/standard/exp"):
@@ -149,6 +151,21 @@ def test_a_record_made_before_the_preset_changed_does_not_count(tmp_path: Path) 
     assert store.finished(cell)
     assert store.shown(cell) is not None
     store.write(cell, record(cell, {}) | {"settings": cell.settings | {"steps": 11}})
+    assert not store.finished(cell)
+    assert store.shown(cell) is None
+    newer = {name: value for name, value in cell.settings.items() if name != "patience"}
+    store.write(cell, record(cell, {}) | {"settings": newer})  # made before there was such a setting
+    assert store.finished(cell)
+    store.write(cell, record(cell, {}) | {"settings": {k: v for k, v in newer.items() if k != "keep"}})
+    assert not store.finished(cell)  # the preset has another than the default
+
+
+@pytest.mark.parametrize("missing", ["commit", "command", "settings"])
+def test_a_record_that_does_not_say_where_it_is_from_does_not_count(tmp_path: Path, missing: str) -> None:
+    store = Store(tmp_path)
+    cell = next(cell for cell in plan("sudoku", 1) if cell.name == "sudoku/50/exp/0")
+    whole = record(cell, {})
+    store.write(cell, {name: value for name, value in whole.items() if name != missing})
     assert not store.finished(cell)
     assert store.shown(cell) is None
 

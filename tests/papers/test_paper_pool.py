@@ -73,7 +73,7 @@ def test_missing_data_stop_everything(tmp_path: Path) -> None:
 
 def test_no_cell_is_started_that_would_not_end_in_time(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    long = Cell("long/0", "train", "sudoku", 0, {}, seconds=1000)
+    long = Cell("long/0", "law", "hwf", 0, {}, seconds=1000)
     progress = run([long, *cells("short/0")], store, seconds=100)
     assert on_record(store, [long, *cells("short/0")]) == ["short/0"]
     assert progress.left == ["long/0"]
@@ -82,7 +82,7 @@ def test_no_cell_is_started_that_would_not_end_in_time(tmp_path: Path) -> None:
 
 def test_cells_that_run_over_time_are_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    slow = [Cell("slow/0", "train", "sudoku", 0, {"sleep": 600}, seconds=0.1)]
+    slow = [Cell("slow/0", "law", "hwf", 0, {"sleep": 600}, seconds=0.1)]
     progress = run(slow, store, seconds=0.3)
     assert progress.left == ["slow/0"]
     assert on_record(store, slow) == []
@@ -90,8 +90,8 @@ def test_cells_that_run_over_time_are_stopped(tmp_path: Path) -> None:
 
 def test_a_slow_machine_is_noticed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first = Cell("first/0", "train", "sudoku", 0, {"sleep": 0.2}, seconds=0.01)  # takes twenty times its estimate
-    other = Cell("other/0", "train", "sudoku", 0, {}, seconds=10)
+    first = Cell("first/0", "law", "hwf", 0, {"sleep": 0.2}, seconds=0.01)  # takes twenty times its estimate
+    other = Cell("other/0", "law", "hwf", 0, {}, seconds=10)
     progress = run([first, other], store, seconds=100)
     assert on_record(store, [first, other]) == ["first/0"]
     assert progress.left == ["other/0"]

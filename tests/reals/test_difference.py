@@ -15,10 +15,10 @@ from softground.reals.gaussian import snap
 from softground.tasks.sdsp import random_graphs, sdsp_task
 
 
-def graphs(nodes: int, count: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Encoded answers, true distances and next hops."""
+def graphs(nodes: int, count: int, seed: int, margin: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    """Encoded answers, which hold their margin, true distances and next hops."""
     made = random_graphs(count, nodes, seed)
-    return Differences(Gaussian(nodes)).encode(made.examples().y), made.distances.double(), made.hops
+    return Differences(Gaussian(nodes), margin).encode(made.examples().y), made.distances.double(), made.hops
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
@@ -30,7 +30,7 @@ def test_feasible_is_the_definition(problem: Reals) -> None:
 
 
 def test_feasible_on_graphs_is_the_definition() -> None:
-    y, distances, hops = graphs(8, 40, seed=0)
+    y, distances, hops = graphs(8, 40, seed=0, margin=0.5)
     rule = Differences(Gaussian(8), margin=0.5)
     z = snap(distances + torch.randn(distances.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
     feasible = rule.feasible(z, y).tolist()
@@ -47,14 +47,16 @@ def test_feasible_on_graphs_is_the_definition() -> None:
 
 @pytest.mark.parametrize("margin", [0.0, 0.25, 1.0])
 def test_true_distances_satisfy_every_margin_up_to_one(margin: float) -> None:
-    y, distances, _ = graphs(30, 50, seed=1)
-    assert bool(Differences(Gaussian(30), margin).feasible(distances, y).all())
-    assert not bool(Differences(Gaussian(30), 1.001).feasible(distances, y).all())
+    rule = Differences(Gaussian(30))
+    y, distances, _ = graphs(30, 50, seed=1, margin=margin)
+    assert bool(rule.feasible(distances, y).all())
+    y, distances, _ = graphs(30, 50, seed=1, margin=1.001)
+    assert not bool(rule.feasible(distances, y).all())
 
 
 def test_solutions_are_closed_under_shifts_and_minima() -> None:
     task = sdsp_task(12, margin=0.125)
-    y, _, _ = graphs(12, 60, seed=2)
+    y, _, _ = graphs(12, 60, seed=2, margin=0.125)
     one, two = (task.inverse.start(y, seed).z for seed in (0, 1))
     assert bool((one != two).any(-1).all())
     for z in (one, two, one + 17, torch.minimum(one, two)):

@@ -123,6 +123,28 @@ def test_by_name_makes_what_it_says() -> None:
     assert SCHEDULES["constant"](0.001, 0.02, 3, 9) == Constant(0.001, warmup=3)
 
 
+@pytest.mark.parametrize(("warmup", "epochs", "passes"), [(0, 2, 1), (10, 110, 99), (3, 5, 1), (3, 4, 1), (3, 3, 1)])
+def test_an_exponential_that_reaches_its_floor_in_the_last_pass(warmup: int, epochs: int, passes: int) -> None:
+    schedule = Exponential.reaching(1.6, 0.32, warmup, epochs)
+    assert (schedule.start, schedule.floor, schedule.warmup) == (1.6, 0.32, warmup)
+    assert schedule.alpha**passes == pytest.approx(0.2)
+    assert schedule.gamma(warmup + passes) == pytest.approx(0.32)
+    assert schedule.gamma(warmup) == 1.6
+
+
+def test_it_cools_a_little_even_where_the_floor_is_the_start() -> None:
+    assert Exponential.reaching(1.0, 1.0, 0, 11).alpha == pytest.approx(0.95**0.1)
+    assert Exponential.reaching(1.0, 0.97, 0, 11).alpha == pytest.approx(0.95**0.1)
+
+
+def test_a_factor_never_reaches_zero() -> None:
+    with pytest.raises(ScheduleError, match=r"floor = 0.*Try 0\.04"):
+        Exponential.reaching(2.0, 0.0, 0, 10)
+    for wrong in ((-1.0, 0.1, 0), (1.0, 2.0, 0), (1.0, 0.1, -1)):
+        with pytest.raises(ScheduleError):
+            Exponential.reaching(*wrong, 10)
+
+
 @pytest.mark.parametrize("make", ALL)
 @pytest.mark.parametrize(
     "wrong",
@@ -153,6 +175,14 @@ def test_exponential_refuses_alpha(alpha: float) -> None:
 def test_linear_refuses_alpha(alpha: float) -> None:
     with pytest.raises(ScheduleError, match="alpha"):
         Linear(alpha=alpha)
+    assert Linear(alpha=0.0).gamma(1000) == Linear().start  # no cooling is a choice
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_the_edges_of_what_is_possible_are_allowed(make: type) -> None:
+    schedule = make(start=1.0, floor=1.0, warmup=1)
+    assert [schedule.gamma(t) for t in range(3)] == [math.inf, 1.0, 1.0]
+    assert make(start=1.0, floor=0.0, warmup=0).gamma(0) == 1.0
 
 
 @pytest.mark.parametrize("make", ALL)

@@ -190,6 +190,17 @@ def test_back_search_mends_one_strange_symbol_and_not_two() -> None:
     assert torch.equal(found.z[2], belief.mode()[2])
 
 
+def test_a_correction_is_the_most_probable_formula_one_symbol_away() -> None:
+    output, y = random_output(400, seed=5), TASK.constraint.encode([4] * 400)
+    belief = SPACE.belief(output)
+    found = correct_one(TASK.inverse, belief, belief.mode(), y)
+    for row, read in enumerate(SPACE.decode(belief.mode())):
+        near = [s for s in STRINGS if value(*s) == 4 and sum(a != b for a, b in zip(s, read, strict=True)) <= 1]
+        assert bool(found.found[row]) == bool(near)
+        best = max(near, key=lambda s: float(string_probability(output[row], s)), default=read)
+        assert SPACE.decode(found.z[row : row + 1]) == [best]
+
+
 def test_weights_of_chains_know_nothing_of_other_readings() -> None:
     belief = SPACE.belief(random_output())
     for gamma in (0.5, 1.0, math.inf):

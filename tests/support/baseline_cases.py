@@ -105,10 +105,9 @@ def expected_gradient(problem: Problem, make: Callable[[], Objective]) -> Tensor
 
 
 def gradient_of(problem: Problem, loss: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """The gradient of ``loss(log P of every state, whether it is feasible)``, by brute force."""
+    """The gradient of ``loss(log P of every reading, whether it is feasible)``, by brute force."""
     output = logits(problem).requires_grad_()
-    states = problem.space.states(torch.arange(problem.space.size))
-    y = problem.program.encode([problem.answer]).expand(len(states))
-    log_p = problem.space.belief(output.expand(len(states), -1, -1)).log_prob(states)
-    (gradient,) = torch.autograd.grad(loss(log_p, problem.program.feasible(states, y)), output)
+    z, feasible = problem.readings
+    log_p = problem.space.belief(output.expand(len(z), -1, -1)).log_prob(z)
+    (gradient,) = torch.autograd.grad(loss(log_p, feasible), output)
     return gradient

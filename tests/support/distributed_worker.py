@@ -66,6 +66,20 @@ def assert_the_law(folder: Path) -> None:
         assert p_value(counts[feasible], law[feasible]) > ALARM, rank
 
 
+def assert_all_end_together(folder: Path) -> None:
+    """A stage that is ended by its validation part, and a run that the observer of process 0 ends."""
+    task = addition()
+    walk = SoftenedGrounding(kernel("guided", task), Constant(1.0))
+    stages = [Stage(name, walk, 20, lambda p: SGD(p, lr=0.0), patience=2) for name in ("I", "II")]
+    learner = make_learner(task, stages, classifier())
+
+    def observer(event: str, facts: dict[str, Any]) -> bool:
+        return learner.fabric.is_global_zero and event == "epoch" and facts["stage"] == "II"
+
+    learner.fit(examples(task, COUNT), None, examples(task, 20, seed=1), out=folder, observer=observer)
+    assert [r["stage"] for r in learner.history_] == ["I", "I", "I", "II"]  # a network that stays gets no better
+
+
 def main(out: Path) -> None:
     learner = run(out / "whole")
     fabric = learner.fabric
@@ -96,6 +110,7 @@ def main(out: Path) -> None:
         assert tensors["random/dice"].shape[0] == 2
         assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
     assert_the_law(out / "law")
+    assert_all_end_together(out / "early")
     try:
         make_learner(task).fit(examples(task, 1))
         raise AssertionError("one example was enough for two processes")

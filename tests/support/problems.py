@@ -13,6 +13,7 @@ from softground.inverses import Enumeration, Table
 from softground.spaces import Categorical, CategoricalBelief
 from softground.spaces.categorical import Readings
 from softground.target import Target
+from softground.task import Task
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class Problem:
         everything = self.space.states(torch.arange(self.space.size))
         y = self.program.encode([self.answer]).expand(len(everything))
         return everything[self.program.feasible(everything, y)]
+
+    @property
+    def readings(self) -> tuple[Tensor, Tensor]:
+        """All that a network can read, states or not, and whether it is feasible."""
+        codes = len(self.space.symbols)
+        sizes = [codes] * self.space.sites if self.space.readings == "all" else self.space.sizes
+        z = torch.cartesian_prod(*map(torch.arange, sizes))
+        task = Task(self.space, self.program, self.table)
+        return z, task.feasible(z, self.program.encode([self.answer]).expand(len(z)))
 
     @property
     def table(self) -> Table:

@@ -79,6 +79,7 @@ def smt() -> SMT:
 
 
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
+WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
 CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
 BOARD_MATRIX = "sudoku_kernels::leaves_the_softened_grounding_invariant"
 BOARD_DRAWS = "sudoku_kernels::the_guided_kernels_sample_the_law"
@@ -108,7 +109,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Uniform: (lambda: Uniform(TABLE, FAMILY, MOVE), SUM, MATRIX, DRAWS),
         kernels.Composed: (lambda: kernels.Composed([GUIDED, Exact(TABLE)]), SUM, MATRIX),
         Metropolis: (lambda: Metropolis(TABLE, FAMILY, MOVE), SUM, "kernels_exact::bias_of_the_papers_kernel"),
-        DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, CRUDE),
+        DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, WALK, CRUDE),
         Kempe: (lambda: Kempe(4), BOARD, BOARD_MATRIX),
         Confident: (lambda: Confident(LISTING, 5), BOARD, BOARD_DRAWS),
         SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
@@ -133,6 +134,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
+        objectives.FeasibleMapping: (objectives.FeasibleMapping, SUM, "hard::a_feasible_mapping_is_drawn_once"),
+        objectives.BestMapping: (objectives.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },

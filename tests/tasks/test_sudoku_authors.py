@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -55,6 +56,29 @@ def test_they_are_what_the_generator_reaches() -> None:
     assert set(drawn) == REACHED
     # Uniform: χ² with 47 degrees of freedom is below 105 with a probability of 1 − 3e-6.
     assert sum((count - 2000 / 48) ** 2 / (2000 / 48) for count in drawn.values()) < 105
+
+
+@pytest.mark.parametrize(("pairs", "completed"), [(5, 8 / 15), (6, 4 / 9)])
+def test_their_five_pairs_walk_as_far_as_our_six(pairs: int, completed: float) -> None:
+    """Switches inside the two kept boxes reach every board; how many can be completed is on the page."""
+    boards = [tuple(board) for board in all_boards(4).tolist()]
+    kept = [[0, 1, 4, 5], [10, 11, 14, 15]]
+    inside = [pair for pair in combinations(range(4), 2) if pairs == 6 or pair != (1, 2)]
+    found = {tuple(board[cell] for box in kept for cell in box): board for board in boards}
+    steps: dict[Board, list[Board]] = {board: [] for board in boards}
+    for board in boards:
+        for box in kept:
+            for one, other in inside:
+                moved = list(board)
+                moved[box[one]], moved[box[other]] = moved[box[other]], moved[box[one]]
+                if (end := found.get(tuple(moved[cell] for b in kept for cell in b))) is not None:
+                    steps[board].append(end)
+    assert sum(map(len, steps.values())) / (288 * 2 * pairs) == pytest.approx(completed)
+    reached, new = set[Board](), {boards[0]}
+    while new:
+        reached |= new
+        new = {end for board in new for end in steps[board]} - reached
+    assert len(reached) == 288
 
 
 def test_examples_show_them_alone() -> None:

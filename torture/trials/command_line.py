@@ -65,9 +65,9 @@ class _FirstEpoch:
             _stop()
 
 
-def _fewer(random_graphs: Callable[[int, int, int], Any]) -> Callable[[int, int, int], Any]:
+def _fewer(random_graphs: Callable[..., Any]) -> Callable[..., Any]:
     """Twenty graphs instead of the usual thousands, which take seconds; what is refused is refused still."""
-    return lambda count, nodes, seed: random_graphs(min(count, 20) if count < 10_000 else count, nodes, seed)
+    return lambda count, *given: random_graphs(min(count, 20) if count < 10_000 else count, *given)
 
 
 @contextmanager

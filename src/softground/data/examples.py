@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,17 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
     def subset(self, count: int) -> Examples:
         """The first ``count`` examples."""
-        symbols = None if self.symbols is None else self.symbols[:count]
-        return Examples(self.x[:count], self.y[:count], symbols)
+        return self.rows(range(len(self))[:count])
+
+    def rows(self, index: Sequence[int]) -> Examples:
+        """The examples at these positions."""
+
+        def pick(column: Any) -> Any:
+            if column is None or isinstance(column, Tensor):
+                return column if column is None else column[list(index)]
+            return [column[i] for i in index]
+
+        return replace(self, **{f.name: pick(getattr(self, f.name)) for f in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,27 @@ class Split:
     train: Examples
     test: Examples
     note: str
+    validation: Examples | None = None
+
+    def hold_out(self, share: float, seed: int) -> Split:
+        """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
+
+        >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
+        >>> cut = split.hold_out(0.3, seed=0)
+        >>> cut.train.y, cut.validation.y
+        ([0, 2, 3, 5, 6, 8, 9], [1, 4, 7])
+        """
+        if not 0 <= share < 1:
+            raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")
+        if share == 0:
+            return self
+        total = len(self.train)
+        count = max(1, round(share * total))
+        if count >= total:
+            raise DataError(f"validation={share:g} of {total} training examples leaves none to train on; give more.")
+        order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
+        held, kept = sorted(order[:count].tolist()), sorted(order[count:].tolist())
+        return replace(self, train=self.train.rows(kept), validation=self.train.rows(held))
 
 
 def as_tensor(x: Any) -> Tensor:

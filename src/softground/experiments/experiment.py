@@ -36,8 +36,8 @@ class Experiment:
 
     Parameters
     ----------
-    task, network, train, test
-        What is learnt, by what, from which examples, and which examples judge it.
+    task, network, train, test, validation
+        What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
     stages, batch_size, seed, augment, evaluate_every, unexplained
         See :class:`~softground.learner.Learner`.
     note
@@ -64,6 +64,7 @@ class Experiment:
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
+    validation: Dataset[Any] | None = None
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -76,13 +77,13 @@ class Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
         place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
-        data = problem.load(recipe.seed)
+        data = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation"))
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
         kept: Any = recipe.unexplained
-        return cls(*parts, recipe.evaluate_every, kept, data.note, recipe, place, data_dir)
+        return cls(*parts, recipe.evaluate_every, kept, data.note, recipe, place, data_dir, data.validation)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -150,8 +151,9 @@ class Experiment:
             board = tensorboard.TensorBoard(run) if main and logs else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
+            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
             try:
-                learner.fit(self.train, self.test, out=run.path, resume=resume, previous=previous, observer=observer)
+                learner.fit(self.train, self.test, self.validation, out=run.path, **how)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None

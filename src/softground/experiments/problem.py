@@ -130,11 +130,12 @@ class Problem(ABC):
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
-        stages = [Stage(name, self._objective(recipe, task, answers), recipe.epochs, optimizer, rate, recipe.keep)]  # type: ignore[arg-type]
+        objective, ends = self._objective(recipe, task, answers), recipe.patience
+        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, recipe.keep, ends)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
             adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
             zero, size = self.zero(recipe, task), recipe.zero_batch_size
-            stages.append(Stage("II", zero, recipe.zero_epochs, adam, batch_size=size))
+            stages.append(Stage("II", zero, recipe.zero_epochs, adam, patience=ends, batch_size=size))
         return stages
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError
+from ..learner.stage import KEPT
 from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
@@ -42,7 +43,8 @@ class Recipe:
     objective: str = setting(
         "grounding",
         "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; reinforce, mapo, "
-        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001): others.",
+        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001), "
+        "hard-feasible and hard-best (the paper's problems 1 and 2, which it argues against): others.",
         METHODS,
     )
     kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
@@ -73,7 +75,10 @@ class Recipe:
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
     keep: str = setting(
-        "last", "Stage I leaves its last network, or the one that explains most training answers.", ("last", "best")
+        "last",
+        "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
+        "validation figure (validation).",
+        KEPT,
     )
     unexplained: str = setting(
         "raise",
@@ -81,7 +86,9 @@ class Recipe:
         "(drop), or keep them with weight 0 (weigh).",
         ("raise", "drop", "weigh"),
     )
-    evaluate_every: int = setting(1, "Epochs between evaluations on the test set.")
+    evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
+    validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
+    patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:
@@ -129,6 +136,8 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         values["steps"] = given.get("steps", BackSearch.steps)
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
+        if not values["zero_epochs"]:  # then the preset's Stage II is nobody's
+            values["zero_weight_decay"] = given.get("zero_weight_decay", 0.0)
     # None in recipes of runs that are older than these settings, with the same meaning.
     values.setdefault("weight_decay", 0.01 if values.get("optimizer") == "adamw" else 0.0)
     values.setdefault("zero_weight_decay", 0.0)

@@ -6,9 +6,11 @@ Change one component of u = Π(z), let the solver complete it to z′, accept wi
 
 **Not exact for Q\***: the solver's choice among |F(u′)| completions is a proposal that τ does not correct for.
 With a completion at random its stationary law is ∝ P(z|x)^{1/γ} / |F(Π(z))| when the walk is irreducible; with
-a solver that always answers the same, parts of S_y are never reached. The other kernels of this package mend both.
+a solver that always answers the same, parts of S_y are never reached. The paper concedes it: a bias 'is introduced due
+to: 1) the approximate sampling of Metropolis algorithm; 2) the inverse projection implemented by the SMT solver', and
+'none of these methods can fully avoid the bias'. The other kernels of this package mend the second kind.
 
-Reference: Z. Li et al., ICLR 2023, Algorithm 1.
+Reference: Z. Li et al., ICLR 2023, Algorithm 1 and Section 4.
 """
 
 from dataclasses import dataclass

@@ -104,9 +104,7 @@ def _held(data: Dataset[Any]) -> Examples | None:
         whole = _held(data.dataset)
         if whole is None:
             return None
-        index = list(data.indices)
-        symbols = None if whole.symbols is None else whole.symbols[index]
-        return Examples(whole.x[index], [whole.y[i] for i in index], symbols)
+        return whole.rows(data.indices)
     if isinstance(data, Examples) and type(data).__getitem__ is Examples.__getitem__:
         return data if isinstance(data.x, Tensor) else None
     if type(data) is TensorDataset and len(data.tensors) == 2:

@@ -60,6 +60,7 @@ class Checkpoints:
         meta = {
             "stage": progress.stage,
             "epoch": progress.epoch,
+            "following": progress.following,
             "best_score": progress.best_score,
             "results": progress.results,
             "records": len(progress.history),
@@ -87,10 +88,12 @@ class Checkpoints:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].epochs):
                 raise ValueError(f"it was saved after {_place(meta)}, which this run does not have")
-            finished = epoch == self.loop.stages[stage].epochs
+            following = None if meta["following"] is None else int(meta["following"])
+            if following is not None and not stage < following <= len(self.loop.stages):
+                raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
             self.loop.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(part(tensors, RANDOM), meta)
-            for number in range(stage + finished):
+            for number in range(stage + (following is not None)):
                 self._restore_objective(tensors, number)
             results = meta["results"]
             if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
@@ -103,8 +106,8 @@ class Checkpoints:
             self.folder.truncate_metrics(records, digest)
         self.fabric.barrier()
         progress = Progress(stage, epoch, self.folder.read_metrics(), digest, results, seconds=seconds)
-        if finished:
-            progress.begin_stage(stage + 1)
+        if following is not None:
+            progress.begin_stage(following)
         else:
             progress.best, progress.best_score = part(tensors, BEST), best_score
             self._loaded = tensors, meta

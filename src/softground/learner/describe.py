@@ -63,6 +63,7 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "optimizer": told(make_optimizer(stage, learner.network.parameters())),
                 "learning_rate": told(_asked(stage.learning_rate)),
                 "keep": stage.keep,
+                "patience": stage.patience,
                 "batch_size": stage.batch_size,
             }
             for number, stage in enumerate(learner.stages)

@@ -103,3 +103,17 @@ def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor |
 def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:
     """The task's metrics on a data set with encoded answers ``y``."""
     return figures_of(task, both_predictions(task.space, network, data), y, data.symbols)
+
+
+def named(part: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """Figures by the part of the data that they were measured on: ``test_…``, ``validation_…``."""
+    return {f"{part}_{name}": value for name, value in figures.items()}
+
+
+def results(figures: dict[str, Any]) -> dict[str, Any]:
+    """Figures as results and summaries have them: those of the test data by their own names.
+
+    >>> results({"test_symbol_accuracy": 0.9, "validation_symbol_accuracy": 0.8})
+    {'symbol_accuracy': 0.9, 'validation_symbol_accuracy': 0.8}
+    """
+    return {name.removeprefix("test_"): value for name, value in figures.items()}

@@ -32,7 +32,7 @@ STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
 SHOWN = 80  # characters of a value in a message
 
 
-def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
+def config_of(learner: Learner, train: Batches, validation: Batches | None = None) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
     return {
@@ -42,13 +42,14 @@ def config_of(learner: Learner, train: Batches) -> dict[str, Any]:
         "place": plain(learner.place),
         "settings": settings(learner),
         "data": data_digests(train),
+        "validation": validation and data_digests(validation),  # decides when a stage ends, and what it keeps
         "rule": rule_digest(learner.task, train),
         "environment": found,
     }
 
 
 def data_digests(data: Batches) -> dict[str, Any]:
-    """The training data's number of examples, and digests of their inputs, answers and symbols."""
+    """A data set's number of examples, and digests of their inputs, answers and symbols."""
     return {
         "examples": len(data),
         "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
@@ -82,6 +83,8 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
     found += _other_data(then.get("data"), now["data"])
+    if not found and then.get("validation") != now["validation"]:
+        found = ["the validation part has changed"]
     if not found and then.get("rule") != now["rule"]:  # with other data its digest would differ anyway
         found = ["the rule has changed: it judges some states differently"]
     if not found:

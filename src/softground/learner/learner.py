@@ -13,9 +13,10 @@ from torch.utils.data import Dataset
 from ..errors import LearnerError
 from ..task import Task
 from .device import make_fabric
+from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
-from .loop import Augment, Loop, Observer
+from .loop import Augment, Loop
 from .reading import Reader
 from .stage import Stage
 from .unexplained import Mode
@@ -40,7 +41,7 @@ class Learner(Reader):
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     evaluate_every
-        Epochs between evaluations on the test set (the last epoch of a stage always is).
+        Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
@@ -57,7 +58,7 @@ class Learner(Reader):
     history_
         One record per epoch, as in ``metrics.jsonl``.
     results_
-        Test figures after each stage.
+        Test figures after each stage, and those of the validation part as ``validation_…``.
     seconds_
         Wall-clock time of the run, including the time before an interruption.
     summary_
@@ -110,6 +111,7 @@ class Learner(Reader):
         self,
         train: Dataset[Any],
         test: Dataset[Any] | None = None,
+        validation: Dataset[Any] | None = None,
         *,
         out: Path | str | None = None,
         resume: bool = False,
@@ -120,8 +122,8 @@ class Learner(Reader):
 
         Parameters
         ----------
-        train, test
-            Map-style data sets of ``(x, y)``.
+        train, test, validation
+            Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last.
         out
             A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
             in it at the same time.
@@ -129,27 +131,35 @@ class Learner(Reader):
             Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be the
             same as when the run was started.
         observer
-            See :class:`~softground.learner.loop.Loop`.
+            ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
+            :mod:`softground.learner.events`.
         """
         if not self.stages:
             raise LearnerError(
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."
             )
-        batches = self._batches(train), None if test is None else self._batches(test)
-        for data in batches:
-            if data is not None:
-                data.check(self.task.space)
-        with run_folder(out, self, batches[0], resume) as folder:
+        for stage in self.stages if validation is None else ():
+            if stage.patience or stage.keep == "validation":
+                raise LearnerError(
+                    f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no "
+                    "validation part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
+                )
+        parts = {"test": test, "validation": validation}
+        held_out = {name: self._batches(data) for name, data in parts.items() if data is not None}
+        batches = self._batches(train), held_out.get("test")
+        for data in (batches[0], *held_out.values()):
+            data.check(self.task.space)
+        with run_folder(out, self, batches[0], held_out.get("validation"), resume) as folder:
             self.input_ = batches[0].shape, batches[0].dtype
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
-            first = before(self, batches[1], folder) if folder and batches[1] else {}
+            first = before(self, held_out, folder) if folder and held_out else {}
             if folder and self.fabric.is_global_zero:
                 from ..report import Watch, together  # which imports this module
 
                 observer = together(Watch(self, train, folder), observer)
             self.loop = Loop(self, folder, observer)
-            self.loop.run(*batches, resume, previous)
+            self.loop.run(batches[0], held_out, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds

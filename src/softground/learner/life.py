@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from ..errors import NonFiniteOutput
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
-from .evaluation import both_predictions, figures_of
+from .evaluation import both_predictions, figures_of, named, results
 from .identity import config_of, refuse_another
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ MODEL = "model"
 
 
 @contextmanager
-def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume: bool) -> Iterator[RunFolder | None]:
+def run_folder(
+    out: Path | str | None, learner: Learner, train: Batches, validation: Batches | None, resume: bool
+) -> Iterator[RunFolder | None]:
     """The run folder ``out``, locked against other processes.
 
     Process 0 makes a new one, or refuses one that holds another run.
@@ -35,7 +37,7 @@ def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume:
         if out is not None and fabric.is_global_zero:
             folder = RunFolder.open(out) if resume else RunFolder.create(out, name)
             stack.enter_context(folder.lock())
-            config = config_of(learner, train)
+            config = config_of(learner, train, validation)
             if resume:
                 refuse_another(folder, config)
             else:
@@ -46,13 +48,16 @@ def run_folder(out: Path | str | None, learner: Learner, train: Batches, resume:
         fabric.barrier()
 
 
-def before(learner: Learner, test: Batches, folder: RunFolder) -> dict[str, Any]:
+def before(learner: Learner, held_out: Mapping[str, Batches], folder: RunFolder) -> dict[str, Any]:
     """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept
-    predicted, y = _read(learner, test, "Before training, on the test data")
-    figures = figures_of(learner.task, predicted, y, test.symbols)
+    figures: dict[str, Any] = {}
+    for part, data in held_out.items():
+        predicted, y = _read(learner, data, f"Before training, on the {part} data")
+        figures |= named(part, figures_of(learner.task, predicted, y, data.symbols))
+    figures = results(figures)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
     return figures

@@ -7,7 +7,7 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,25 +17,26 @@ from torch import Tensor
 from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
-from ..objectives.base import CHAINS, Batch
+from ..objectives.base import Batch
 from ..objectives.starts import WAITING
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from .batches import Batches, shuffled
 from .checkpoint import Checkpoints
-from .evaluation import believe, evaluate
+from .evaluation import believe, evaluate, named, results
+from .events import Observer
 from .finite import FiniteOutputs, broken, everything
-from .progress import Progress
+from .progress import Progress, validation_figure
 from .stage import Stage, make_optimizer, set_learning_rate
 from .stopwatch import Stopwatch
 from .streams import Streams
+from .tally import Tally
 from .unexplained import Unexplained
 
 if TYPE_CHECKING:
     from .learner import Learner
 
 Augment = Callable[[Any, torch.Generator], Any]
-Observer = Callable[[str, dict[str, Any]], None]
 
 
 class Loop:
@@ -48,7 +49,7 @@ class Loop:
     folder
         Where metrics and checkpoints go, if anywhere.
     observer
-        Called with an event's name (``"begin"``, ``"batch"``, ``"epoch"``, ``"stage"``) and its facts, for displays.
+        Is told what happens, and may end the run; see :mod:`softground.learner.events`.
     """
 
     def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
@@ -57,11 +58,13 @@ class Loop:
         self.task, self.network, self.fabric = learner.task, learner.network, learner.fabric
         self.stages = learner.stages
 
-    def run(self, train: Batches, test: Batches | None = None, resume: bool = False, previous: bool = False) -> None:
+    def run(
+        self, train: Batches, held_out: Mapping[str, Batches], resume: bool = False, previous: bool = False
+    ) -> None:
         """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
         with borrowed():
             try:
-                self.prepare(train, test)
+                self.prepare(train, held_out)
                 if resume:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
@@ -71,13 +74,15 @@ class Loop:
                 progress = self.progress
                 done = len(progress.history)
                 self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
-                for number in range(progress.stage, len(self.stages)):
+                number: int | None = progress.stage
+                while number is not None and number < len(self.stages):
                     self._stage(number, self.stages[number])
+                    number = progress.following
             finally:
                 draw_from(self.network, None)
                 self.network.eval()
 
-    def prepare(self, train: Batches, test: Batches | None = None) -> None:
+    def prepare(self, train: Batches, held_out: Mapping[str, Batches] | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
         rank, world = fabric.global_rank, fabric.world_size
@@ -91,9 +96,10 @@ class Loop:
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own: Tensor = torch.arange(rank, len(train), world)
         self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained)
-        self.train, self.test = train, test
+        self.train, self.held_out = train, held_out or {}
         self.y = self.task.constraint.encode(train.answers).to(device)
-        self.test_y = None if test is None else self.task.constraint.encode(test.answers).to(device)
+        encode = self.task.constraint.encode
+        self.held_out_y = {part: encode(data.answers).to(device) for part, data in self.held_out.items()}
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
@@ -132,39 +138,51 @@ class Loop:
             began = time.perf_counter()
             record = self.epoch(stage, epoch, base)
             self._check_state(stage, epoch)
-            if stage.keep == "best":
-                progress.note(self.network, record["feasible"])
             last = epoch + 1 == stage.epochs
             figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
-            record |= {f"test_{name}": value for name, value in figures.items()}
-            if last and stage.keep == "best":
-                self.network.load_state_dict(progress.best)
-                figures = self._figures(stage, epoch)
-            if last and self.test is not None:
-                progress.results[stage.name] = plain(figures)
+            record |= figures
+            score = record["feasible"] if stage.keep == "best" else validation_figure(record)
+            if stage.keep != "last" and score is not None:
+                progress.note(self.network, score)
+            if last or (stage.patience and self.fabric.broadcast(progress.stale(record, stage.patience))):
+                self._end(stage, epoch, number + 1, figures)
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
             progress.add(record)
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
-            self.observer("epoch", record)
+            if self.fabric.broadcast(self.observer("epoch", record) is True):
+                self._end(stage, epoch, len(self.stages), figures)
+                self._save()
+            if progress.following is not None:
+                break
         self.module.eval()
         self.observer("stage", {"stage": stage.name, "result": progress.results.get(stage.name, {})})
 
+    def _end(self, stage: Stage, epoch: int, following: int, figures: dict[str, Any]) -> None:
+        """A stage ends after this epoch: its network is the one to keep, its ``figures`` are the stage's results."""
+        if self.progress.best:
+            self.network.load_state_dict(self.progress.best)
+        if self.progress.best or not figures:
+            figures = self._figures(stage, epoch)
+        if self.held_out:
+            self.progress.results[stage.name] = plain(results(figures))
+        self.progress.following = following
+
     def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
-        """The network on the test set, if there is one."""
-        if self.test is None or self.test_y is None:
-            return {}
+        """The network on held-out data, if there are any."""
         self.module.eval()
-        with self._named(stage, epoch, lambda: "on the test data"):
-            return evaluate(self.task, self.network, self.test, self.test_y)
+        found: dict[str, Any] = {}
+        for part, data in self.held_out.items():
+            with self._named(stage, epoch, f"on the {part} data".__str__):
+                found |= named(part, evaluate(self.task, self.network, data, self.held_out_y[part]))
+        return found
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
         solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
-        sums: dict[str, Tensor] = {}
-        counts: dict[str, int] = {}
+        tally = Tally(self.fabric)
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
         trained, most = self.unexplained.trained(self.own, world)
@@ -194,13 +212,11 @@ class Loop:
                 seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
                 if symbols is not None and self.task.space.categorical:  # reals are never exactly right
                     seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
-                for name, value in (seen | outcome.diagnostics).items():
-                    sums[name] = sums.get(name, 0) + value.detach().double().sum()
-                    counts[name] = counts.get(name, 0) + len(value)
+                tally.add(seen | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        record = self._record(stage, epoch, {name: sums[name] / max(1, counts[name]) for name in sums})
+        record = tally.record(stage, epoch, self.own, self.train.symbols, self.unexplained)
         solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
@@ -229,19 +245,3 @@ class Loop:
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )
-
-    def _record(self, stage: Stage, epoch: int, own_means: dict[str, Tensor]) -> dict[str, Any]:
-        """The epoch's averages over all processes."""
-
-        def mean(value: Tensor) -> float:
-            return float(self.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
-
-        means = {name: mean(value) for name, value in own_means.items()}
-        record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        state = stage.objective.state()
-        chains, lacking = state.get(CHAINS), self.unexplained.counted(state.get(WAITING), self.own)
-        record |= {name: round(mean(value) * self.fabric.world_size) for name, value in lacking.items()}
-        if chains is not None and self.train.symbols is not None and self.task.space.categorical:
-            own = self.own.to(chains.device)
-            record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
-        return record

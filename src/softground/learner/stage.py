@@ -13,6 +13,7 @@ from ..errors import LearnerError, NonFiniteOutput
 from ..objectives.base import Objective
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+KEPT = ("last", "best", "validation")  # which network a stage may end with
 LARGEST = torch.finfo(torch.float32).max
 
 
@@ -34,7 +35,10 @@ class Stage:
         Factor on the optimiser's own rate as a function of progress in 0 … 1; see :func:`one_cycle`.
     keep
         ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most
-        often feasible (as the authors' code does; no label is looked at).
+        often feasible (as the authors' code does; no label is looked at). ``"validation"``: with the network of the
+        evaluated epoch whose validation figure, the first one of the task's metrics, was best.
+    patience
+        End the stage after so many epochs without a better validation figure; 0: never.
     batch_size
         Examples per gradient step, where not the learner's.
     """
@@ -44,14 +48,17 @@ class Stage:
     epochs: int
     optimizer: MakeOptimizer
     learning_rate: Callable[[float], float] | None = None
-    keep: Literal["last", "best"] = "last"
+    keep: Literal["last", "best", "validation"] = "last"
+    patience: int = 0
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
             raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
-        if self.keep not in ("last", "best"):
-            raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected 'last' or 'best'.")
+        if self.keep not in KEPT:
+            raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
+        if self.patience < 0:
+            raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
         if self.batch_size is not None and self.batch_size < 1:
             raise LearnerError(
                 f"Stage {self.name} has batch_size={self.batch_size}; give at least one, or leave it out."

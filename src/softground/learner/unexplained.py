@@ -3,7 +3,6 @@
 import warnings
 from typing import Any, Literal, get_args
 
-import torch
 from torch import Tensor
 
 from ..errors import DataError, InfeasibleAnswer, LearnerError
@@ -82,7 +81,7 @@ class Unexplained:
 
     def counted(self, waiting: Tensor | None, own: Tensor) -> dict[str, Tensor]:
         """Figures of an epoch: how many of a process's ``own`` examples nothing explains, and how many still wait."""
-        figures = {} if self.empty is None else {"unexplained": self.empty[own.to(self.empty.device)].sum()}
+        figures = {} if self.empty is None else {"unexplained": self.empty[own].sum()}
         if waiting is not None and self.waited:
-            figures["unstarted"] = (waiting[own.to(waiting.device)] == WAITS).sum()
-        return {name: value.to(torch.float64) for name, value in figures.items()}
+            figures["unstarted"] = (waiting[own] == WAITS).sum()
+        return figures

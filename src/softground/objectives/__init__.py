@@ -3,10 +3,11 @@
 from .back_search import BackSearch
 from .base import OBJECTIVES, Batch, Objective, Outcome
 from .grounding import SoftenedGrounding
+from .hard import BestMapping, FeasibleMapping
 from .labels import Supervised, ZeroDegree
 from .mapo import MAPO
 from .reinforce import Reinforce
 from .semantic import SemanticLoss
 
 __all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
-__all__ += ["SoftenedGrounding", "Supervised", "ZeroDegree"]
+__all__ += ["BestMapping", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]

@@ -23,7 +23,7 @@ from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
 from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
-from .starts import WAITING, WAITS, completed_readings, first_states
+from .starts import WAITING, WAITS, completed_readings, first_states, has_state, kept, mean_loss
 
 
 @OBJECTIVES.register("grounding")
@@ -60,9 +60,7 @@ class SoftenedGrounding(Objective):
         known = info.marginals
         log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
-        if not len(log_prob):  # all examples of this batch wait
-            return Outcome(-log_prob.sum(), diagnostics)
-        return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
+        return Outcome(mean_loss(log_prob, self.task.space.sites), diagnostics)
 
     def _started(self, batch: Batch, waiting: Tensor) -> Batch:
         """The examples of a batch that have a state, once the network was asked for those that wait for one."""
@@ -74,14 +72,14 @@ class SoftenedGrounding(Objective):
                 z, found = completed_readings(self.task, belief, batch.y[rows], batch.dice)
             self.chains[index[rows[found]]] = z[found]
             waiting[index[rows[found]]] = 0
-        return batch.rows((waiting[index] == 0).nonzero().flatten())
+        return has_state(batch, waiting)
 
     def settings(self, epoch: int) -> dict[str, float]:
         faults = {f"solver_{name}": count for name, count in self.task.inverse.faults.items() if count}
         return {"gamma": self.schedule.gamma(epoch)} | faults
 
     def state(self) -> dict[str, Tensor]:
-        return {CHAINS: self.chains} | ({} if self.waiting is None else {WAITING: self.waiting})
+        return {CHAINS: self.chains} | kept(self.waiting)
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.chains, self.waiting = state[CHAINS], state.get(WAITING)

@@ -1,9 +1,10 @@
 r"""MAPO: REINFORCE with a memory of rewarded samples.
 
-Each example keeps the set B of feasible z it has drawn. With :math:`\pi_B = \sum_{z \in B} P(z|x)`, the gradient of the
-expected reward splits into the memory's part, which is added up exactly, and the rest, which is sampled:
+Each example keeps a set B of z it has drawn whose reward R(z) was not below average: feasible ones, unless the task
+rewards more (:meth:`softground.Task.reward`). With :math:`\pi_B = \sum_{z \in B} P(z|x)`, the gradient of the expected
+reward splits into the memory's part, which is added up exactly, and the rest, which is sampled:
 
-.. math:: \nabla E[R] = \pi_B \sum_{z \in B} \frac{P(z|x)}{\pi_B} (1 - b) \nabla \log P(z|x)
+.. math:: \nabla E[R] = \pi_B \sum_{z \in B} \frac{P(z|x)}{\pi_B} (R(z) - b) \nabla \log P(z|x)
           + (1 - \pi_B)\, E_{z \sim P(\cdot|x),\, z \notin B} [(R(z) - b) \nabla \log P(z|x)] ,
 
 b being REINFORCE's moving average of rewards. Early on π_B is tiny and the memory would be forgotten again, so its
@@ -15,8 +16,9 @@ while π_B < α, and unbiased from then on.
 - *The memory* has a fixed capacity; when it is full, the least probable sample is left out. It knows each sample once.
   A sample enters after the step in which it was drawn, so that the memory a step uses does not depend on its draw.
 - *Exploration* is sampling alone, without the original's systematic search of a program space.
-- *Reals.* A finite set has probability 0 under a density: π_B = 0, the memory's weight is α, and inside it samples
-  weigh as their densities.
+- *Reals.* A finite set has probability 0 under a density: π_B = 0, and the memory's weight is α. Inside it each of k
+  samples weighs min(ρ, 10)/k, where ρ = P(z|x) / P_then(z|x) is its density now over that when it was drawn
+  (truncated importance weights): samples that counted in full would hold the network to the policy that drew them.
 
 The code published with NGS, which the paper's comparison used, differs: it learns from the sample just drawn where it
 should replay the memory, and weighs outside samples by their probability twice. That makes the method weaker.
@@ -35,11 +37,13 @@ from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
 from .reinforce import average, check_decay, no_rewards, note_rewards
 
+LARGEST_RATIO = 10.0  # of densities now and when a real sample was drawn
+
 
 @OBJECTIVES.register("mapo")
 @dataclass
 class MAPO(Objective):
-    """Policy gradient with a memory of feasible samples for each example."""
+    """Policy gradient with a memory of rewarded samples for each example."""
 
     weight: float = 0.5  # α, the least share of the gradient that a memory gets which is not empty; 0 clips nothing
     capacity: int = 32  # the most samples an example remembers
@@ -57,6 +61,8 @@ class MAPO(Objective):
         self.baseline = no_rewards(y)
         nothing: Tensor = task.space.encode([])  # of the type that the space's symbols have
         self.memory = nothing.new_zeros(len(y), self.capacity, task.space.sites, device=y.device)
+        self.rewards = torch.zeros(len(y), self.capacity, dtype=torch.float64, device=y.device)
+        self.drawn = torch.zeros_like(self.rewards)  # log P(z|x) at the time
         self.held = torch.zeros(len(y), dtype=torch.long, device=y.device)
 
     def loss(self, batch: Batch) -> Outcome:
@@ -67,24 +73,27 @@ class MAPO(Objective):
         log_memory = batch.belief.rows(owner).log_prob(memory.flatten(0, 1)).view_as(filled)
         with batch.stopwatch("sampling"), torch.no_grad():
             z = batch.belief.sample(batch.dice)
-            reward = self.task.feasible(z, batch.y).double()
+            reward = self.task.reward(z, batch.y)
             known = ((memory == z[:, None]).all(-1) & filled).any(-1)
             b = average(self.baseline, batch.index)
             scores = log_memory.masked_fill(~filled, -torch.inf)
             share, outside = self._weights(scores, held > 0)
-            inside = share[:, None] * (1 - b) * scores.masked_fill(held[:, None] == 0, 0.0).softmax(-1)
+            worth = self.rewards[batch.index] - b
+            inside = share[:, None] * worth * self._inside(scores, filled, self.drawn[batch.index])
             outside = outside * (reward - b) * ~known
         log_prob = batch.belief.log_prob(z)
         gain = (inside.to(log_prob.dtype) * log_memory.masked_fill(~filled, 0.0)).sum(-1)
         gain = gain + outside.to(log_prob.dtype) * log_prob
         with torch.no_grad():
             note_rewards(self.baseline, batch.index, reward, self.decay)
-            self._remember(batch.index, z, (reward > 0) & ~known, scores, log_prob.detach())
+            new = (reward > 0) & (reward >= b) & ~known
+            self._remember(batch.index, z, new, reward, scores, log_prob.detach())
         diagnostics = {"reward": reward, "remembered": held, "memory_weight": share}
         return Outcome(-gain.mean() / self.task.space.sites, diagnostics)
 
     def state(self) -> dict[str, Tensor]:
-        return {"memory": self.memory, "held": self.held, "baseline": self.baseline}
+        state = {"memory": self.memory, "rewards": self.rewards, "drawn": self.drawn}
+        return state | {"held": self.held, "baseline": self.baseline}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         if state["memory"].shape[1] != self.capacity:
@@ -92,7 +101,14 @@ class MAPO(Objective):
                 f"The checkpoint's memory has room for {state['memory'].shape[1]} samples per example, this one for "
                 f"{self.capacity}. Resume with the capacity the run was started with."
             )
-        self.memory, self.held, self.baseline = state["memory"], state["held"], state["baseline"]
+        self.memory, self.rewards, self.drawn = state["memory"], state["rewards"], state["drawn"]
+        self.held, self.baseline = state["held"], state["baseline"]
+
+    def _inside(self, scores: Tensor, filled: Tensor, drawn: Tensor) -> Tensor:
+        """What each remembered sample takes of its memory's share."""
+        if self.task.space.categorical:
+            return scores.masked_fill(~filled.any(-1, keepdim=True), 0.0).softmax(-1)
+        return (scores - drawn).exp().clamp(max=LARGEST_RATIO) / filled.sum(-1, keepdim=True).clamp(min=1)
 
     def _weights(self, scores: Tensor, remembers: Tensor) -> tuple[Tensor, Tensor]:
         """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
@@ -101,14 +117,17 @@ class MAPO(Objective):
         share = torch.where(clipped, self.weight, mass)
         return share, torch.where(clipped, (1 - self.weight) / (1 - mass), 1.0)
 
-    def _remember(self, index: Tensor, z: Tensor, new: Tensor, scores: Tensor, log_prob: Tensor) -> None:
+    def _remember(
+        self, index: Tensor, z: Tensor, new: Tensor, reward: Tensor, scores: Tensor, log_prob: Tensor
+    ) -> None:
         """Put new rewarded samples into the next free place, or into that of a less probable one."""
         held = self.held[index]
         full = held == self.capacity
         worst, place = scores.min(-1)
         new = new & (~full | (log_prob > worst))
-        place = torch.where(full, place, held)[:, None, None].expand(-1, 1, z.shape[1])
-        memory = self.memory[index]
-        old = memory.gather(1, place)
-        self.memory[index] = memory.scatter(1, place, torch.where(new[:, None, None], z[:, None], old))
+        here = torch.arange(self.capacity, device=held.device) == torch.where(full, place, held)[:, None]
+        here &= new[:, None]
+        self.memory[index] = torch.where(here[..., None], z[:, None], self.memory[index])
+        self.rewards[index] = torch.where(here, reward[:, None], self.rewards[index])
+        self.drawn[index] = torch.where(here, log_prob.double()[:, None], self.drawn[index])
         self.held[index] = held + (new & ~full)

@@ -1,15 +1,15 @@
 r"""REINFORCE (RL): the network as a policy that is paid for feasible symbols.
 
-z ~ P(z|x) is drawn for each example and earns the reward R(z) = 1 if z ∈ S_y, else 0. For any b that does not depend
-on the draw,
+z ~ P(z|x) is drawn for each example and earns the task's reward R(z): 1 if z ∈ S_y, else 0, unless the task knows how
+much of z is right (:meth:`softground.Task.reward`). For any b that does not depend on the draw,
 
 .. math:: \nabla_\theta\, E_{z \sim P_\theta}[R(z)] = E_{z \sim P_\theta}[(R(z) - b)\, \nabla_\theta \log P_\theta(z|x)]
 
 so the gradient of −(R(z) − b) log P(z|x) is unbiased; b, the moving average of the rewards of earlier batches, lowers
 its variance. (The code published with NGS counts a batch's own rewards into b first, which makes the gradient slightly
 biased.) The loss is divided by the number of sites, like the other objectives'. Its value means little; the diagnostic
-``reward`` is the figure to watch. Where S_y is a small share of the space the reward is almost always 0, and nothing
-is learnt.
+``reward`` is the figure to watch. Where S_y is a small share of the space and only z ∈ S_y is rewarded, the reward is
+almost always 0, and nothing is learnt.
 
 Reference: R. J. Williams, Simple statistical gradient-following algorithms for connectionist reinforcement learning,
 Machine Learning 8 (1992).
@@ -28,7 +28,7 @@ from .base import OBJECTIVES, Batch, Objective, Outcome
 @OBJECTIVES.register("reinforce")
 @dataclass
 class Reinforce(Objective):
-    """Policy gradient with reward 1 for a feasible sample; any space."""
+    """Policy gradient with the task's reward, by default 1 for a feasible sample; any space."""
 
     decay: float = 0.99  # weight of the past in the moving average of rewards
 
@@ -42,7 +42,7 @@ class Reinforce(Objective):
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"), torch.no_grad():
             z = batch.belief.sample(batch.dice)
-            reward = self.task.feasible(z, batch.y).double()
+            reward = self.task.reward(z, batch.y)
             advantage = reward - average(self.baseline, batch.index)
             note_rewards(self.baseline, batch.index, reward, self.decay)
         log_prob = batch.belief.log_prob(z)

@@ -21,7 +21,7 @@ from ..errors import InverseError, LearnerError
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
-from .starts import WAITING, first_states
+from .starts import WAITING, first_states, kept, mean_loss
 
 
 @OBJECTIVES.register("semantic")
@@ -41,7 +41,7 @@ class SemanticLoss(Objective):
         self.waiting = first_states(task, y, seed)[1]
 
     def state(self) -> dict[str, Tensor]:
-        return {} if self.waiting is None else {WAITING: self.waiting}
+        return kept(self.waiting)
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.waiting = state.get(WAITING)
@@ -52,5 +52,4 @@ class SemanticLoss(Objective):
             lost = torch.isinf(log_mass).nonzero().flatten()
             if len(lost):
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
-        share = log_mass.sum() / max(1, len(log_mass)) / self.task.space.sites
-        return Outcome(-share, {"feasible_mass": log_mass.detach().exp()})
+        return Outcome(mean_loss(log_mass, self.task.space.sites), {"feasible_mass": log_mass.detach().exp()})

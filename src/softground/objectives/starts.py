@@ -21,6 +21,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
+from .base import Batch
 
 WAITING = "waiting"
 """Where :meth:`~softground.objectives.Objective.state` says which examples have no state, ``[examples]``: 0 those that
@@ -36,6 +37,21 @@ def first_states(task: Task, y: Tensor, seed: int) -> tuple[Tensor, Tensor | Non
     if bool(start.found.all()):
         return start.z, None
     return start.z, torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))
+
+
+def has_state(batch: Batch, waiting: Tensor | None) -> Batch:
+    """The examples of a batch that wait for nothing."""
+    return batch if waiting is None else batch.rows((waiting[batch.index] == 0).nonzero().flatten())
+
+
+def kept(waiting: Tensor | None) -> dict[str, Tensor]:
+    """The part of an objective's state that says who waits."""
+    return {} if waiting is None else {WAITING: waiting}
+
+
+def mean_loss(log_prob: Tensor, sites: int) -> Tensor:
+    """−log P per site, the mean over a batch; 0 where all of its examples wait."""
+    return -(log_prob.mean() if len(log_prob) else log_prob.sum()) / sites
 
 
 def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:

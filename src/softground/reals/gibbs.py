@@ -57,7 +57,7 @@ class SiteGibbs(Kernel):
         for _ in range(self.sweeps):
             ends = []
             for site in range(z.shape[1]):
-                low, high = bounds(*look.least(z, site), rows.margin)
+                low, high = bounds(*look.least(z, site))
                 at, here = centre[:, site], z[:, site].clone()
                 low, high = here + low, here + high
                 z[:, site] = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)

@@ -16,6 +16,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..inverses.base import Fibre, Inverse, Start
 from ..inverses.enumeration import default_inverse
@@ -36,13 +37,13 @@ def interval(rows: Rows, z: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:
     marked, others, inside = rows.marked + z[:, None], rows.others + z[:, None], block[:, None]
     a, b = (marked.masked_fill(out, math.inf).amin(-1) for out in (~inside, inside))
     c, d = (others.masked_fill(out, math.inf).amin(-1) for out in (~inside, inside))
-    return bounds(a, b, c, d, rows.margin)
+    return bounds(a, b, c, d)
 
 
-def bounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
-    """The interval of t from the four least values of each row (the module's text), ``[batch, n]`` to ``[batch]``."""
-    low = torch.where(a + margin > c, b + margin - c, -math.inf).amax(-1)
-    high = torch.where(b + margin > d, d - margin - a, math.inf).amin(-1)
+def bounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    """The interval of t from the four least values of each row, ``[batch, n]`` to ``[batch]``; c and d less m."""
+    low = torch.where(a > c, b - c, -math.inf).amax(-1)
+    high = torch.where(b > d, d - a, math.inf).amin(-1)
     return low, high
 
 
@@ -55,14 +56,24 @@ class Intervals(Inverse):
     as the rows allow.
 
     ``spread`` is the standard deviation of the noise above which :meth:`start` takes the least solution, so that chains
-    begin in different places. ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly
-    feasible, and ``limit`` the most steps that it takes.
+    begin in different places; ``nonnegative`` says whether 0 is then their least component, or their mean.
+    ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly feasible, and ``limit`` the most
+    steps that it takes.
     """
 
-    def __init__(self, rule: Differences, *, spread: float = 1.0, tolerance: float = 1e-4, limit: int = 2_000) -> None:
+    def __init__(
+        self,
+        rule: Differences,
+        *,
+        spread: float = 1.0,
+        nonnegative: bool = False,
+        tolerance: float = 1e-4,
+        limit: int = 2_000,
+    ) -> None:
         self.rule = self.constraint = rule
         self.space = rule.space
-        self.spread, self.tolerance, self.limit = spread, tolerance, limit
+        self.spread, self.nonnegative = spread, nonnegative
+        self.tolerance, self.limit = tolerance, limit
         self._last: tuple[Tensor, int, Rows, Tensor] | None = None
 
     def __repr__(self) -> str:
@@ -70,16 +81,19 @@ class Intervals(Inverse):
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         (rows, base), sites = self._known(y), dropped.sites
-        free = ~dropped.kept(z.shape[1])
+        kept = dropped.kept(z.shape[1])
+        few, hint = rows.seen_from(z, ~kept, sites), pad(z.gather(1, sites), (0, 1))
+        free = pad(torch.ones_like(sites, dtype=torch.bool), (0, 1))
         # The least completion above the hint will often do.
-        state, settled = rows.raised(z, free)
-        exists = rows.feasible(state) & settled
+        state, settled = few.raised(hint, free)
+        exists = few.feasible(state) & settled
         rest = (~exists).nonzero().flatten()
         if len(rest):
-            state[rest], exists[rest], settled[rest] = self._from_below(
-                rows.select(rest), base[rest], z[rest], free[rest], sites[rest]
-            )
-        return Fibre(state.gather(1, sites)[:, None], exists[:, None], settled & ~exists)
+            # Far below all that stays, in the places that a solution would have.
+            low = z.masked_fill(~kept, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - START_DEPTH
+            floor = pad((base + low).gather(1, sites), (0, 1))
+            state[rest], exists[rest], settled[rest] = self._from_below(few.select(rest), floor[rest], hint[rest], free)
+        return Fibre(state[:, None, :-1], exists[:, None], settled & ~exists)
 
     def _known(self, y: Tensor) -> tuple[Rows, Tensor]:
         """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
@@ -89,23 +103,20 @@ class Intervals(Inverse):
             self._last = y, y._version, rows, base
         return self._last[2:]
 
-    def _from_below(
-        self, rows: Rows, base: Tensor, z: Tensor, free: Tensor, dropped: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _from_below(self, rows: Rows, floor: Tensor, hint: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The least completion of all, brought as near to the hint as the others allow: together, then one by one.
 
         Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
         leave alone; they leave together.
         """
-        floor = z.masked_fill(free, math.inf).amin(-1, keepdim=True) - base.amax(-1, keepdim=True) - START_DEPTH
-        state, settled = rows.raised(torch.where(free, base + floor, z), free)
+        state, settled = rows.raised(floor, free[: len(floor)])
         exists = rows.feasible(state) & settled
         found = exists.nonzero().flatten()
         if not len(found):
             return state, exists, settled
-        rows, one, hint, sites = rows.select(found), state[found], z[found], dropped[found]
-        alone = [torch.zeros_like(free[found]).scatter(1, site[:, None], True) for site in sites.unbind(1)]
-        for block in [free[found] & (one < hint - START_DEPTH / 2), *alone * HINT_PASSES]:
+        rows, one, hint = rows.select(found), state[found], hint[found]
+        alone = torch.eye(hint.shape[1], dtype=torch.bool, device=hint.device)[:-1, None].expand(-1, *hint.shape)
+        for block in [free[: len(one)] & (one < hint - START_DEPTH / 2), *list(alone) * HINT_PASSES]:
             least, most = interval(rows, one, block)
             wanted = (hint - one).masked_fill(~block, math.inf).amin(-1)
             shift = torch.minimum(torch.maximum(wanted, least), most)
@@ -114,12 +125,12 @@ class Intervals(Inverse):
         return state, exists, settled
 
     def start(self, y: Tensor, seed: int) -> Start:
-        """The least solution above random noise, brought back to mean 0."""
+        """The least solution above random noise, shifted to mean 0 or least component 0."""
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(len(y), self.space.sites, generator=generator, dtype=torch.float64)
         rows = self.rule.rows(y)
         z, settled = rows.raised(snap(self.spread * noise).to(y.device))
-        z = z - snap(z.mean(-1, keepdim=True))
+        z = z - (z.amin(-1, keepdim=True) if self.nonnegative else snap(z.mean(-1, keepdim=True)))
         return Start(z, settled & rows.feasible(z), torch.zeros_like(settled))
 
     def most_probable(self, target: Target[GaussianBelief]) -> Tensor:

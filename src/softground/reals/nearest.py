@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
     other: Tensor
     first: Tensor  # of the example
     example: Tensor
-    value: Tensor  # w_jk
+    value: Tensor  # w_jk, less the margin
 
     @classmethod
     def of(cls, rows: Rows) -> Pairs:
@@ -82,14 +82,14 @@ class Search(NamedTuple):
         return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
 
 
-def advance(centre: Tensor, marked: Tensor, margin: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
+def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
     """Some accelerated steps on the dual weights; ``parts`` are those of :class:`Pairs`, then of :class:`Search`."""
     pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
     flat, example = centre.flatten(), pairs.example
     chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
     upper = pairs.first + search.choice.flatten().index_select(0, pairs.row)
     binds = pairs.value < SLACK
-    bound = torch.where(binds, pairs.value - chosen.flatten().index_select(0, pairs.row) - margin, SLACK)
+    bound = torch.where(binds, pairs.value - chosen.flatten().index_select(0, pairs.row), SLACK)
     ends = torch.cat([upper, pairs.other])
     degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
     step = 1 / degree.index_select(0, ends).view(2, -1).sum(0).clamp(min=1)
@@ -151,14 +151,10 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
 def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
     if tolerance >= COARSE_TOLERANCE:
-        rows, centre = Rows(rows.marked.float(), rows.others.float(), rows.margin), centre.float()
+        rows, centre = Rows(rows.marked.float(), rows.others.float()), centre.float()
     # On a GPU the lists come in few lengths, so that few recordings serve.
     pairs = Pairs.of(rows).padded(PADDING) if centre.is_cuda else Pairs.of(rows)
-    fixed = (
-        centre,
-        rows.marked,
-        *(torch.full((), v, dtype=centre.dtype, device=centre.device) for v in (rows.margin, tolerance)),
-    )
+    fixed = centre, rows.marked, torch.full((), tolerance, dtype=centre.dtype, device=centre.device)
     search = Search.at(rows, centre, pairs)
     for _ in range(max(1, limit // STEPS_PER_LOOK)):
         search = ADVANCE(*fixed, *pairs, *search)

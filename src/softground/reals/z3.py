@@ -104,10 +104,7 @@ class Z3Reals(Inverse):
             low = [(k, Fraction(float(others[k]))) for k in torch.isfinite(others).nonzero().flatten().tolist()]
             high = [(h, Fraction(float(marked[h]))) for h in torch.isfinite(marked).nonzero().flatten().tolist()]
             if low:
-                ways = [
-                    z3.And(*[terms[h] - terms[k] <= z3.RealVal(v - w - Fraction(rows.margin), context) for k, v in low])
-                    for h, w in high
-                ]
+                ways = [z3.And(*[terms[h] - terms[k] <= z3.RealVal(v - w, context) for k, v in low]) for h, w in high]
                 solver.add(z3.Or(*ways))
         status = solver.check()
         values = None

@@ -96,7 +96,8 @@ def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | N
     """
     history = getattr(learner, "history_", None)
     if history is not None and learner.fabric.world_size == 1:
-        states = (stage.objective.state() for stage in reversed(learner.stages))
+        begun = {record["stage"] for record in history}  # an observer may have ended the run before the others
+        states = (stage.objective.state() for stage in reversed(learner.stages) if stage.name in begun)
         return len(history), next((state[CHAINS] for state in states if CHAINS in state), None)
     if folder is None or not folder.has_checkpoint():
         return 0, None

@@ -19,7 +19,7 @@ def is_share(name: str) -> bool:
     >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")]
     [True, True, True, False, False]
     """
-    return name.endswith("_accuracy") or name.removeprefix("test_") in SHARES
+    return name.endswith("_accuracy") or name.removeprefix("test_").removeprefix("validation_") in SHARES
 
 
 def figure(name: str, value: Any, decimals: int = 2) -> str:

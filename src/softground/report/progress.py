@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..learner.loop import Observer
+from ..learner.events import Observer
 from ..learner.stage import Stage
 from .numbers import figure, spoken
 
@@ -93,8 +93,12 @@ def summary_line(record: dict[str, Any]) -> str:
         if key in record
     ]
     parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
-    test = [f"{spoken(k)} {figure(k, v, 1)}" for k, v in record.items() if k.startswith("test_") and v is not None]
-    return ", ".join(parts) + ("; test: " + ", ".join(test) if test else "")
+    lines = [", ".join(parts)]
+    for part in ("test", "validation"):
+        own = {k: v for k, v in record.items() if k.startswith(f"{part}_") and v is not None}
+        figures = [f"{spoken(k.removeprefix('validation_'))} {figure(k, v, 1)}" for k, v in own.items()]
+        lines += [f"{part}: {', '.join(figures)}"] if figures else []
+    return "; ".join(lines)
 
 
 def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
@@ -109,10 +113,14 @@ def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
 
 
 def together(*observers: Observer | None) -> Observer:
-    """One observer that tells several, in order; those that are None are left out."""
+    """One observer that tells several, in order; those that are None are left out. It answers True if one of them does.
 
-    def tell(event: str, facts: dict[str, Any]) -> None:
-        for observer in filter(None, observers):
-            observer(event, facts)
+    >>> together(None, lambda event, facts: None, lambda event, facts: event == "epoch")("epoch", {})
+    True
+    """
+
+    def tell(event: str, facts: dict[str, Any]) -> bool:
+        answers = [observer(event, facts) for observer in filter(None, observers)]
+        return any(answer is True for answer in answers)
 
     return tell

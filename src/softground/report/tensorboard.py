@@ -64,5 +64,6 @@ def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if isinstance(value, Mapping):
             yield from ((f"{name}/{part}", float(v)) for part, v in value.items() if is_number(v))
         elif name != "epoch" and is_number(value):
-            group = "held-out" if name.startswith("test_") else "training"
-            yield f"{group}/{name.removeprefix('test_')}", float(value)
+            part, _, rest = name.partition("_")
+            group = {"test": "held-out", "validation": "validation"}.get(part)
+            yield f"{group}/{rest}" if group else f"training/{name}", float(value)

@@ -3,5 +3,6 @@
 from . import checkpoint
 from .environment import environment
 from .folder import RunFolder
+from .provenance import provenance
 
-__all__ = ["RunFolder", "checkpoint", "environment"]
+__all__ = ["RunFolder", "checkpoint", "environment", "provenance"]

@@ -94,7 +94,7 @@ def _settings(runs: Sequence[Facts]) -> dict[str, list[str]]:
 
 def _charts(runs: Sequence[Run]) -> list[Chart]:
     present = list(dict.fromkeys(k for run in runs for k in keys(run.facts.history) if k != "epoch"))
-    held_out = [k for k in present if k.startswith("test_")]
+    held_out = [k for k in present if k.startswith(("test_", "validation_"))]
     epochs = Epochs(max([1, *[len(run.facts.history) for run in runs]]), [])
     charts = []
     for name in dict.fromkeys([*held_out, *[k for k in FIRST if k in present], *present]):

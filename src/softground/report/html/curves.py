@@ -45,18 +45,25 @@ RISING = "Seconds per epoch; a rising line is a solver or a machine in trouble."
 def curves(history: Records) -> list[Chart]:
     """A chart for each group of metrics that the records have values for."""
     epochs = epochs_of(history)
-    held_out = {k: (spoken(k), "") for k in keys(history) if k.startswith("test_") and is_share(k)}
+    held_out, validation = (
+        {k: (spoken(k.removeprefix("validation_")), "") for k in keys(history) if k.startswith(part) and is_share(k)}
+        for part in ("test_", "validation_")
+    )
     chains = {k: v for k, v in CHAINS.items() if any(p[1] for p in points(history, k))}
     charts = [
         _shares(history, epochs, held_out, "Held-out data", "Examples that the network has never seen."),
+        _shares(
+            history, epochs, validation, "Validation part", "Training examples held out: nothing is learnt from them."
+        ),
         _shares(history, epochs, TRAINING, "Training data"),
         _gamma(history, epochs),
         numbers("Loss", LOSS, [Line("", "c1", points(history, "loss"))], epochs),
         _shares(history, epochs, chains, "Chains"),
     ]
     for key in keys(history):
-        if key not in PLACED and key not in held_out:
-            where = "On held-out data, after each epoch." if key.startswith("test_") else "The mean of each epoch."
+        if key not in PLACED | held_out.keys() | validation.keys():
+            apart = key.startswith(("test_", "validation_"))
+            where = "On held-out data, after each epoch." if apart else "The mean of each epoch."
             where = SOLVER if key.startswith("solver_") else COUNTS.get(key, where)
             line = Line("", "c1", points(history, key))
             charts.append(numbers(spoken(key).capitalize(), where, [line], epochs))

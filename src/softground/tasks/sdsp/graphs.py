@@ -1,10 +1,16 @@
 """Random weighted graphs, their shortest distances to vertex 0, and all next hops on shortest paths.
 
 A graph is a random spanning tree plus edges between random pairs, up to a number drawn uniformly from n − 1 … 10n/3 − 1
-(29 … 99 for the paper's 30 vertices); weights are whole numbers, uniform in 1 … 9.
+(29 … 99 for the paper's 30 vertices); weights are whole numbers, uniform in 1 … 9. The paper does not say how the tree
+is drawn. There are two kinds:
+
+- *recursive*, as in the authors' code: vertex j joins one of 0 … j − 1, drawn uniformly. Vertex 0, the destination, is
+  a hub, and low names are near it: much of a distance can be read off a name alone.
+- *uniform*: all labelled trees are equally probable, so that names mean nothing.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,6 +20,7 @@ from ...data import Examples
 from ...data.checks import check_room
 from ...errors import DataError
 
+Trees = Literal["uniform", "recursive"]
 HEAVIEST = 9
 BYTES_PER_PAIR = 16  # of vertices: weight and next hop, as inputs and as answers
 
@@ -35,24 +42,21 @@ class Graphs:
         return Examples(self.weights, list(y.unbind(0)), self.distances.double())
 
 
-def random_graphs(count: int, nodes: int, seed: int) -> Graphs:
+def random_graphs(count: int, nodes: int, seed: int, trees: Trees = "uniform") -> Graphs:
     """``count`` graphs, the same for the same seed."""
     if count < 1 or nodes < 3:
         raise DataError(f"{count} graphs of {nodes} vertices were asked for; expected at least 1 graph of 3 vertices.")
     check_room("graphs", count, BYTES_PER_PAIR * nodes**2)
     rng = np.random.default_rng(seed)
-    weights = np.stack([random_weights(nodes, rng) for _ in range(count)])
+    weights = np.stack([random_weights(nodes, rng, trees) for _ in range(count)])
     return solved(torch.from_numpy(weights))
 
 
-def random_weights(nodes: int, rng: np.random.Generator) -> np.ndarray:
+def random_weights(nodes: int, rng: np.random.Generator, trees: Trees) -> np.ndarray:
     """One graph's symmetric weights."""
-    import networkx as nx
-
-    tree = nx.random_labeled_tree(nodes, seed=int(rng.integers(2**32)))
     edges = np.zeros((nodes, nodes), dtype=bool)
-    for edge in tree.edges:
-        edges[min(edge), max(edge)] = True
+    for a, b in recursive_tree(nodes, rng) if trees == "recursive" else uniform_tree(nodes, rng):
+        edges[min(a, b), max(a, b)] = True
     most = min(nodes * (nodes - 1) // 2, max(nodes - 1, 10 * nodes // 3 - 1))
     extra = int(rng.integers(nodes - 1, most + 1)) - (nodes - 1)
     free = np.argwhere(np.triu(~edges, 1))
@@ -60,6 +64,18 @@ def random_weights(nodes: int, rng: np.random.Generator) -> np.ndarray:
     edges[chosen[:, 0], chosen[:, 1]] = True
     upper = np.where(edges, rng.integers(1, HEAVIEST + 1, size=(nodes, nodes)), 0).astype(np.float32)
     return np.asarray(upper + upper.T)
+
+
+def recursive_tree(nodes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """The edges of a random recursive tree: each vertex joins an earlier one."""
+    return [(int(rng.integers(vertex)), vertex) for vertex in range(1, nodes)]
+
+
+def uniform_tree(nodes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """The edges of a tree drawn uniformly from all labelled ones."""
+    import networkx as nx
+
+    return list(nx.random_labeled_tree(nodes, seed=int(rng.integers(2**32))).edges)
 
 
 def solved(weights: Tensor) -> Graphs:

@@ -19,24 +19,30 @@ def closeness(weights: Tensor) -> Tensor:
 class PathMLP(RandomLayer):
     """The paper's network for graphs of n ``nodes``: n × n inputs, one ``hidden`` layer, n outputs.
 
+    ``rectified`` is the network of the authors' code: it reads a weight w as 1 − w/10, and a ReLU follows its output.
     With ``relabel``, training renames the vertices other than 0 for every graph and undoes it in the output. The task
     does not depend on names, but this network does: each graph stands for its (n − 1)! relabellings.
     """
 
-    def __init__(self, nodes: int, hidden: int = 128, relabel: bool = False) -> None:
+    def __init__(self, nodes: int, hidden: int = 128, relabel: bool = False, rectified: bool = False) -> None:
         super().__init__()
-        self.nodes, self.hidden, self.relabel = nodes, hidden, relabel
+        self.nodes, self.hidden, self.relabel, self.rectified = nodes, hidden, relabel, rectified
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(nodes * nodes, hidden), nn.ReLU(), nn.Linear(hidden, nodes))
 
     def forward(self, x: Tensor) -> Tensor:
         _check(x, self.nodes)
         if not (self.relabel and self.training):
-            return self.layers(closeness(x))  # type: ignore[no-any-return]
+            return self._distances(x)
         rest = torch.rand(len(x), self.nodes - 1, device=x.device, generator=self.generator).argsort(1) + 1
         order = nn.functional.pad(rest, (1, 0))  # vertex 0 keeps its name
         graph = torch.arange(len(x), device=x.device)[:, None, None]
-        z: Tensor = self.layers(closeness(x[graph, order[:, :, None], order[:, None, :]]))
+        z = self._distances(x[graph, order[:, :, None], order[:, None, :]])
         return torch.empty_like(z).scatter(1, order, z)
+
+    def _distances(self, x: Tensor) -> Tensor:
+        if not self.rectified:
+            return self.layers(closeness(x))  # type: ignore[no-any-return]
+        return nn.functional.relu(self.layers(closeness(x) * HEAVIEST / (HEAVIEST + 1)))
 
 
 @LAYERS.register("sdsp.PathGNN")

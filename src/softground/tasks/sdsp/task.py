@@ -21,23 +21,24 @@ from ...registry import Registry
 from ...task import Task
 
 GRAPHS_TOGETHER = 256  # searched at a time
+SURE_MARGIN = 1.0  # of the true distances, where weights are whole numbers
 
 
 PATH_INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 
 
 @PATH_INVERSES.register("intervals")
-def _intervals(rule: Differences, **solver: Any) -> Inverse:
-    """For training, points within a twentieth of the margin, and what eighty steps find, are near enough.
+def _intervals(rule: Differences, nonnegative: bool, **solver: Any) -> Inverse:
+    """For training, points within a twentieth of the least margin, and what eighty steps find, are near enough.
 
     They are on average less than one per cent farther away than the nearest. The last few examples would take many more
     steps.
     """
-    return Intervals(rule, tolerance=max(1e-4, rule.margin / 20), limit=80)
+    return Intervals(rule, nonnegative=nonnegative, tolerance=max(1e-4, rule.lowest / 20), limit=80)
 
 
 @PATH_INVERSES.register("z3")
-def _z3(rule: Differences, **solver: Any) -> Inverse:
+def _z3(rule: Differences, nonnegative: bool, **solver: Any) -> Inverse:
     from ...reals.z3 import Z3Reals
 
     return Z3Reals(rule, **solver)
@@ -48,11 +49,15 @@ class PathTask(Task):
     """A task whose figures come from A* on the graph, which is part of the answer."""
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
-        """Share of shortest paths found (from all vertices but 0), of graphs solved, of z ∈ S_y; Spearman's ρ."""
-        parts = zip(torch.split(predicted, GRAPHS_TOGETHER), torch.split(y, GRAPHS_TOGETHER), strict=True)
-        found = torch.cat([shortest_found(a[:, 0], a[:, 1], z)[:, 1:] for z, a in parts])
+        """Share of shortest paths found, of graphs solved, of z ∈ S_y; Spearman's ρ.
+
+        ``path_accuracy`` is over the n − 1 vertices that have a way to go, ``path_accuracy_all`` over all n, as in the
+        authors' code: vertex 0 is always right.
+        """
+        found = self._right(predicted, y)
         result = {
-            "path_accuracy": found.double().mean().item(),
+            "path_accuracy": found[:, 1:].double().mean().item(),
+            "path_accuracy_all": found.double().mean().item(),
             "graph_accuracy": found.all(-1).double().mean().item(),
             "feasible": self.feasible(predicted, y).double().mean().item(),
         }
@@ -60,14 +65,33 @@ class PathTask(Task):
             result["spearman"] = spearman(predicted, symbols).mean().item()
         return result
 
+    def reward(self, z: Tensor, y: Tensor) -> Tensor:
+        """The number of right paths, that of vertex 0 included, as in the authors' code."""
+        return self._right(z, y).sum(-1).double()
+
+    @staticmethod
+    def _right(z: Tensor, y: Tensor) -> Tensor:
+        """Whether the walk from each vertex is a shortest path, ``[graphs, n]``."""
+        parts = zip(torch.split(z, GRAPHS_TOGETHER), torch.split(y, GRAPHS_TOGETHER), strict=True)
+        return torch.cat([shortest_found(a[:, 0], a[:, 1], part) for part, a in parts])
+
 
 def sdsp_task(
-    nodes: int = 30, sigma: float = 1.0, margin: float = 0.0, inverse: str = "intervals", **solver: Any
+    nodes: int = 30,
+    sigma: float = 1.0,
+    margin: float = 0.0,
+    inverse: str = "intervals",
+    nonnegative: bool = False,
+    **solver: Any,
 ) -> PathTask:
-    """Shortest paths to vertex 0 in graphs of ``nodes`` vertices."""
+    """Shortest paths to vertex 0 in graphs of ``nodes`` vertices.
+
+    A graph in which no z leads by ``margin`` has the first of margin − 1, margin − 2, …, 1 that some z leads by. Chains
+    that are to teach a network without negative outputs start ``nonnegative``.
+    """
     space = Gaussian(nodes, sigma)
-    rule = Differences(space, margin)
-    return PathTask(space, rule, PATH_INVERSES[inverse](rule, **solver), name="sdsp")
+    rule = Differences(space, margin, min(margin, SURE_MARGIN))
+    return PathTask(space, rule, PATH_INVERSES[inverse](rule, nonnegative, **solver), name="sdsp")
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:
@@ -88,11 +112,12 @@ def spearman(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(size > 0, (ra * rb).sum(-1) / size.clamp(min=1e-12), 0.0)
 
 
-def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+def search(weights: Tensor, z: Tensor, hops: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Walk from each vertex: costs ``[graphs, n]`` (∞ where the walk fails), and the steps taken.
 
     ``weights[graphs, n, n]`` are 0 where there is no edge; ``z[graphs, n]`` estimates distances. ``steps[g, s, i]`` is
-    the i-th vertex of source s's walk, which repeats its last vertex after its end.
+    the i-th vertex of source s's walk, which repeats its last vertex after its end. With ``hops[graphs, n, n]`` a walk
+    fails as soon as a step is none of these.
 
     >>> weights = torch.tensor([[[0.0, 1, 5], [1, 0, 1], [5, 1, 0]]])
     >>> search(weights, torch.tensor([[0.0, 1, 2]]))[0].tolist()
@@ -107,10 +132,12 @@ def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     steps = [at]
     for _ in range(n - 1):
         least, onward = look[graph, at].masked_fill(visited, math.inf).min(-1)
-        walking = at != 0
+        walking = (at != 0) & torch.isfinite(cost)
         if not bool(walking.any()):
             break
         stuck = walking & torch.isinf(least)
+        if hops is not None:
+            stuck |= walking & ~(hops > 0)[graph, at, onward]
         cost = cost + torch.where(walking, weights[graph, at, onward].double(), 0.0).masked_fill(stuck, math.inf)
         at = torch.where(walking & ~stuck, onward, at)
         visited = visited.scatter(2, at[..., None], True)
@@ -120,8 +147,4 @@ def search(weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
 
 def shortest_found(weights: Tensor, hops: Tensor, z: Tensor) -> Tensor:
     """Whether each source's walk is a shortest path, ``[graphs, n]``: each of its steps is a true next hop."""
-    cost, steps = search(weights, z)
-    graph = torch.arange(len(z), device=z.device)[:, None, None]
-    here, there = steps[..., :-1], steps[..., 1:]
-    right = (hops > 0)[graph, here, there] | (here == 0)
-    return right.all(-1) & torch.isfinite(cost)
+    return torch.isfinite(search(weights, z, hops)[0])

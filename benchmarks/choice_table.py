@@ -1,0 +1,47 @@
+"""What was chosen on validation data, as a table and as half a sentence; from ``benchmarks/results/choose.json``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from softground.runs.provenance import origin
+
+PAGE = Path(__file__).resolve().parent / "results" / "choose.json"
+BY_TEST = "were chosen by looking at test figures"
+TITLES = {
+    "hwf": "formulas, `--preset best`",
+    "sudoku": "Sudoku, 500 boards, `--preset best`",
+    "sudoku, semantic loss": "Sudoku, 500 boards, `--preset paper --objective semantic`",
+    "sdsp": "shortest paths, `--preset best`",
+    "addition": "addition of one digit, `--preset best`",
+}
+
+
+def groups() -> dict[str, Any]:
+    """What was chosen, group by group; nothing where nothing was."""
+    found: dict[str, Any] = json.loads(PAGE.read_text())["groups"] if PAGE.exists() else {}
+    return {name: found[name] for name in TITLES if name in found and found[name]["choice"]}
+
+
+def said(name: str) -> str:
+    """How a group's settings were chosen; a sentence says of what."""
+    return "were chosen on validation data" if name in groups() else BY_TEST
+
+
+def table() -> str:
+    """Every candidate's validation figure in percent, seed by seed, the choice in bold."""
+    found = groups()
+    if not found:
+        return "Not measured yet."
+    lines = ["| preset or row | candidate | validation figure, % | seconds |", "| --- | --- | --- | --- |"]
+    for name, group in found.items():
+        for label, own in group["candidates"].items():
+            values = ", ".join(f"{100 * run['validation'][group['figure']]:.2f}" for run in own["runs"])
+            shown = f"**{label}**" if label == group["choice"] else label
+            lines.append(f"| {TITLES[name]} | {shown} | {100 * own['mean']:.2f} ({values}) | {own['seconds']:.0f} |")
+    runs = [run for group in found.values() for own in group["candidates"].values() for run in own["runs"]]
+    commands = ", ".join(f"`{command}`" for command in sorted({run["command"] for run in runs}))
+    lines += ["", f"Mean over seeds, in brackets each seed. Measured by {commands} {origin(runs)}."]
+    return "\n".join(lines)

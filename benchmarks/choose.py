@@ -1,0 +1,203 @@
+"""Choose the settings of presets on validation data; test data are put away before training and never looked at.
+
+    python benchmarks/choose.py --data-dir DIR [--jobs 16] [--device cuda] [--only hwf sudoku] [--seeds 2]
+
+DIR holds ``hwf.npz`` and MNIST's files. Each candidate differs from the preset, or from the row of the reproduction,
+in what its name says, and every seed cuts another validation part. The candidate with the highest mean of the task's
+first validation figure is the choice; of equals, the one that takes less time. Runs on record in ``--records`` are not
+repeated. ``benchmarks/results/choose.json`` has every candidate with its figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # for papers
+
+from papers.li2023.cell import Cell, Where  # noqa: E402
+from papers.li2023.pool import Progress, run_all  # noqa: E402
+from papers.li2023.store import Store  # noqa: E402
+from papers.li2023.sudoku import CANDIDATES  # noqa: E402
+from softground.runs import provenance  # noqa: E402
+from softground.tasks import TASKS  # noqa: E402
+
+RULE = "the highest mean of the validation figure over seeds; of equals, the one that takes less time"
+LAST = {"evaluate_every": 10**6}  # evaluate after the last epoch only
+
+
+@dataclass(frozen=True)
+class Group:
+    """Candidates for one preset or row: options that all share, the figure that decides, and how they differ."""
+
+    task: str
+    figure: str
+    base: Mapping[str, Any]
+    candidates: Mapping[str, Mapping[str, Any]]
+    seconds: float = 60.0
+
+
+def readings() -> dict[str, Any]:
+    """Formulas are chosen for where the network has to learn the grammar too, if the task has that option."""
+    known = {field.name for field in dataclasses.fields(TASKS["hwf"])}
+    return {"readings": "all"} if "readings" in known else {}
+
+
+# The part that validates is beside the usual number of training examples where examples can be had in any number.
+BOARDS = {"data": "mnist", "train_size": 1000, "validation": 0.5} | LAST
+GROUPS = {
+    "hwf": Group(
+        "hwf",
+        "validation_calculation_accuracy",
+        {"preset": "best", "data": "hwf", "validation": 0.2} | readings() | LAST,
+        {
+            "preset": {},
+            "learning rate 2e-3": {"learning_rate": 2e-3},
+            "learning rate 1e-2": {"learning_rate": 1e-2},
+            "batches of 64": {"batch_size": 64},
+            "batches of 256": {"batch_size": 256},
+            "60 epochs": {"epochs": 60},
+            "undistorted": {"augment": False},
+        },
+        67,
+    ),
+    "sudoku": Group(
+        "sudoku",
+        "validation_board_accuracy",
+        {"preset": "best"} | BOARDS,
+        {
+            "preset": {},
+            "learning rate 1e-3": {"learning_rate": 1e-3},
+            "learning rate 1e-2": {"learning_rate": 1e-2},
+            "batches of 32": {"batch_size": 32},
+            "60 epochs": {"epochs": 60},
+            "convnet": {"network": "convnet"},
+            "undistorted": {"augment": False},
+        },
+        40,
+    ),
+    "sudoku, semantic loss": Group(
+        "sudoku", "validation_board_accuracy", {"preset": "paper", "objective": "semantic"} | BOARDS, CANDIDATES, 20
+    ),
+    "sdsp": Group(
+        "sdsp",
+        "validation_path_accuracy",
+        {"preset": "best", "train_size": 4000, "validation": 0.25} | LAST,
+        {
+            "preset": {},
+            "learning rate 1e-3": {"learning_rate": 1e-3},
+            "learning rate 1e-2": {"learning_rate": 1e-2},
+            "batches of 128": {"batch_size": 128},
+            "margin 0.5": {"margin": 0.5},
+        },
+        57,
+    ),
+    "addition": Group(
+        "addition",
+        "validation_sum_accuracy",
+        {"preset": "best", "data": "mnist", "validation": 0.2} | LAST,
+        {
+            "preset": {},
+            "learning rate 2e-3": {"learning_rate": 2e-3},
+            "learning rate 1e-2": {"learning_rate": 1e-2},
+            "LeNet-5": {"network": "lenet"},
+        },
+        62,
+    ),
+}
+
+
+def cells(name: str, group: Group, seeds: int) -> dict[str, list[Cell]]:
+    """Candidate → its runs, one for each seed."""
+    place = name.replace(", ", "-").replace(" ", "-")
+    return {
+        label: [
+            Cell(
+                f"{place}/{label.replace(' ', '-')}/{seed}",
+                "choice",
+                group.task,
+                seed,
+                {**group.base, **options},
+                seconds=group.seconds,
+            )
+            for seed in range(seeds)
+        ]
+        for label, options in group.candidates.items()
+    }
+
+
+def judged(group: Group, runs: Mapping[str, Sequence[Cell]], store: Store) -> dict[str, Any]:
+    """A group's candidates with their figures, and the choice among those of which every run is on record."""
+    found = {}
+    for label, own in runs.items():
+        records = [store.read(cell) for cell in own if store.finished(cell)]
+        if len(records) < len(own):
+            continue
+        values = [record["result"]["validation"][group.figure] for record in records if record]
+        found[label] = {
+            "options": dict(group.candidates[label]),
+            "recipe": own[0].settings,
+            "mean": statistics.mean(values),
+            "seconds": statistics.mean(record["result"]["training_seconds"] for record in records if record),
+            "runs": [
+                {"seed": cell.seed, **record["result"], **{k: record[k] for k in ("commit", "command", "environment")}}
+                for cell, record in zip(own, records, strict=True)
+                if record
+            ],
+        }
+    best = max(found, key=lambda label: (found[label]["mean"], -found[label]["seconds"]), default=None)
+    return {"task": group.task, "figure": group.figure, "base": dict(group.base), "candidates": found, "choice": best}
+
+
+def choose(
+    groups: Mapping[str, Group], store: Store, where: Where, seeds: int, jobs: int, seconds: float | None = None
+) -> dict[str, Any]:
+    """Run what is missing, the longest first, and judge."""
+    runs = {name: cells(name, group, seeds) for name, group in groups.items()}
+    every = [cell for of_group in runs.values() for own in of_group.values() for cell in own]
+    missing = sorted((cell for cell in every if not store.finished(cell)), key=lambda cell: -cell.seconds)
+
+    def report(cell: Cell, answer: dict[str, Any], progress: Progress) -> None:
+        what = answer["record"]["result"]["validation"] if "record" in answer else answer["error"]
+        print(f"[{progress.done + len(progress.failed)}/{progress.total}] {cell.name}: {what}", flush=True)
+
+    progress = run_all(missing, store, where, jobs=jobs, seconds=seconds, report=report)
+    for name in progress.left:
+        print(f"{name}: out of time", flush=True)
+    return {name: judged(group, runs[name], store) for name, group in groups.items()}
+
+
+def main(argv: Sequence[str] | None = None, groups: Mapping[str, Group] = GROUPS) -> None:
+    """Choose, and write down how."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(groups), default=list(groups))
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, each in a process of its own")
+    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    parser.add_argument("--seconds", type=float, help="start no run that would not end in this time")
+    parser.add_argument("--records", type=Path, default=ROOT / "runs" / "choice", help="where finished runs are kept")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "choose.json")
+    given = parser.parse_args(argv)
+    where, wanted = Where.at(given.device, given.data_dir), {name: groups[name] for name in given.only}
+    found = choose(wanted, Store(given.records), where, given.seeds, given.jobs, given.seconds)
+    page = json.loads(given.out.read_text()) if given.out.exists() else {"groups": {}}
+    page = {"rule": RULE, **provenance(), "groups": page["groups"] | found}
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(page, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    for name, group in found.items():
+        print(f"{name}: {group['choice']}")
+        for label, candidate in group["candidates"].items():
+            print(f"  {100 * candidate['mean']:.2f}  {candidate['seconds']:.0f} s  {label}")
+
+
+if __name__ == "__main__":
+    main()

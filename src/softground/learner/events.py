@@ -1,0 +1,19 @@
+"""What an observer of a run is told.
+
+An observer is any function of an event's name and its facts:
+
+- ``"begin"``: the ``stages``, the number of ``examples``, this process's ``own``, the ``epochs`` done before
+- ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
+- ``"epoch"``: the epoch's record as in ``metrics.jsonl``, where it is saved already: ``stage``, ``epoch``, ``loss``,
+  ``feasible``, ``seconds``, what the objective tells, and ``test_…`` and ``validation_…`` where the epoch was evaluated
+- ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
+
+An observer that answers ``True`` to ``"epoch"`` ends the run: what is left of the stage and the stages after it are not
+trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
+the observer that it was given, and the answer of process 0 counts.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+Observer = Callable[[str, dict[str, Any]], object]

@@ -1,0 +1,96 @@
+r"""The hard groundings: problems (1) and (2) of the paper, which it argues against.
+
+A mapping h gives every input one feasible state, and the network is fitted to it:
+
+.. math:: (1)\ \min_h \min_\theta \ell(\theta), \qquad (2)\ \min_\theta \min_h \ell(\theta), \qquad
+          \ell(\theta) = -\sum_i \log P_\theta(h(x_i)|x_i), \quad h(x_i) \in S_{y_i} .
+
+*(1), a feasible mapping.* The paper's solution is 'to first train a network for each feasible mapping, and then select
+the one that achieves the final output y with a maximum likelihood', which is 'impractical since the number of feasible
+mappings grows exponentially'. A run fits **one** of them, which its seed draws: the inverse's first states, uniform on
+S_y where it has a table. More seeds are more of the outer minimum. 'The neural network learning process makes no use of
+the knowledge embodied in the symbolic constraint' beyond that draw.
+
+*(2), the best mapping.* Of every example the most probable feasible state is taken, by the network as it stands,
+
+.. math:: h(x) = \arg\max_{z \in S_y} P_\theta(z|x),
+
+and the network is moved towards it. The gradient at that state is the gradient of :math:`\min_h \ell(\theta)` wherever
+the maximum is unique, so each step is one of descent on (2) itself: Q* as γ → 0, from the first step on. According to
+the paper it 'may easily get trapped into a local optimum', and depends on the network it begins with.
+
+Both losses are divided by the number of sites, like the other objectives'.
+
+Reference: Z. Li et al., ICLR 2023, Section 2.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..target import Target
+from ..task import Task
+from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
+from .starts import WAITING, first_states, has_state, kept, mean_loss
+
+
+@OBJECTIVES.register("hard-feasible")
+@dataclass
+class FeasibleMapping(Objective):
+    """Problem (1) for one feasible mapping: drawn before the network is looked at, and never changed.
+
+    >>> FeasibleMapping()
+    FeasibleMapping()
+    """
+
+    mapping: Tensor = field(init=False, repr=False)
+    waiting: Tensor | None = field(init=False, repr=False)  # examples without a first state are left out
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        self.task = task
+        self.mapping, self.waiting = first_states(task, y, seed)
+
+    def loss(self, batch: Batch) -> Outcome:
+        batch = has_state(batch, self.waiting)
+        return Outcome(mean_loss(batch.belief.log_prob(self.mapping[batch.index]), self.task.space.sites), {})
+
+    def state(self) -> dict[str, Tensor]:
+        return {CHAINS: self.mapping} | kept(self.waiting)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.mapping, self.waiting = state[CHAINS], state.get(WAITING)
+
+
+@OBJECTIVES.register("hard-best")
+@dataclass
+class BestMapping(Objective):
+    """Problem (2): fit the most probable feasible state of the moment; the inverse must know it.
+
+    >>> BestMapping()
+    BestMapping()
+    """
+
+    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+        self.task = task
+        self.waiting = first_states(task, y, seed)[1]  # which says whose answers nothing explains
+
+    def state(self) -> dict[str, Tensor]:
+        return kept(self.waiting)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.waiting = state.get(WAITING)
+
+    def loss(self, batch: Batch) -> Outcome:
+        with batch.stopwatch("sampling"), torch.no_grad():
+            z = self.task.inverse.most_probable(Target(batch.belief.detach(), batch.y, 1.0))
+        if z is None:
+            raise LearnerError(
+                f"The best mapping needs the most probable z of all S_y, which {self.task.inverse!r} does not know. "
+                "Tables, listings and scans do; otherwise sample, with SoftenedGrounding at a small γ."
+            )
+        return Outcome(mean_loss(batch.belief.log_prob(z), self.task.space.sites), {})
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {"gamma": 0.0}

@@ -1,0 +1,82 @@
+"""The hard groundings, problems (1) and (2) of the paper."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from baseline_cases import batch_of, logits
+from learner_cases import addition
+from problems import PROBLEMS, Problem
+from reals import PROBLEMS as REALS
+from softground import Enumeration, Task
+from softground.errors import InfeasibleAnswer, LearnerError
+from softground.objectives import BestMapping, FeasibleMapping
+from softground.reals import Intervals
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_the_best_mapping_is_that_of_brute_force(problem: Problem) -> None:
+    """The value and the gradient are those of min over h of −log P(h(x)|x), over all of S_y."""
+    objective, y = BestMapping(), problem.program.encode([problem.answer])
+    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
+    for seed in range(3):
+        output = logits(problem, seed).requires_grad_()
+        ours = objective.loss(batch_of(problem.space.belief(output), y)).loss
+        states = problem.states
+        theirs = -problem.space.belief(output.expand(len(states), -1, -1)).log_prob(states).max() / problem.space.sites
+        assert torch.allclose(ours, theirs, atol=1e-12)
+        gradients = [torch.autograd.grad(loss, output)[0] for loss in (ours, theirs)]
+        assert torch.allclose(*gradients, atol=1e-12)
+
+
+def test_a_feasible_mapping_is_drawn_once() -> None:
+    """Uniformly from S_y, whatever the network says, and the network is fitted to it from then on."""
+    task, count = addition(), 3000
+    y = task.constraint.encode([4] * count)
+    objective = FeasibleMapping()
+    objective.begin(task, y, seed=0)
+    mapping = objective.state()["chains"].clone()
+    feasible = task.space.states(torch.arange(64))
+    feasible = feasible[feasible.sum(1) == 4]
+    often = (mapping[:, None] == feasible).all(2).sum(0)
+    assert int(often.sum()) == count
+    # χ² with 11 degrees of freedom stays below 41 but for 2e-5 of all seeds.
+    assert len(feasible) == 12
+    assert float((often - count / 12).square().sum() / (count / 12)) < 41
+    for epoch in range(2):
+        output = torch.randn(count, 3, 4, generator=torch.Generator().manual_seed(epoch), dtype=torch.float64)
+        belief = task.space.belief(output)
+        assert torch.allclose(objective.loss(batch_of(belief, y)).loss, -belief.log_prob(mapping).mean() / 3)
+        assert torch.equal(objective.state()["chains"], mapping)
+    other = FeasibleMapping()
+    other.begin(task, y, seed=1)
+    assert not torch.equal(other.state()["chains"], mapping)
+
+
+def test_an_inverse_that_does_not_know_the_best_is_refused() -> None:
+    task = addition()
+    objective, y = BestMapping(), task.constraint.encode([4])
+    objective.begin(Task(task.space, task.constraint, Enumeration(task.space, task.constraint)), y, seed=0)
+    with pytest.raises(LearnerError, match="does not know"):
+        objective.loss(batch_of(task.space.belief(torch.zeros(1, 3, 4)), y))
+
+
+def test_an_answer_that_nothing_explains_is_named() -> None:
+    task = addition()
+    y = task.constraint.encode([4, 99])
+    for objective in (BestMapping(), FeasibleMapping()):
+        with pytest.raises(InfeasibleAnswer, match=r"1 \(answer 99\)"):
+            objective.begin(task, y, seed=0)
+
+
+def test_of_reals_the_best_is_the_nearest_point() -> None:
+    problem, rule = REALS[2], REALS[2].rule
+    task, y = Task(rule.space, rule, Intervals(rule)), rule.encode(problem.answer(4))
+    inside = problem.exact_draws(4, 1.0, 0)
+    outside = inside + 5 * torch.randn(inside.shape, generator=torch.Generator().manual_seed(0), dtype=inside.dtype)
+    objective = BestMapping()
+    objective.begin(task, y, seed=0)
+    best, worse = (float(objective.loss(batch_of(task.space.belief(mean), y)).loss) for mean in (inside, outside))
+    assert best == pytest.approx(-float(task.space.belief(inside).log_prob(inside).mean()) / task.space.sites)
+    assert best < worse < -float(task.space.belief(outside).log_prob(inside).mean()) / task.space.sites

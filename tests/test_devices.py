@@ -1,0 +1,106 @@
+"""Tensors are made where the data are, whatever torch's default device is: shown by a default that holds no numbers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from baseline_cases import batch_of
+from checks import BATCH
+from proofs import LINE, SPACE, TABLES, TASK
+from softground.dice import Sampler
+from softground.inverses import Inverse
+from softground.kernels import Kernel
+from softground.objectives import Objective
+from softground.projections import Dropped, Move, Projection
+
+CPU = torch.device("cpu")
+ELSEWHERE = torch.device("meta")
+
+
+def rows(base: type) -> list[Any]:
+    return [pytest.param(*row[:2], id=kind.__name__) for kind, row in TABLES[base].items() if row[1] is not LINE]
+
+
+def same(here: Any, there: Any) -> None:
+    """The same numbers, on the same device."""
+    for a, b in zip(here, there, strict=True):
+        assert type(a) is type(b)
+        if isinstance(a, torch.Tensor):
+            assert b.device == CPU
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(("make", "ground"), rows(Kernel))
+def test_kernels(make: Any, ground: Any) -> None:
+    kernel, target = make(), ground.target()
+
+    def step() -> list[Any]:
+        after, info = kernel.step(Sampler(1), ground.z, target)
+        return [after, info.acceptance, info.moved, info.unknown, info.marginals]
+
+    here = step()
+    with ELSEWHERE:
+        same(here, step())
+
+
+@pytest.mark.parametrize(("make", "ground"), rows(Inverse))
+def test_inverses(make: Any, ground: Any) -> None:
+    inverse = make()
+    own = getattr(inverse, "constraint", ground.rule).encode(ground.answers)
+    target = ground.target(y=own)
+
+    def everything() -> list[Any]:
+        found: list[Any] = [inverse.feasible(ground.z, own)]
+        for sites in itertools.combinations(range(min(5, ground.rule.space.sites)), 2):
+            fibre = inverse.fibre(ground.z, own, Dropped(torch.tensor(sites, device=CPU).expand(BATCH, -1)))
+            found += [fibre.values, fibre.mask, fibre.complete]
+        if inverse.exact:
+            mass = inverse.law(target).log_mass()
+            full = mass.isfinite().nonzero().squeeze(1)
+            law = inverse.law(replace(target, weights=target.weights.rows(full), answers=own[full]))
+            found += [mass, law.marginals(), law.mode(), law.draw(Sampler(0)), *law.draw_with_marginals(Sampler(0))]
+        return found
+
+    here = everything()
+    with ELSEWHERE:
+        same(here, everything())
+
+
+@pytest.mark.parametrize(("make", "ground"), rows(Objective))
+def test_objectives(make: Any, ground: Any) -> None:
+    objective, y = make(), ground.rule.encode(ground.answers)
+    output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
+    objective.begin(TASK, y, seed=0)
+    state = {name: value.clone() for name, value in objective.state().items()}
+
+    def loss() -> list[Any]:
+        objective.restore({name: value.clone() for name, value in state.items()})
+        batch = batch_of(SPACE.belief(output), y, torch.arange(BATCH, device=CPU), Sampler(0))
+        outcome = objective.loss(replace(batch, symbols=ground.z))
+        return [outcome.loss, *outcome.diagnostics.values(), *objective.state().values()]
+
+    here = loss()
+    with ELSEWHERE:
+        same(here, loss())
+
+
+@pytest.mark.parametrize(("make", "ground"), rows(Projection))
+def test_projections(make: Any, ground: Any) -> None:
+    projection = make()
+    here = projection.draw(Sampler(0), BATCH, CPU)
+    with ELSEWHERE:
+        there = projection.draw(Sampler(0), BATCH, CPU)
+        same([here.sites, here.kept(SPACE.sites)], [there.sites, there.kept(SPACE.sites)])
+
+
+@pytest.mark.parametrize(("make", "ground"), rows(Move))
+def test_moves(make: Any, ground: Any) -> None:
+    move, kept = make(), torch.ones_like(ground.z, dtype=torch.bool)
+    here = move.propose(Sampler(0), ground.z, kept)
+    with ELSEWHERE:
+        same([here], [move.propose(Sampler(0), ground.z, kept)])
