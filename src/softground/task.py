@@ -53,7 +53,7 @@ class Task:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if self.inverse is None:
             object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
-        if not hasattr(self.inverse, "constraint"):  # a listing, which was made without a rule
+        if isinstance(self.inverse, Inverse) and not hasattr(self.inverse, "constraint"):  # a listing needs no rule
             self.inverse.constraint = self.constraint
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
