@@ -27,7 +27,9 @@ VERDICTS = KILLED | {0: "survived", 33: "survived", 5: "survived", None: "not tr
 pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]  # mutmut 3.8 asks pytest 9.2 for it
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.collectonly:  # mutmut asks which tests there are
+        return
     items.sort(key=lambda item: LASTS.get(item.nodeid, 0.0))
     total = accumulate(LASTS.get(item.nodeid, 0.0) for item in items)
     items[:] = [item for item, seconds in zip(items, total, strict=True) if seconds <= SECONDS]
@@ -63,12 +65,12 @@ def verdicts(folder: Path) -> tuple[dict[str, Counter[str]], list[dict[str, str]
 
 
 def main() -> None:
-    from softground.runs import environment
+    from softground.runs.provenance import provenance
 
     files, left = verdicts(Path("mutants"))
     total = sum(files.values(), Counter[str]())
     told = total["killed"] + total["timeout"] + total["survived"]
-    record: dict[str, Any] = {
+    record: dict[str, Any] = provenance() | {
         "command": "make mutants",
         "mutants": sum(total.values()),
         **{verdict: total[verdict] for verdict in ("killed", "timeout", "survived", "equivalent", "not tried")},
@@ -77,7 +79,6 @@ def main() -> None:
         "files": {name: dict(sorted(count.items())) for name, count in files.items()},
         "left": left,
         "mutmut": version("mutmut"),
-        **environment(),
     }
     (ROOT / "benchmarks" / "results" / "mutants.json").write_text(
         json.dumps(record, indent=1, ensure_ascii=False) + "\n"

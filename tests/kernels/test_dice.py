@@ -47,8 +47,8 @@ def test_a_ragged_row_owns_its_own_part() -> None:
 
 def test_what_is_too_improbable_to_count_is_never_drawn() -> None:
     """Probabilities are whole multiples of 2⁻⁴⁰."""
-    assert Told(0.0).categorical(torch.tensor([[2.0**-41, 1.0]], dtype=torch.float64).log()).tolist() == [1]
-    assert Told(0.0).categorical(torch.tensor([[2.0**-39, 1.0]], dtype=torch.float64).log()).tolist() == [0]
+    assert Told(0.0).categorical(torch.tensor([[1.5 * 2.0**-41, 1.0]], dtype=torch.float64).log()).tolist() == [1]
+    assert Told(0.0).categorical(torch.tensor([[1.5 * 2.0**-40, 1.0]], dtype=torch.float64).log()).tolist() == [0]
 
 
 def test_a_ratio_is_accepted_with_its_own_probability() -> None:
@@ -84,3 +84,25 @@ def test_dice_continue_where_their_state_was_taken(way: str) -> None:
 def test_any_usable_option_is_as_likely_as_any_other() -> None:
     usable = torch.tensor([[False, True, True, False, True, True]] * 4)
     assert any_of(Told(0.1, 0.3, 0.6, 0.9), usable).tolist() == [1, 2, 4, 5]
+
+
+def test_dice_are_on_the_device_asked_for_and_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, new = [], torch.Generator
+
+    class Generator:
+        def __init__(self, device: torch.device) -> None:
+            made.append(device)
+            self.device, self.inner = device, new()
+
+        def manual_seed(self, seed: int) -> None:
+            self.inner.manual_seed(seed)
+
+        def set_state(self, state: Tensor) -> None:
+            self.inner.set_state(state)
+
+    monkeypatch.setattr(torch, "Generator", Generator)
+    place = torch.device("cuda", 1)
+    dice = Sampler(5, place)
+    dice.renew(new().manual_seed(9).get_state())
+    assert made == [place, place]
+    assert torch.equal(dice.generator.inner.get_state(), new().manual_seed(9).get_state())  # type: ignore[attr-defined]

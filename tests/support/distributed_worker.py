@@ -12,7 +12,8 @@ from torch.optim import SGD
 
 from budget import p_value
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
-from softground import Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import Anchors, Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground.data.known import reveal
 from softground.errors import DataError
 from softground.runs import RunFolder
 
@@ -39,10 +40,12 @@ def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Lea
             raise Stop
 
     learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32, unexplained="drop")
-    data = examples(task, COUNT)
+    data = reveal(examples(task, COUNT), 0.2, seed=0)
+    anchors = Anchors.of(data, task.space, 2, seed=0)
+    test = examples(task, 40, seed=1)
     answers = [99 if i % 2 == 0 and i < 2 * lost else y for i, y in enumerate(data.y)]
-    data = Examples(data.x, answers, data.symbols)
-    return learner.fit(data, examples(task, 40, seed=1), out=folder, resume=resume, observer=observer)
+    data = Examples(data.x, answers, data.symbols, known=None if lost else data.known)
+    return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=observer)
 
 
 def assert_the_law(folder: Path) -> None:

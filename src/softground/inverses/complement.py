@@ -104,7 +104,7 @@ class Complement(Law):
         best = self.weights.mode()
         inside = self.some[self.feasible(best[self.some], self.y[self.some])]
         for row in inside.tolist():
-            for states in likeliest(self.weights.scores[row], self.weights.space.sizes):
+            for states in likeliest(self.weights.scores[row]):
                 fine = ~self.feasible(states, self.y[row].expand(len(states)))
                 if bool(fine.any()):
                     best[row] = states[int(fine.to(torch.uint8).argmax())]
@@ -142,14 +142,14 @@ class Split(Law):
         return torch.cat(found)[rows.argsort()]
 
 
-def likeliest(scores: Tensor, sizes: Sequence[int]) -> Iterator[Tensor]:
+def likeliest(scores: Tensor) -> Iterator[Tensor]:
     """The states of a space from the most probable one down, as codes ``[CHUNK or fewer, sites]`` at a time.
 
     The i-th best symbol of each site gives a state a rank vector; lowering one rank at a time from the all-best vector
     reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
     """
     ranked, symbols = scores.double().cpu().sort(-1, descending=True)
-    score = ranked.tolist()
+    sizes, score = (ranked > -torch.inf).sum(-1).tolist(), ranked.tolist()  # known symbols leave one
     heap = [(0.0, (0,) * len(sizes), 0)]
     while heap:
         chunk: list[tuple[int, ...]] = []

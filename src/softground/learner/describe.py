@@ -52,6 +52,7 @@ def settings(learner: Learner) -> dict[str, Any]:
         "evaluate_every": learner.evaluate_every,
         "unexplained": learner.unexplained,
         "augment": told(learner.augment),
+        "noise": learner.noise,
         "network": told(learner.network),
         "space": told(task.space),
         "inverse": told(task.inverse),

@@ -18,7 +18,6 @@ from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import Batch
-from ..objectives.starts import WAITING
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from .batches import Batches, shuffled
@@ -26,9 +25,10 @@ from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate, named, results
 from .events import Observer
 from .finite import FiniteOutputs, broken, everything
+from .labels import Labels
+from .noise import Noise
 from .progress import Progress, validation_figure
 from .stage import Stage, make_optimizer, set_learning_rate
-from .stopwatch import Stopwatch
 from .streams import Streams
 from .tally import Tally
 from .unexplained import Unexplained
@@ -95,9 +95,12 @@ class Loop:
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own: Tensor = torch.arange(rank, len(train), world)
-        self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained)
+        self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained, train.known)
         self.train, self.held_out = train, held_out or {}
         self.y = self.task.constraint.encode(train.answers).to(device)
+        self.labels = Labels(self.task, train, self.y, world)
+        self.labels.probe(self.network)
+        self.noise = Noise(self.learner.noise, self.task, self.y, train.known) if self.learner.noise else None
         encode = self.task.constraint.encode
         self.held_out_y = {part: encode(data.answers).to(device) for part, data in self.held_out.items()}
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
@@ -106,15 +109,18 @@ class Loop:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
+        stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
         self._note(stage)
+        if self.noise is not None and stage.objective.weak:
+            self.noise.check(stage.objective)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
 
     def _note(self, stage: Stage) -> None:
         """Learn from a stage that has begun which examples nothing explains."""
-        self.unexplained.note(stage.objective.state().get(WAITING), self.y)
+        self.unexplained.note(stage.objective.state(), self.y)
 
     @property
     def seconds(self) -> float:
@@ -181,8 +187,10 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
-        tally = Tally(self.fabric)
+        tally, watch = Tally(self), FiniteOutputs()
+        stopwatch = tally.stopwatch
+        noise = self.noise if stage.objective.weak else None
+        level = 0.0 if noise is None else noise.level(self.progress.history)
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
         trained, most = self.unexplained.trained(self.own, world)
@@ -194,36 +202,31 @@ class Loop:
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
+            x, rows, anchors = self.labels.join(x, index, self.streams.order)
             with named(), stopwatch("network"):
                 inputs = augment(x, self.streams.distortion) if augment else x
-                belief = believe(self.task.space, self.module, inputs, index, watch, step)
-            batch = Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch)
+                belief = believe(self.task.space, self.module, inputs, rows, watch, step)
+            belief, given, labelled = self.labels.split(belief, index, anchors)
+            doubts: dict[str, Tensor] = {}
+            if noise is not None:
+                with stopwatch("sampling"):
+                    given, doubts = noise.weigh(given, y, index, level, stage.objective)
+            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch)
             outcome = stage.objective.loss(self.unexplained.weighed(batch))
+            loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
                     progress = (epoch + step / len(batches)) / stage.epochs
                     set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
                 self.optimizer.zero_grad()
-                self.fabric.backward(outcome.loss)
-                watch.learn(outcome.loss, self.network)
+                self.fabric.backward(loss)
+                watch.learn(loss, self.network)
                 self.optimizer.step()
-            with torch.no_grad():
-                prediction = belief.mode()
-                seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
-                if symbols is not None and self.task.space.categorical:  # reals are never exactly right
-                    seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
-                tally.add(seen | outcome.diagnostics)
+            tally.add(index, belief, loss, doubts | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        record = tally.record(stage, epoch, self.own, self.train.symbols, self.unexplained)
-        solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
-        record["seconds"] = {
-            "network": parts.get("network", 0.0),
-            "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
-            "solver": solver,
-        }
-        return record
+        return tally.record(stage, epoch)
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:

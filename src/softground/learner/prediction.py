@@ -1,5 +1,7 @@
 """Constrained prediction: the most probable feasible z, given y or the rule alone."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -26,11 +28,14 @@ def most_probable(
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
+    left = belief.rows(rest)
     try:
-        best = None if y is None else task.inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+        best = None if y is None else task.inverse.most_probable(Target(left, y[rest], 1.0))
     except InfeasibleAnswer as error:  # which knows the rows of the rest only
         lost = rest[list(error.examples)]
         raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
+    if best is not None and y is not None and bool((gone := torch.isneginf(left.log_prob(best))).any()):
+        raise task.contradicted(y[rest[gone]], index[rest[gone]].tolist())
     if best is None:
         rows = [(belief.scores[row], None if y is None else y[row], int(index[row])) for row in rest.tolist()]
         best = torch.stack([_best_first(task, scores, answer, budget, at) for scores, answer, at in rows])
@@ -39,18 +44,19 @@ def most_probable(
 
 def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:
     """Walk down the states of one example in the order of their probability."""
+    size = math.prod((scores > -torch.inf).sum(-1).tolist())  # known symbols leave less than the space
     tried = 0
-    for states in likeliest(scores, task.space.sizes):
+    for states in likeliest(scores):
         states = states[: budget - tried]
         tried += len(states)
         good = task.admissible(states) if y is None else task.feasible(states, y.expand(len(states), *y.shape))
         if bool(good.any()):  # they come in order, so that the first feasible one is the best
             return states[int(good.to(torch.uint8).argmax())]
-        if tried == budget < task.space.size:
+        if tried == budget < size:
             raise LearnerError(
                 f"Example {example}: none of its {tried:,} most probable states is feasible. Raise the budget of "
                 f"{budget:,} states (the space has {task.space.size:,}), or train further."
             )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
-    raise task.infeasible(y[None], [example])
+    raise (task.infeasible if size == task.space.size else task.contradicted)(y[None], [example])

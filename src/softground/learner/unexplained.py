@@ -1,13 +1,14 @@
 """Examples whose S_y is proved empty: no symbols explain the answer. And what is done about them."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from torch import Tensor
 
 from ..errors import DataError, InfeasibleAnswer, LearnerError
 from ..objectives.base import Batch
-from ..objectives.starts import EMPTY, WAITS
+from ..objectives.starts import EMPTY, WAITING, WAITS
 from ..task import Task
 
 Mode = Literal["raise", "drop", "weigh"]
@@ -27,20 +28,22 @@ class Unexplained:
     they count in the figures, but no loss is taken from them.
     """
 
-    def __init__(self, task: Task, count: int, mode: Mode) -> None:
+    def __init__(self, task: Task, count: int, mode: Mode, known: Tensor | None = None) -> None:
         if mode not in get_args(Mode):
             raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
-        self.task, self.count, self.mode = task, count, mode
+        self.task, self.count, self.mode, self.known = task, count, mode, known
         self.empty: Tensor | None = None  # [examples] bool, once some are known
         self.waited = False  # whether some example had no first state, though it may have one
 
-    def note(self, waiting: Tensor | None, y: Tensor) -> None:
+    def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
         """Learn from an objective's state which examples have none (:data:`~softground.objectives.starts.WAITING`)."""
-        if waiting is None:
+        if (waiting := state.get(WAITING)) is None:
             return
         empty, waits = waiting == EMPTY, (waiting == WAITS).nonzero().flatten().tolist()
         if bool(empty.any()):
             lost = empty.nonzero().flatten().tolist()
+            if self.known is not None and bool((self.known[lost] >= 0).any()):
+                raise self.task.contradicted(y[lost], lost)
             error = self.task.infeasible(y[lost], lost, REMEDY)
             if self.mode == "raise" or len(lost) == self.count or not isinstance(error, InfeasibleAnswer):
                 raise error

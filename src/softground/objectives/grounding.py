@@ -44,7 +44,7 @@ class SoftenedGrounding(Objective):
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
         self.task = task
-        self.chains, self.waiting = first_states(task, y, seed)
+        self.chains, self.waiting = first_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
         if self.waiting is not None:

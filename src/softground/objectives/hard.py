@@ -50,7 +50,7 @@ class FeasibleMapping(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        self.mapping, self.waiting = first_states(task, y, seed)
+        self.mapping, self.waiting = first_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
         batch = has_state(batch, self.waiting)
@@ -74,7 +74,7 @@ class BestMapping(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        self.waiting = first_states(task, y, seed)[1]  # which says whose answers nothing explains
+        self.waiting = first_states(task, y, seed, self.known)[1]  # which says whose answers nothing explains
 
     def state(self) -> dict[str, Tensor]:
         return kept(self.waiting)

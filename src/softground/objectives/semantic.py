@@ -38,7 +38,7 @@ class SemanticLoss(Objective):
                 "SoftenedGrounding at γ = 1."
             ) from error
         self.task = task
-        self.waiting = first_states(task, y, seed)[1]
+        self.waiting = first_states(task, y, seed, self.known)[1]
 
     def state(self) -> dict[str, Tensor]:
         return kept(self.waiting)

@@ -31,9 +31,10 @@ TRIES = 8  # sets of dropped sites, for each example and epoch
 OPTIONS = 1000  # most combinations of the sites that are dropped at once
 
 
-def first_states(task: Task, y: Tensor, seed: int) -> tuple[Tensor, Tensor | None]:
-    """A feasible state per example, from the rule alone, and which examples have none (see :data:`WAITING`)."""
-    start = task.inverse.start(y, seed)
+def first_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    """A feasible state per example, from the rule and the ``known`` symbols alone, and which examples have none (see
+    :data:`WAITING`)."""
+    start = task.inverse.start(y, seed) if known is None else task.inverse.start_given(y, seed, known)
     if bool(start.found.all()):
         return start.z, None
     return start.z, torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))
@@ -67,8 +68,8 @@ def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: D
         some = belief.rows(rest)
         dropped = Dropped(_unsure(some, count, dice))
         fibre = task.inverse.fibre(z[rest], y[rest], dropped)
-        best = fibre_weights(Target(some, y[rest], 1.0), dropped, fibre).argmax(-1)
-        hit = fibre.count > 0
+        weight, best = fibre_weights(Target(some, y[rest], 1.0), dropped, fibre).max(-1)
+        hit = weight > -torch.inf  # that of a completion which contradicts a known symbol is −∞
         z[rest[hit]] = complete(z[rest], dropped, pick(fibre.values, best))[hit]
         found[rest[hit]] = True
     return z, found

@@ -1,0 +1,185 @@
+"""An epoch by hand: what an objective is given, what the optimiser does with it, and every number that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from learner_cases import addition, classifier, examples, make_learner, weights
+from softground import Learner, Stage
+from softground.objectives import Batch, Objective, Outcome
+
+COUNT, SIZE = 50, 16
+
+
+class Notes(Objective):
+    """Supervision that notes all it is given; its chains are the true digits of the even examples."""
+
+    def __init__(self, digits: Tensor) -> None:
+        self.batches: list[Batch] = []
+        self.outcomes: list[Outcome] = []
+        self.chains = torch.where(torch.arange(len(digits))[:, None] % 2 == 0, digits, -1)
+
+    def loss(self, batch: Batch) -> Outcome:
+        assert batch.symbols is not None
+        loss = -batch.belief.log_prob(batch.symbols).mean()
+        self.batches.append(batch)
+        self.outcomes.append(Outcome(loss, {"odd": batch.index % 2 == 1}))
+        return self.outcomes[-1]
+
+    def settings(self, epoch: int) -> dict[str, float]:
+        return {"squared": float(epoch**2)}
+
+    def state(self) -> dict[str, Tensor]:
+        return {"chains": self.chains}
+
+
+def run(epochs: int = 2, stage: dict[str, Any] | None = None, **settings: Any) -> tuple[Learner, Notes, list[Any]]:
+    task, seen = addition(), []
+    data = examples(task, COUNT)
+    assert data.symbols is not None
+    notes = Notes(data.symbols)
+    one = Stage("only", notes, epochs, lambda p: torch.optim.SGD(p, lr=0.5), **(stage or {}))
+    learner = make_learner(task, [one], batch_size=SIZE, **settings)
+    learner.fit(data, observer=lambda event, facts: seen.append((event, facts)))
+    return learner, notes, seen
+
+
+def test_a_batch_holds_the_rows_of_its_examples() -> None:
+    learner, notes, _ = run()
+    data, y = examples(addition(), COUNT), learner.task.constraint.encode(examples(addition(), COUNT).y)
+    assert data.symbols is not None
+    assert [len(batch.index) for batch in notes.batches] == [16, 16, 16, 2] * 2
+    assert [batch.epoch for batch in notes.batches] == [0] * 4 + [1] * 4
+    for epoch in (notes.batches[:4], notes.batches[4:]):
+        assert sorted(torch.cat([batch.index for batch in epoch]).tolist()) == list(range(COUNT))
+    assert not torch.equal(notes.batches[0].index, notes.batches[4].index)
+    for batch in notes.batches:
+        assert torch.equal(batch.y, y[batch.index])
+        assert batch.symbols is not None
+        assert torch.equal(batch.symbols, data.symbols[batch.index])
+    assert len({id(batch.dice) for batch in notes.batches}) == 1
+
+
+def test_the_network_follows_the_loss_by_the_optimisers_own_steps() -> None:
+    """Plain gradient descent on the batches that were given, by hand: bit for bit the weights of the run."""
+    learner, notes, _ = run()
+    data, net, space = examples(addition(), COUNT), classifier(), learner.task.space
+    assert data.symbols is not None
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    for batch, outcome in zip(notes.batches, notes.outcomes, strict=True):
+        optimizer.zero_grad()
+        loss = -space.belief(net(data.x[batch.index])).log_prob(data.symbols[batch.index]).mean()
+        assert torch.equal(loss, outcome.loss)
+        loss.backward()
+        optimizer.step()
+    assert all(torch.equal(value, weights(learner.network)[name]) for name, value in net.state_dict().items())
+    assert not learner.network.training
+
+
+def test_a_record_is_the_mean_over_all_examples() -> None:
+    learner, notes, seen = run()
+    for epoch, record in enumerate(learner.history_):
+        batches, outcomes = notes.batches[4 * epoch : 4 * epoch + 4], notes.outcomes[4 * epoch : 4 * epoch + 4]
+        sizes = [len(batch.index) for batch in batches]
+        loss = sum(float(o.loss.detach()) * n for o, n in zip(outcomes, sizes, strict=True)) / COUNT
+        modes = [batch.belief.mode() for batch in batches]
+        right = [learner.task.feasible(z, batch.y) for z, batch in zip(modes, batches, strict=True)]
+        digits = [(z == batch.symbols).double().mean(1) for z, batch in zip(modes, batches, strict=True)]
+        assert record["loss"] == pytest.approx(loss)
+        assert record["feasible"] == pytest.approx(float(torch.cat(right).double().mean()))
+        assert record["train_symbol_accuracy"] == pytest.approx(float(torch.cat(digits).mean()))
+        assert (record["odd"], record["grounded_symbols"]) == (0.5, 0.5)
+        assert (record["stage"], record["epoch"], record["squared"]) == ("only", epoch, epoch**2)
+        assert set(record["seconds"]) == {"network", "sampling", "solver", "total"}
+        assert record["seconds"]["network"] > 0
+        assert record["seconds"]["total"] >= record["seconds"]["network"]
+        assert record["seconds"]["solver"] == record["seconds"]["sampling"] == 0.0
+    assert [event for event, _ in seen] == ["begin", *(["batch"] * 4 + ["epoch"]) * 2, "stage"]
+    begin, stage = seen[0][1], seen[-1][1]
+    assert (begin["stages"], begin["examples"], begin["epochs"]) == (learner.stages, COUNT, 0)
+    assert begin["own"].tolist() == list(range(COUNT))
+    assert stage == {"stage": "only", "result": {}}
+    steps = [facts for event, facts in seen if event == "batch"]
+    assert steps == [{"stage": "only", "epoch": e, "step": s, "steps": 4} for e in range(2) for s in range(4)]
+    assert [facts for event, facts in seen if event == "epoch"] == learner.history_
+
+
+@pytest.mark.parametrize("size", [None, 25])
+def test_the_learning_rate_knows_how_far_the_stage_has_come(size: int | None) -> None:
+    asked: list[float] = []
+
+    def rate(progress: float) -> float:
+        asked.append(progress)
+        return 0.0
+
+    learner, notes, _ = run(3, {"learning_rate": rate, "batch_size": size})
+    steps = 4 if size is None else 2
+    assert asked == pytest.approx([step / (3 * steps) for step in range(3 * steps)])
+    assert [len(batch.index) for batch in notes.batches][:2] == ([16, 16] if size is None else [25, 25])
+    fresh = classifier().state_dict()
+    assert all(torch.equal(value, fresh[name]) for name, value in weights(learner.network).items())  # a rate of 0
+
+
+def test_inputs_are_distorted_where_that_is_asked_for() -> None:
+    given: list[tuple[Any, Any]] = []
+
+    def augment(x: Tensor, generator: torch.Generator) -> Tensor:
+        given.append((x, generator))
+        return torch.zeros_like(x)
+
+    learner, notes, _ = run(1, augment=augment)
+    data = examples(addition(), COUNT)
+    assert len({id(generator) for _, generator in given}) == 1
+    for (x, _), batch in zip(given, notes.batches, strict=True):
+        assert torch.equal(x, data.x[batch.index])
+        assert len(torch.unique(batch.belief.scores.flatten(0, 1), dim=0)) == 1  # type: ignore[attr-defined]
+    assert learner.history_[0]["loss"] > 0
+
+
+def test_an_epoch_is_evaluated_when_its_turn_comes_and_at_the_end() -> None:
+    task = addition()
+    data, test = examples(task, COUNT), examples(task, 20, seed=1)
+    notes = Notes(data.symbols)  # type: ignore[arg-type]
+    stage = Stage("only", notes, 5, lambda p: torch.optim.SGD(p, lr=0.5))
+    learner = make_learner(task, [stage], batch_size=SIZE, evaluate_every=2).fit(data, test)
+    evaluated = ["test_symbol_accuracy" in record for record in learner.history_]
+    assert evaluated == [False, True, False, True, True]
+    last = {
+        name.removeprefix("test_"): value for name, value in learner.history_[-1].items() if name.startswith("test_")
+    }
+    assert learner.results_["only"].items() >= last.items()
+    assert last["symbol_accuracy"] == learner.evaluate(test)["symbol_accuracy"]
+
+
+@pytest.mark.parametrize("answer", [True, 1, "yes", None])
+def test_only_true_ends_a_run(answer: Any) -> None:
+    task = addition()
+    data = examples(task, COUNT)
+
+    def stages(make: Callable[[], Objective]) -> list[Stage]:
+        return [Stage(name, make(), 3, lambda p: torch.optim.SGD(p, lr=0.1)) for name in ("one", "two")]
+
+    learner = make_learner(task, stages(lambda: Notes(data.symbols)))  # type: ignore[arg-type]
+    learner.fit(data, observer=lambda event, facts: answer if event == "epoch" and facts["epoch"] == 1 else None)
+    done = [(record["stage"], record["epoch"]) for record in learner.history_]
+    whole = [(name, epoch) for name in ("one", "two") for epoch in range(3)]
+    assert done == (whole[:2] if answer is True else whole)
+
+
+def test_examples_without_symbols_have_no_accuracy() -> None:
+    task = addition()
+    data = replace(examples(task, COUNT), symbols=None)
+
+    class Blind(Objective):
+        def loss(self, batch: Batch) -> Outcome:
+            assert batch.symbols is None
+            return Outcome(-batch.belief.log_prob(batch.belief.mode()).mean(), {})
+
+    learner = make_learner(task, [Stage("only", Blind(), 1, lambda p: torch.optim.SGD(p, lr=0.1))]).fit(data)
+    assert not {"train_symbol_accuracy", "grounded_symbols"} & set(learner.history_[0])
