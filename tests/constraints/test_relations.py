@@ -335,3 +335,27 @@ def test_a_saved_rule_takes_relations(name: str, tmp_path: Any) -> None:
     y = loaded.constraint.encode(ANSWERS)
     for row in range(len(ANSWERS)):
         assert torch.equal(loaded.feasible(EVERYTHING, y[row].expand(36)), TRUTH[row])
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_known_symbols_hold_in_complements_too(name: str) -> None:
+    make, answers = EXACT[name]
+    inverse = make()
+    rows = [row for row, answer in enumerate(ANSWERS) if answer in answers and SOME[row]]
+    y = inverse.constraint.encode([ANSWERS[row] for row in rows])
+    known = torch.tensor([[-1, 2, -1]]).expand(len(rows), -1)
+    output = 2.0 * torch.randn(len(y), 3, 4, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    weights = SPACE.belief(output).given(known)
+    law = inverse.law(Target(weights, y, 1.0))
+    start = inverse.start_given(y, 0, known)
+    for place, row in enumerate(rows):
+        held = TRUTH[row] & (EVERYTHING[:, 1] == 2)
+        assert bool(start.found[place]) == bool(held.any())
+        if not held.any():
+            continue
+        log_weight = weights.rows(torch.full((int(held.sum()),), place)).log_prob(EVERYTHING[held])
+        expected = log_weight.softmax(0)[:, None, None] * torch.nn.functional.one_hot(EVERYTHING[held], SPACE.width)
+        assert torch.allclose(law.log_mass()[place], log_weight.logsumexp(0), atol=1e-9)
+        assert torch.allclose(law.marginals()[place], expected.sum(0), atol=1e-9)
+        assert bool(held[SPACE.index(start.z[place])])
+        assert bool(held[SPACE.index(law.mode()[place])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from softground import (
     OneOf,
     Program,
     RandomDrop,
+    Sampler,
     SemanticLoss,
     SoftenedGrounding,
     SoftGrounder,
@@ -32,7 +34,7 @@ from softground import (
 )
 from softground.errors import CheckpointError, ConstraintError, InfeasibleAnswer, LearnerError
 from softground.learner.batches import shuffled
-from softground.objectives.starts import EMPTY, WAITS
+from softground.objectives.starts import EMPTY, WAITS, completed_readings
 from softground.runs import RunFolder
 from softground.spaces import Categorical
 
@@ -268,3 +270,25 @@ def test_the_estimator_takes_the_option() -> None:
         SoftGrounder(rule, epochs=1, device="cpu").fit(data.x, data.y)
     fitted = SoftGrounder(rule, epochs=1, device="cpu", unexplained="drop").fit(data.x, data.y)
     assert fitted.learner_.history_[0]["unexplained"] == len(BAD)
+
+
+@pytest.mark.parametrize("mode", ["drop", "weigh"])
+def test_with_a_noise_level_they_are_suspects_for_certain(mode: Any, tmp_path: Path) -> None:
+    made = learner(unexplained=mode, noise=0.1)
+    made.fit(spoilt(examples(made.task, 80)), examples(made.task, 20, seed=1), out=tmp_path / "run")
+    with (tmp_path / "run" / "suspects.csv").open() as file:
+        certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
+    assert certain == set(BAD)
+    assert all(0 < record["noise"] < 0.5 for record in made.history_[:3])
+
+
+def test_completed_readings_keep_what_is_known() -> None:
+    task = numbers()
+    data = pictures(40)
+    assert data.symbols is not None
+    known = torch.where(torch.rand(40, SITES, generator=torch.Generator().manual_seed(0)) < 0.7, data.symbols, -1)
+    belief = task.space.belief(torch.zeros(40, SITES, 10)).given(known)
+    z, found = completed_readings(task, belief, task.constraint.encode(data.y), Sampler(0))
+    assert bool(found.any())
+    assert bool(((z == known) | (known < 0))[found].all())
+    assert torch.equal(z[found], data.symbols[found])

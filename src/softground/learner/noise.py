@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from ..constraints.relations import in_words
 from ..errors import LearnerError
 from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import WAITING
@@ -149,7 +150,7 @@ def suspects(learner: Learner, y: Tensor, chains: Tensor | None) -> list[Suspect
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
         for row, reading, gives in zip(doubtful.tolist(), learner.space.decode(z[doubtful]), answers, strict=True):
             place = int(index[row])
-            words = (str(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
+            words = (in_words(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
             found.append(Suspect(place, *words, float(meant[row])))
     return sorted(found, key=lambda one: (one.meant, one.example))
 
