@@ -21,7 +21,7 @@ projections
 solver inverses
 kernels
 gpu
-task schedules reals objectives
+task family schedules reals objectives
 data networks
 runs learner
 saved model estimator onnx

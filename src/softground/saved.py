@@ -63,7 +63,7 @@ def space_facts(space: Any) -> dict[str, Any] | None:
     """The space by its kind and arguments; None for one of the user's own."""
     for name, kind in SPACES.items():
         if type(space) is kind:
-            arguments = {argument: _listed(getattr(space, argument)) for argument in signature(kind).parameters}
+            arguments = {argument: _listed(argument, getattr(space, argument)) for argument in signature(kind).parameters}
             return writable({"kind": name} | arguments)
     return None
 
@@ -82,11 +82,11 @@ def writable(facts: dict[str, Any] | None) -> dict[str, Any] | None:
     return facts
 
 
-def _listed(value: Any) -> Any:
+def _listed(argument: str, value: Any) -> Any:
     """Alphabets as lists, and numpy's numbers as Python's."""
-    if isinstance(value, tuple):
-        return [[s.item() if isinstance(s, np.generic) else s for s in alphabet] for alphabet in value]
-    return value
+    if argument == "alphabets":
+        return [_listed("symbols", alphabet) for alphabet in value]
+    return [s.item() if isinstance(s, np.generic) else s for s in value] if argument == "symbols" else value
 
 
 def make_space(found: Mapping[str, Any] | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import DataError
+
+if TYPE_CHECKING:
+    from .ragged import Ragged
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,19 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, Any]:
         return self.x[index], self.y[index]
+
+    @staticmethod
+    def ragged(
+        x: Sequence[Any],
+        y: Sequence[Any],
+        symbols: Sequence[Any] | None = None,
+        known: Sequence[Any] | None = None,
+        shapes: Sequence[Any] | None = None,
+    ) -> Ragged:
+        """Examples of several lengths, for a :class:`~softground.Family`; see :meth:`~softground.data.Ragged.of`."""
+        from .ragged import Ragged
+
+        return Ragged.of(x, y, symbols, known, shapes)
 
     def subset(self, count: int) -> Examples:
         """The first ``count`` examples."""

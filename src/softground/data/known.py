@@ -1,5 +1,6 @@
 """Known symbols: a code, or 'unknown', for every site of every example."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,12 @@ from .examples import Examples
 UNKNOWN = -1
 
 
-def known_codes(known: Any, space: Any, count: int) -> Tensor:
+def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] = int) -> Tensor:
     """Known symbols of ``count`` examples as codes ``[count, sites]``, −1 where a site is unknown.
 
     A tensor or array of whole numbers holds codes already. Anything else is one row per example, of the symbols
-    themselves with None for 'unknown'; None instead of a row knows nothing of the example.
+    themselves with None for 'unknown'; None instead of a row knows nothing of the example. Errors name an example by
+    its ``place``.
 
     >>> from softground.spaces import Categorical
     >>> known_codes([(None, "b"), None], Categorical(["abc", "abc"]), 2).tolist()
@@ -30,7 +32,7 @@ def known_codes(known: Any, space: Any, count: int) -> Tensor:
         )
     if isinstance(known, np.ndarray) and np.issubdtype(known.dtype, np.number):
         known = torch.from_numpy(known)
-    codes: Tensor = known if isinstance(known, Tensor) else _encoded(known, space)
+    codes: Tensor = known if isinstance(known, Tensor) else _encoded(known, space, place)
     if tuple(codes.shape) != (count, space.sites) or codes.is_floating_point():
         raise DataError(
             f"The known symbols are {codes.dtype} of shape {tuple(codes.shape)}; expected codes, whole numbers of "
@@ -40,7 +42,7 @@ def known_codes(known: Any, space: Any, count: int) -> Tensor:
     if bool(outside.any()):
         row, site = outside.nonzero()[0].tolist()
         raise DataError(
-            f"Example {row} has the known code {int(codes[row, site])} at site {site}; expected 0 to "
+            f"Example {place(row)} has the known code {int(codes[row, site])} at site {site}; expected 0 to "
             f"{space.sizes[site] - 1}, or {UNKNOWN} where the site is unknown."
         )
     return codes.long()
@@ -56,17 +58,17 @@ def reveal(examples: Examples, share: float, seed: int) -> Examples:
     return replace(examples, known=torch.where(chance < share, examples.symbols, UNKNOWN))
 
 
-def _encoded(known: Any, space: Any) -> Tensor:
+def _encoded(known: Any, space: Any, place: Callable[[int], int]) -> Tensor:
     codes = [{symbol: code for code, symbol in enumerate(alphabet)} | {None: UNKNOWN} for alphabet in space.alphabets]
     table = []
     for number, row in enumerate(known):
         row = [None] * space.sites if row is None else list(row)
         if len(row) != space.sites:
-            raise DataError(f"Example {number} has {len(row)} known symbols; expected {space.sites}, None for unknown.")
+            raise DataError(f"Example {place(number)} has {len(row)} known symbols; expected {space.sites}, None for unknown.")
         for site, symbol in enumerate(row):
             if symbol not in codes[site]:
                 raise DataError(
-                    f"Example {number} has the known symbol {symbol!r} at site {site}; expected None or one of its "
+                    f"Example {place(number)} has the known symbol {symbol!r} at site {site}; expected None or one of its "
                     f"alphabet, {list(space.alphabets[site])!r}."
                 )
         table.append([codes[site][symbol] for site, symbol in enumerate(row)])

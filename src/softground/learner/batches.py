@@ -21,10 +21,15 @@ class Batches:
     there. Any other data set is read item by item through a ``DataLoader``, so that its own transforms run every time;
     those that draw at random use torch's global generator, which the run seeds and its checkpoints hold. Where such a
     data set has an attribute ``answers``, a sequence of every y, no input is read merely to learn its answer.
+
+    Where the data set is a part of another, ``positions`` says which; errors speak of those.
     """
 
-    def __init__(self, data: Dataset[Any], device: torch.device, workers: int = 0) -> None:
+    def __init__(
+        self, data: Dataset[Any], device: torch.device, workers: int = 0, positions: Tensor | None = None
+    ) -> None:
         self.device, self.workers, self._data = device, workers, data
+        self.positions = None if positions is None else positions.to(device)
         try:
             self.count = len(data)  # type: ignore[arg-type]
         except TypeError:
@@ -55,10 +60,18 @@ class Batches:
     def __len__(self) -> int:
         return self.count
 
+    def at(self, index: Tensor) -> Tensor:
+        """Where these examples stand in the whole data set."""
+        return index if self.positions is None else self.positions[index.to(self.device)]
+
+    def place(self, row: int) -> int:
+        """Where one example stands in the whole data set."""
+        return row if self.positions is None else int(self.positions[row])
+
     def check(self, space: Any) -> None:
         """Refuse known symbols, anchors and true symbols (on which a report would mean nothing) that do not fit."""
         if self._known is not None:
-            self.known = known_codes(self._known, space, self.count).to(self.device)
+            self.known = known_codes(self._known, space, self.count, self.place).to(self.device)
         if self.anchors is not None:
             self.anchors.codes(space)
             if self.shape is not None and self.dtype is not None:
@@ -78,14 +91,14 @@ class Batches:
         if len(outside):
             row = int(outside[0])
             raise DataError(
-                f"Example {row} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to below "
+                f"Example {self.place(row)} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to below "
                 f"{list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
             )
         wrong = None if self.known is None else ((self.known >= 0) & (self.known != self.symbols)).nonzero().tolist()
         if wrong:
             row, site = wrong[0]
             raise DataError(
-                f"Example {row} has another symbol at site {site} as known than as its true one (codes "
+                f"Example {self.place(row)} has another symbol at site {site} as known than as its true one (codes "
                 f"{int(self.known[row, site])} and {int(self.symbols[row, site])}). Correct one of them."  # type: ignore[index]
             )
 
@@ -94,7 +107,7 @@ class Batches:
         item = self._data[index]
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
-            raise DataError(f"Item {index} of the data set is a {given}; expected a pair (x, y).")
+            raise DataError(f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y).")
         return item[0], item[1]
 
     def walk(self, positions: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
@@ -139,7 +152,7 @@ class _Inputs(Dataset[Any]):
         self._batches = batches
 
     def __getitem__(self, index: int) -> tuple[int, Any]:
-        return index, self._batches.pair(index)[0]
+        return self._batches.place(index), self._batches.pair(index)[0]
 
 
 def _collate(items: list[tuple[int, Any]]) -> Any:

@@ -1,6 +1,7 @@
 """What a run must remember to go on as if it had never stopped. Only this file knows the names it uses.
 
-Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``), the best
+Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``, and
+``objective/STAGE/SHAPE/…`` for a family), the best
 network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
 
 A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +30,7 @@ from .stage import Stage, lay_out_like_parameters
 
 if TYPE_CHECKING:
     from .loop import Loop
+    from .training import Training
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
 NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
@@ -49,11 +52,15 @@ class Checkpoints:
         progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
         optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
         # Finished stages too: their chains are part of what a run leaves behind.
-        states = [stage.objective.state() for stage in self.loop.stages[: progress.stage + 1]]
+        states = {
+            f"{number}/{part.key}{name}": gathered(self.loop, part, value)
+            for number, part in product(range(progress.stage + 1), self.loop.parts)
+            for name, value in part.objectives[number].state().items()
+        }
         parts = {
             NETWORK: dict(self.loop.network.state_dict()),
             OPTIMIZER: optimizer_tensors,
-            OBJECTIVE: {f"{n}/{k}": gathered(self.loop, v) for n, state in enumerate(states) for k, v in state.items()},
+            OBJECTIVE: states,
             BEST: progress.best,
             RANDOM: {name: self._stack(state) for name, state in self.loop.streams.states().items()},
         }
@@ -94,7 +101,7 @@ class Checkpoints:
             self.loop.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(part(tensors, RANDOM), meta)
             for number in range(stage + (following is not None)):
-                self._restore_objective(tensors, number)
+                self._restore_objectives(tensors, number)
             results = meta["results"]
             if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
                 raise ValueError("its results are not numbers")
@@ -126,18 +133,17 @@ class Checkpoints:
                         raise ValueError(f"its {name} is {str(given)[:60]!r}")
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
-            self._restore_objective(tensors, meta["stage"], stage.objective.state())
+            self._restore_objectives(tensors, meta["stage"], begun=True)
         except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
 
-    def _restore_objective(
-        self, tensors: dict[str, Tensor], stage: int, fresh: Mapping[str, Tensor] | None = None
-    ) -> None:
-        """Give a stage's objective its memory back; ``fresh`` is what it has without it."""
-        device = self.fabric.device
-        state = {k: v.to(device) for k, v in part(part(tensors, OBJECTIVE), str(stage)).items()}
-        _check_memory(state, fresh or {}, self.loop.task, self.loop.y)
-        self.loop.stages[stage].objective.restore(state)
+    def _restore_objectives(self, tensors: dict[str, Tensor], stage: int, begun: bool = False) -> None:
+        """Give a stage's objectives their memory back; those that have ``begun`` know what it must look like."""
+        for each in self.loop.parts:
+            found = part(part(tensors, OBJECTIVE), f"{stage}/{each.key}".rstrip("/"))
+            state, objective = {k: v.to(self.fabric.device) for k, v in found.items()}, each.objectives[stage]
+            _check_memory(state, objective.state() if begun else {}, each.task, each.y)
+            objective.restore(state)
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
         fabric = self.fabric
@@ -167,20 +173,20 @@ class Checkpoints:
         return gathered.view(self.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
 
 
-def gathered(loop: Loop, memory: Tensor) -> Tensor:
+def gathered(loop: Loop, part: Training, memory: Tensor) -> Tensor:
     """Each example's row from the process that owns it."""
     if loop.fabric.world_size == 1:
         return memory
-    own, rows = torch.zeros_like(memory), loop.own.to(memory.device)
+    own, rows = torch.zeros_like(memory), part.own.to(memory.device)
     own[rows] = memory[rows]
     return loop.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
 
 
-def chains_of_all(loop: Loop) -> Tensor | None:
-    """The chains of a run's last stage that has any, of all processes."""
-    states = (stage.objective.state() for stage in reversed(loop.stages))
+def chains_of_all(loop: Loop, part: Training) -> Tensor | None:
+    """The chains of a part in a run's last stage that has any, of all processes."""
+    states = (objective.state() for objective in reversed(part.objectives))
     chains = next((state[CHAINS] for state in states if CHAINS in state), None)
-    return None if chains is None else gathered(loop, chains)
+    return None if chains is None else gathered(loop, part, chains)
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
@@ -188,13 +194,13 @@ def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
     return part(_read(folder, previous)[0], NETWORK)
 
 
-def chains_of(folder: RunFolder) -> Tensor | None:
-    """The chains in a run's checkpoint: those of its last stage that has any."""
+def chains_of(folder: RunFolder, shape: Any = None) -> Tensor | None:
+    """The chains in a run's checkpoint, of one shape: those of its last stage that has any."""
     if not folder.has_checkpoint():
         return None
-    found = part(_read(folder)[0], OBJECTIVE)
-    stages = [int(name.partition("/")[0]) for name in found if name.endswith(f"/{CHAINS}")]
-    return found[f"{max(stages)}/{CHAINS}"] if stages else None
+    found, name = part(_read(folder)[0], OBJECTIVE), CHAINS if shape is None else f"{shape}/{CHAINS}"
+    stages = [int(stage) for key in found for stage, _, rest in [key.partition("/")] if rest == name]
+    return found[f"{max(stages)}/{name}"] if stages else None
 
 
 def _read(folder: RunFolder, previous: bool = False) -> State:

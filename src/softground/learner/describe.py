@@ -28,6 +28,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from ..runs.digests import tensor_digest
+from .parts import tasks_of
 from .stage import make_optimizer
 
 if TYPE_CHECKING:
@@ -39,12 +40,17 @@ PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is
 
 def settings(learner: Learner) -> dict[str, Any]:
     """Everything that decides how a learner trains, the data and the rule aside."""
-    task = learner.task
-    parts = {"space": task.space, "rule": task.constraint, "inverse": task.inverse}
-    names = {id(part): f"the task's {name}" for name, part in parts.items()}
+    tasks = tasks_of(learner.task)
+    parts = {"space": "space", "rule": "constraint", "inverse": "inverse"}
+    names = {id(getattr(task, part)): f"the task's {name}" for task in tasks.values() for name, part in parts.items()}
 
     def told(value: Any) -> Any:
         return describe(value, {i: name for i, name in names.items() if i != id(value)})
+
+    def each(values: Mapping[Any, Any]) -> Any:
+        """A description for every shape of a family."""
+        found = {str(shape): told(value) for shape, value in values.items()}
+        return found["None"] if None in values else found
 
     return {
         "batch_size": learner.batch_size,
@@ -54,12 +60,12 @@ def settings(learner: Learner) -> dict[str, Any]:
         "augment": told(learner.augment),
         "noise": learner.noise,
         "network": told(learner.network),
-        "space": told(task.space),
-        "inverse": told(task.inverse),
+        "space": each({shape: task.space for shape, task in tasks.items()}),
+        "inverse": each({shape: task.inverse for shape, task in tasks.items()}),
         "stages": {
             stage.name: {
                 "number": number,
-                "objective": told(stage.objective),
+                "objective": each({shape: stages[number].objective for shape, stages in learner.staged.items()}),
                 "epochs": stage.epochs,
                 "optimizer": told(make_optimizer(stage, learner.network.parameters())),
                 "learning_rate": told(_asked(stage.learning_rate)),

@@ -1,7 +1,7 @@
 """Predictions for a whole data set, and how good they are."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from ..networks.dropout import RandomLayer
 from ..task import Task
 from .batches import Batches
 from .finite import FiniteOutputs, complaint
+from .parts import Part, together
 
 BATCH = 256
 
@@ -70,7 +71,7 @@ def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None 
     network = reader(network, data.device)
     for index, x in data.walk(data.in_order(BATCH)):
         with torch.no_grad():
-            belief = believe(space, network, x, index)
+            belief = believe(space, network, x, data.at(index))
         yield index, belief if known is None else belief.given(known[index])
 
 
@@ -100,9 +101,14 @@ def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor |
     return figures
 
 
-def evaluate(task: Task, network: nn.Module, data: Batches, y: Tensor) -> dict[str, Any]:
-    """The task's metrics on a data set with encoded answers ``y``."""
-    return figures_of(task, both_predictions(task.space, network, data), y, data.symbols)
+def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
+    """The metrics of a data set in parts."""
+    return together([(part, measured(part, both_predictions(part.task.space, network, part.data))) for part in parts])
+
+
+def measured(part: Part, predicted: list[Tensor]) -> dict[str, Any]:
+    """The metrics of what :func:`both_predictions` gave for a part."""
+    return figures_of(part.task, predicted, part.y, part.data.symbols)
 
 
 def named(part: str, figures: dict[str, Any]) -> dict[str, Any]:

@@ -100,12 +100,13 @@ def gradients(network: nn.Module) -> dict[str, Tensor]:
     return {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
 
 
-def everything(network: nn.Module, optimizer: Any, objective: Objective) -> dict[str, Tensor]:
+def everything(network: nn.Module, optimizer: Any, objectives: Sequence[Objective]) -> dict[str, Tensor]:
     """What a checkpoint would hold of these, by what a message calls it."""
     parts = {f"network's {name}": value for name, value in network.state_dict().items()}
     for number, memory in optimizer.state_dict()["state"].items():
         parts |= {f"optimiser's {name} of parameter {number}": value for name, value in memory.items()}
-    parts |= {f"objective's {name}": value for name, value in objective.state().items()}
+    for number, objective in enumerate(objectives):
+        parts |= {f"objective's {name}{number or ''}": value for name, value in objective.state().items()}
     return {name: value for name, value in parts.items() if isinstance(value, Tensor)}
 
 

@@ -24,6 +24,7 @@ from ..seeds import untouched
 from ..task import Task
 from .batches import Batches
 from .describe import describe, settings
+from .parts import Part
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -32,19 +33,31 @@ STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
 SHOWN = 80  # characters of a value in a message
 
 
-def config_of(learner: Learner, train: Batches, validation: Batches | None = None) -> dict[str, Any]:
+def config_of(learner: Learner, train: list[Part], validation: list[Part] | None = None) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
+    rules = {str(part.shape): rule_digest(part.task, part.data) for part in train}
     return {
         "version": found["softground"],
         "task": learner.task.name,
         "recipe": plain(learner.recipe),
         "place": plain(learner.place),
         "settings": settings(learner),
-        "data": data_digests(train),
-        "validation": validation and data_digests(validation),  # decides when a stage ends, and what it keeps
-        "rule": rule_digest(learner.task, train),
+        "data": all_digests(train),
+        "validation": validation and all_digests(validation),  # decides when a stage ends, and what it keeps
+        "rule": rules if train[0].prefix else rules["None"],
         "environment": found,
+    }
+
+
+def all_digests(parts: list[Part]) -> dict[str, Any]:
+    """The digests of a data set; those of a family's shapes by their names."""
+    if not parts[0].prefix:
+        return data_digests(parts[0].data)
+    return {"examples": sum(len(part.data) for part in parts)} | {
+        "shapes": {
+            str(part.shape): data_digests(part.data) | {"positions": describe(part.data.positions)} for part in parts
+        }
     }
 
 
@@ -128,6 +141,11 @@ def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
     then = then if isinstance(then, dict) else {}
     if then.get("examples") != now["examples"]:
         return [f"the training examples were {_shown(then.get('examples'))}, are {now['examples']}"]
+    if "shapes" in now or "shapes" in then:
+        old, new = then.get("shapes"), now.get("shapes", {})
+        old = old if isinstance(old, dict) else {}
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        return [f"the training examples of shape {name} have changed" for name in changed]
     names = {"inputs": "training inputs", "answers": "training answers", "symbols": "true symbols"}
     names |= {"known": "known symbols", "anchors": "anchors"}
     return [f"the {text} have changed" for name, text in names.items() if then.get(name) != now[name]]

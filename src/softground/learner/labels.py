@@ -29,7 +29,7 @@ class Labels:
     """What the training set ``train`` knows besides its encoded answers ``y``."""
 
     def __init__(self, task: Task, train: Batches, y: Tensor, world: int = 1) -> None:
-        self.task, self.known, self.anchors = task, train.known, train.anchors
+        self.task, self.known, self.anchors, self.train = task, train.known, train.anchors, train
         if self.known is not None:
             self._refuse_contradictions(y, self.known)
         if self.anchors is not None:
@@ -49,7 +49,7 @@ class Labels:
             mass = self.task.inverse.law(Target(weights, y[rows], 1.0)).log_mass()
             lost = rows[torch.isneginf(mass)]
             if len(lost):
-                raise self.task.contradicted(y[lost], lost.tolist())
+                raise self.task.contradicted(y[lost], self.train.at(lost).tolist())
 
     def probe(self, network: nn.Module) -> None:
         """Refuse anchors for a network whose output at a site depends on other sites' inputs."""
@@ -87,7 +87,7 @@ class Labels:
         extra = None
         if self.anchors is not None and codes is not None:
             added, belief = belief.rows(slice(len(index), None)), belief.rows(slice(len(index)))
-            extra = -self.anchors.weight * added.log_known(codes).sum() / (codes >= 0).sum()
+            extra = -self.anchors.weight * added.log_known(codes).sum() / (codes >= 0).sum().clamp(min=1)
         if self.known is None:
             return belief, belief, extra
         known = self.known[index]

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import nn
-from torch.utils.data import Dataset
 
 from ..data.anchors import Anchors
-from ..errors import LearnerError
+from ..errors import DataError, LearnerError
+from ..family import Family
 from ..task import Task
-from .checkpoint import chains_of_all
 from .device import make_fabric
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
+from .parts import Data, inputs_of, spaces_of
 from .reading import Reader
-from .stage import Stage
+from .stage import MakeStages, Stage, staged
 from .unexplained import Mode
 
 if TYPE_CHECKING:
@@ -34,11 +34,12 @@ class Learner(Reader):
     Parameters
     ----------
     task
-        Symbols, rule and inverse.
+        Symbols, rule and inverse; or a :class:`~softground.Family` of such tasks, one for each shape of the examples.
     network
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
-        What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
+        What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
+        family a function that makes the stages of a task, ``stages(task)``: each shape has objectives of its own.
     batch_size, seed
         Examples per gradient step, over all processes together; what decides every draw.
     augment
@@ -75,9 +76,9 @@ class Learner(Reader):
 
     def __init__(
         self,
-        task: Task,
+        task: Task | Family,
         network: nn.Module,
-        stages: Sequence[Stage] | None = None,
+        stages: Sequence[Stage] | MakeStages | None = None,
         *,
         batch_size: int = 64,
         seed: int = 0,
@@ -91,13 +92,11 @@ class Learner(Reader):
         place: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> None:
-        self.task: Task = task
-        self.space = task.space
+        self.task = task
+        self.space = spaces_of(task)
         self.network = network
-        self.stages = list(grounding_stages(task) if stages is None else stages)
-        if not self.stages or len({s.name for s in self.stages}) != len(self.stages):
-            names = [s.name for s in self.stages]
-            raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
+        self.staged = staged(task, grounding_stages if stages is None else stages)
+        self.stages = next(iter(self.staged.values()))
         for name, value, least in (
             ("batch_size", batch_size, 1),
             ("evaluate_every", evaluate_every, 1),
@@ -119,9 +118,9 @@ class Learner(Reader):
 
     def fit(
         self,
-        train: Dataset[Any],
-        test: Dataset[Any] | None = None,
-        validation: Dataset[Any] | None = None,
+        train: Data,
+        test: Data | None = None,
+        validation: Data | None = None,
         *,
         anchors: Anchors | None = None,
         out: Path | str | None = None,
@@ -134,7 +133,8 @@ class Learner(Reader):
         Parameters
         ----------
         train, test, validation
-            Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last.
+            Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last. For a
+            family :meth:`Examples.ragged <softground.Examples.ragged>`, or a dict of data sets by shape.
         anchors
             Labelled inputs of single symbols to learn from as well.
         out
@@ -157,14 +157,18 @@ class Learner(Reader):
                     f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no "
                     "validation part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
                 )
-        parts = {"test": test, "validation": validation}
-        held_out = {name: self._batches(data) for name, data in parts.items() if data is not None}
-        batches = self._batches(train), held_out.get("test")
-        batches[0].anchors = anchors
-        for data in (batches[0], *held_out.values()):
-            data.check(self.task.space)
-        with run_folder(out, self, batches[0], held_out.get("validation"), resume) as folder:
-            self.input_ = batches[0].shape, batches[0].dtype
+        given = {"test": test, "validation": validation}
+        held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
+        trained, tested = self._parts(train), held_out.get("test")
+        for part in trained:
+            part.data.anchors = anchors
+        for part in (*trained, *(part for parts in held_out.values() for part in parts)):
+            part.data.check(part.task.space)
+        for part in trained:
+            if part.shape not in self.staged:
+                raise DataError(f"The shape {part.shape!r} is no shape of {self.task} to train on; add it there.")
+        with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
+            self.input_ = inputs_of(trained)
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, held_out, folder) if folder and held_out else {}
@@ -173,14 +177,14 @@ class Learner(Reader):
 
                 observer = together(Watch(self, train, folder), observer)
             self.loop = Loop(self, folder, observer)
-            self.loop.run(batches[0], held_out, resume, previous)
-            self.input_ = batches[0].shape, batches[0].dtype
+            self.loop.run(trained, held_out, resume, previous)
+            self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             if self.noise:
-                self.suspects_ = suspects(self, self.loop.y, chains_of_all(self.loop))
+                self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:
-                self.summary_ = finish(self, (train, test), batches, first, folder)
+                self.summary_ = finish(self, (train, test), (trained, tested), first, folder)
         return self
 
     @property
@@ -197,7 +201,10 @@ class Learner(Reader):
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
-        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {"stages": []}
+        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {
+            "stages": [],
+            "staged": {},
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -9,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from ..errors import NonFiniteOutput
 from ..files import replace_file
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
-from .batches import Batches
-from .evaluation import both_predictions, figures_of, named, results
+from .evaluation import both_predictions, measured, named, results
 from .identity import config_of, refuse_another
 from .noise import written
+from .parts import Data, Part, together
+from .unexplained import summed_up
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -30,7 +31,7 @@ SHOWN = 20  # suspects in the summary and the report; the file has all of them
 
 @contextmanager
 def run_folder(
-    out: Path | str | None, learner: Learner, train: Batches, validation: Batches | None, resume: bool
+    out: Path | str | None, learner: Learner, train: list[Part], validation: list[Part] | None, resume: bool
 ) -> Iterator[RunFolder | None]:
     """The run folder ``out``, locked against other processes.
 
@@ -52,15 +53,14 @@ def run_folder(
         fabric.barrier()
 
 
-def before(learner: Learner, held_out: Mapping[str, Batches], folder: RunFolder) -> dict[str, Any]:
+def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
     """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept
     figures: dict[str, Any] = {}
-    for part, data in held_out.items():
-        predicted, y = _read(learner, data, f"Before training, on the {part} data")
-        figures |= named(part, figures_of(learner.task, predicted, y, data.symbols))
+    for name, parts in held_out.items():
+        figures |= named(name, _figures(parts, _read(learner, parts, f"Before training, on the {name} data")))
     figures = results(figures)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
@@ -69,33 +69,37 @@ def before(learner: Learner, held_out: Mapping[str, Batches], folder: RunFolder)
 
 def finish(
     learner: Learner,
-    data: tuple[Dataset[Any], Dataset[Any] | None],
-    batches: tuple[Batches, Batches | None],
+    data: tuple[Data, Data | None],
+    parts: tuple[list[Part], list[Part] | None],
     first: dict[str, Any],
     folder: RunFolder,
 ) -> dict[str, Any]:
     """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
 
-    ``data`` are the training and test sets, ``batches`` the same as the loop reads them, ``first`` what :func:`before`
+    ``data`` are the training and test sets, ``parts`` the same as the loop reads them, ``first`` what :func:`before`
     gave. Each data set is read once, for summary and report together.
     """
     from ..report import gather, write_report
 
-    task, (train, test) = learner.task, batches
-    trained, y = _read(learner, train, "After training, on the training data")
+    train, test = parts
+    trained = _read(learner, train, "After training, on the training data")
     history, results = learner.history_, learner.results_
+    faults = Counter[str]()
+    for part in train:
+        faults.update({name: count for name, count in part.task.inverse.faults.items() if count})
+    explained = [part.task.feasible(read[0], part.y) for part, read in zip(train, trained, strict=True)]
     summary = {
-        "task": task.name,
+        "task": learner.task.name,
         **(list(results.values())[-1] if results else {}),
-        "grounded": int(task.feasible(trained[0], y).sum()),
-        "train": figures_of(task, trained, y, train.symbols),
+        "grounded": sum(int(fine.sum()) for fine in explained),
+        "train": _figures(train, trained),
         "before": first,
-        **learner.loop.unexplained.summed_up(history),
+        **summed_up([part.unexplained for part in learner.loop.parts], history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
         "wall_seconds": learner.seconds_,
         "seconds": {part: sum(record["seconds"][part] for record in history) for part in PARTS},
-        **{f"solver_{name}": count for name, count in task.inverse.faults.items() if count},
+        **{f"solver_{name}": count for name, count in faults.items()},
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
@@ -103,24 +107,27 @@ def finish(
     }
     if learner.noise:
         found = learner.suspects_
-        summary["noise"] = learner.loop.noise.level(history)  # type: ignore[union-attr]
+        summary["noise"] = learner.loop.parts[0].noise.level(history)  # type: ignore[union-attr]
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
         replace_file(folder.path / SUSPECTS, written(found))
     folder.write_summary(summary)
     findings = None
     if data[1] is not None and test is not None:
-        held_out, _ = _read(learner, test, "After training, on the test data")
-        findings = gather(learner, data[0], data[1], folder, predictions=(trained[0], held_out[0]))
+        held_out = _read(learner, test, "After training, on the test data")
+        read = [[part[0] for part in both] for both in (trained, held_out)]
+        findings = gather(learner, data[0], data[1], folder, predictions=(read[0], read[1]))
     write_report(folder, findings)
     learner.save(folder.path / MODEL)
     return summary
 
 
-def _read(learner: Learner, data: Batches, when: str) -> tuple[list[Tensor], Tensor]:
-    """What the network reads in a data set, in both ways where there are two, and its encoded answers."""
-    device = learner.fabric.device
+def _read(learner: Learner, parts: list[Part], when: str) -> list[list[Tensor]]:
+    """What the network reads in each part of a data set, in both ways where there are two."""
     try:
-        predicted = both_predictions(learner.space, learner.network, data)
+        return [both_predictions(part.task.space, learner.network, part.data) for part in parts]
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
-    return predicted, learner.task.constraint.encode(data.answers).to(device)
+
+
+def _figures(parts: list[Part], predicted: list[list[Tensor]]) -> dict[str, Any]:
+    return together([(part, measured(part, read)) for part, read in zip(parts, predicted, strict=True)])

@@ -1,7 +1,7 @@
 """Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
 The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process owns the examples
-``rank, rank + world, …`` and their chains; gradients are averaged by Fabric; process 0 writes.
+``rank, rank + world, …`` of each shape, and their chains; gradients are averaged by Fabric; process 0 writes.
 """
 
 from __future__ import annotations
@@ -9,29 +9,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError, DataError, NonFiniteOutput
+from ..errors import CheckpointError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
 from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
-from ..seeds import borrowed, stream
-from .batches import Batches, shuffled
+from ..seeds import borrowed
 from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate, named, results
 from .events import Observer
 from .finite import FiniteOutputs, broken, everything
-from .labels import Labels
-from .noise import Noise
+from .parts import Part
 from .progress import Progress, validation_figure
 from .stage import Stage, make_optimizer, set_learning_rate
 from .streams import Streams
 from .tally import Tally
-from .unexplained import Unexplained
+from .training import Training, mixed, walked
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -55,11 +54,11 @@ class Loop:
     def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
         self.learner, self.folder = learner, folder
         self.observer: Observer = observer or (lambda event, facts: None)
-        self.task, self.network, self.fabric = learner.task, learner.network, learner.fabric
+        self.network, self.fabric = learner.network, learner.fabric
         self.stages = learner.stages
 
     def run(
-        self, train: Batches, held_out: Mapping[str, Batches], resume: bool = False, previous: bool = False
+        self, train: list[Part], held_out: Mapping[str, list[Part]], resume: bool = False, previous: bool = False
     ) -> None:
         """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
         with borrowed():
@@ -69,11 +68,13 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
-                    for stage in self.stages[: self.progress.stage]:
-                        self._note(stage)
+                    for part, number in product(self.parts, range(self.progress.stage)):
+                        part.note(number)
                 progress = self.progress
                 done = len(progress.history)
-                self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
+                own = [part.data.at(part.own) for part in self.parts]
+                facts = {"examples": sum(len(part.data) for part in train), "own": torch.cat(own).cpu(), "epochs": done}
+                self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
                 while number is not None and number < len(self.stages):
                     self._stage(number, self.stages[number])
@@ -82,45 +83,28 @@ class Loop:
                 draw_from(self.network, None)
                 self.network.eval()
 
-    def prepare(self, train: Batches, held_out: Mapping[str, Batches] | None = None) -> None:
+    def prepare(self, train: list[Part], held_out: Mapping[str, list[Part]] | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
-        rank, world = fabric.global_rank, fabric.world_size
-        if len(train) < world:
-            raise DataError(f"{len(train)} training examples for {world} processes; give each at least one.")
         self.began, self.progress = time.perf_counter(), Progress()
-        self.streams = Streams(self.learner.seed, rank, device)
+        self.streams = Streams(self.learner.seed, fabric.global_rank, device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.own: Tensor = torch.arange(rank, len(train), world)
-        self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained, train.known)
-        self.train, self.held_out = train, held_out or {}
-        self.y = self.task.constraint.encode(train.answers).to(device)
-        self.labels = Labels(self.task, train, self.y, world)
-        self.labels.probe(self.network)
-        self.noise = Noise(self.learner.noise, self.task, self.y, train.known) if self.learner.noise else None
-        encode = self.task.constraint.encode
-        self.held_out_y = {part: encode(data.answers).to(device) for part, data in self.held_out.items()}
+        self.parts = [Training(part, self.learner) for part in train]
+        self.held_out = held_out or {}
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
-        stage.objective.known = self.train.known
-        stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
-        self._note(stage)
-        if self.noise is not None and stage.objective.weak:
-            self.noise.check(stage.objective)
-        if self.fabric.device.type == "cuda":
-            stage.objective.record(Graphed)
+        for part in self.parts:
+            objective = part.begin(self.stages.index(stage), stage.name)
+            if self.fabric.device.type == "cuda":
+                objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
-
-    def _note(self, stage: Stage) -> None:
-        """Learn from a stage that has begun which examples nothing explains."""
-        self.unexplained.note(stage.objective.state(), self.y)
 
     @property
     def seconds(self) -> float:
@@ -180,39 +164,39 @@ class Loop:
         """The network on held-out data, if there are any."""
         self.module.eval()
         found: dict[str, Any] = {}
-        for part, data in self.held_out.items():
-            with self._named(stage, epoch, f"on the {part} data".__str__):
-                found |= named(part, evaluate(self.task, self.network, data, self.held_out_y[part]))
+        for name, parts in self.held_out.items():
+            with self._named(stage, epoch, f"on the {name} data".__str__):
+                found |= named(name, evaluate(parts, self.network))
         return found
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
         tally, watch = Tally(self), FiniteOutputs()
         stopwatch = tally.stopwatch
-        noise = self.noise if stage.objective.weak else None
+        noise = self.parts[0].noise if stage.objective.weak else None
         level = 0.0 if noise is None else noise.level(self.progress.history)
-        augment, world = self.learner.augment, self.fabric.world_size
-        size = stage.batch_size or self.learner.batch_size
-        trained, most = self.unexplained.trained(self.own, world)
-        batches = shuffled(trained, most, max(1, size // world), self.streams.order)
+        augment, number = self.learner.augment, self.stages.index(stage)
+        size = max(1, (stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
+        batches = mixed(self.parts, size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
 
         self.module.train()
-        for step, (index, x) in enumerate(self.train.walk(batches)):
-            y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
-            x, rows, anchors = self.labels.join(x, index, self.streams.order)
+        for step, (part, index, x) in enumerate(walked(batches)):
+            data, objective, y, places = part.data, part.objectives[number], part.y[index], part.data.at(index)
+            symbols = None if data.symbols is None else data.symbols[index]
+            x, rows, anchors = part.labels.join(x, places, self.streams.order)
             with named(), stopwatch("network"):
                 inputs = augment(x, self.streams.distortion) if augment else x
-                belief = believe(self.task.space, self.module, inputs, rows, watch, step)
-            belief, given, labelled = self.labels.split(belief, index, anchors)
+                belief = believe(part.task.space, self.module, inputs, rows, watch, step)
+            belief, given, labelled = part.labels.split(belief, index, anchors)
             weights: dict[str, Tensor] = {}
-            if noise is not None:
+            if part.noise is not None and objective.weak:
                 with stopwatch("sampling"):
-                    given, weights = noise.weigh(given, y, index, level, stage.objective)
-            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch)
-            outcome = stage.objective.loss(self.unexplained.weighed(batch))
+                    given, weights = part.noise.weigh(given, y, index, level, objective)
+            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch, places)
+            outcome = objective.loss(part.unexplained.weighed(batch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
@@ -222,7 +206,7 @@ class Loop:
                 self.fabric.backward(loss)
                 watch.learn(loss, self.network)
                 self.optimizer.step()
-            tally.add(index, belief, loss, weights | outcome.diagnostics)
+            tally.add(part, index, belief, loss, weights | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
@@ -244,7 +228,8 @@ class Loop:
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
         with self._named(stage, epoch, lambda: "after its last batch"):
-            if found := broken(everything(self.network, self.optimizer, stage.objective)):
+            objectives = [part.objectives[self.stages.index(stage)] for part in self.parts]
+            if found := broken(everything(self.network, self.optimizer, objectives)):
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )

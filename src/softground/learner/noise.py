@@ -42,11 +42,13 @@ from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import WAITING
 from ..target import Target
 from ..task import Task
+from .checkpoint import chains_of_all
 from .evaluation import beliefs
 from .labels import ROWS
 
 if TYPE_CHECKING:
     from .learner import Learner
+    from .training import Training
 
 Level = float | Literal["learn"]
 FIRST = 0.1  # where a learnt ε begins
@@ -139,22 +141,26 @@ class Suspect:
     meant: float  # the probability that the answer is meant
 
 
-def suspects(learner: Learner, y: Tensor, chains: Tensor | None) -> list[Suspect]:
+def suspects(learner: Learner) -> list[Suspect]:
     """The training examples whose answer is less probably meant than not, the least probable first."""
-    loop, task = learner.loop, learner.task
-    noise, train = loop.noise, loop.train
+    found = [one for part in learner.loop.parts for one in _suspects(learner, part)]
+    return sorted(found, key=lambda one: (one.meant, one.example))
+
+
+def _suspects(learner: Learner, part: Training) -> list[Suspect]:
+    task, noise, train, chains, found = part.task, part.noise, part.data, chains_of_all(learner.loop, part), []
     assert noise is not None
-    level, found = noise.level(loop.progress.history), []
-    for index, belief in beliefs(learner.space, learner.network, train, train.known):
+    level = noise.level(learner.loop.progress.history)
+    for index, belief in beliefs(task.space, learner.network, train, train.known):
         z = belief.mode()
-        meant = noise.meant(belief, y[index], index, level, None if chains is None else chains[index])
+        meant = noise.meant(belief, part.y[index], index, level, None if chains is None else chains[index])
         doubtful = (meant < LIKELY).nonzero().flatten()
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
-        for row, reading, gives in zip(doubtful.tolist(), learner.space.decode(z[doubtful]), answers, strict=True):
-            place = int(index[row])
-            words = (in_words(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
-            found.append(Suspect(place, *words, float(meant[row])))
-    return sorted(found, key=lambda one: (one.meant, one.example))
+        for row, reading, gives in zip(doubtful.tolist(), task.space.decode(z[doubtful]), answers, strict=True):
+            answer = in_words(train.answers[int(index[row])])
+            words = (answer, " ".join(map(str, reading)), "" if gives is None else str(gives))
+            found.append(Suspect(train.place(int(index[row])), *words, float(meant[row])))
+    return found
 
 
 def written(found: Sequence[Suspect]) -> bytes:

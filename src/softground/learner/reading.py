@@ -1,20 +1,21 @@
 """Prediction and evaluation: what a model and a learner have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from ..data.examples import Examples, as_tensor
 from ..data.known import known_codes
+from ..data.ragged import Ragged
 from ..errors import LearnerError
+from ..family import Family
 from ..task import Task
 from .batches import Batches
 from .evaluation import beliefs, evaluate, predictions
+from .parts import Data, Part, divided, in_order, parts_of
 from .prediction import BUDGET, most_probable
 
 
@@ -25,8 +26,8 @@ class Reader:
     """
 
     network: nn.Module  # from a batch of inputs to what the space reads, trained or not
-    space: Any  # the symbol vectors
-    task: Task | None  # the rule; where it is not known, nothing can be constrained or evaluated
+    space: Any  # the symbol vectors; for a family of tasks a dict of those of each shape
+    task: Task | Family | None  # the rule; where it is not known, nothing can be constrained or evaluated
     device: torch.device  # where to compute
     workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
@@ -39,16 +40,15 @@ class Reader:
         constrained: bool = False,
         budget: int = BUDGET,
     ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input.
+        """The most probable symbols of each input; for a family, inputs of different shapes in one list.
 
         With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
         answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
         ``budget`` states of an input are tried, the likeliest first. ``known`` symbols stay as they are; they are given
         as in :class:`~softground.data.Examples`.
         """
-        codes = self.predict_codes(x, y, known=known, constrained=constrained, budget=budget)
-        symbols: list[tuple[Any, ...]] = self.space.decode(codes)
-        return symbols
+        parts = self._inputs(x)
+        return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
 
     def predict_codes(
         self,
@@ -58,50 +58,76 @@ class Reader:
         known: Any = None,
         constrained: bool = False,
         budget: int = BUDGET,
-    ) -> Tensor:
-        """:meth:`predict`, as codes ``[inputs, sites]``."""
-        inputs = self._inputs(x)
-        codes = None if known is None else known_codes(known, self.space, len(inputs)).to(self.device)
-        if y is None and not constrained:
-            return predictions(self.space, self.network, inputs, codes)
-        task = self._rule("A constrained prediction")
-        encoded = None if y is None else task.constraint.encode(list(y)).to(self.device)
-        if encoded is not None and len(encoded) != len(inputs):
-            raise LearnerError(f"{len(inputs)} inputs but {len(encoded)} answers: give one answer per input.")
-        with torch.no_grad():
-            return torch.cat(
-                [
-                    most_probable(task, belief, None if encoded is None else encoded[index], index, budget)
-                    for index, belief in beliefs(self.space, self.network, inputs, codes)
-                ]
-            )
+    ) -> Any:
+        """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``, one for each input."""
+        parts = self._inputs(x)
+        found = [codes for _, codes in self._codes(parts, y, known, constrained, budget)]
+        return found[0] if self._alone else in_order(parts, found)
 
-    def predict_proba(self, x: Any) -> npt.NDArray[Any]:
+    def _codes(
+        self, parts: list[Part], y: Sequence[Any] | None, known: Any, constrained: bool, budget: int
+    ) -> Iterator[tuple[Part, Tensor]]:
+        """The most probable codes of each part; ``y`` and ``known`` are those of all inputs."""
+        count = sum(len(part.data) for part in parts)
+        for name, column in (("answers", y), ("rows of known symbols", known)):
+            if column is not None and len(column) != count:
+                raise LearnerError(f"{count} inputs but {len(column)} {name}: give one per input.")
+        task = self._rule("A constrained prediction") if y is not None or constrained else None
+        for part in parts:
+            rows, data, codes = part.places, part.data, None
+            if known is not None:
+                own = known if self._alone else [known[row] for row in rows]
+                codes = known_codes(own, part.space, len(data), data.place).to(self.device)
+            if task is None:
+                yield part, predictions(part.space, self.network, data, codes)
+                continue
+            encoded = None if y is None else part.task.constraint.encode([y[row] for row in rows]).to(self.device)
+            with torch.no_grad():
+                read = [
+                    most_probable(part.task, belief, None if encoded is None else encoded[i], data.at(i), budget)
+                    for i, belief in beliefs(part.space, self.network, data, codes)
+                ]
+            yield part, torch.cat(read)
+
+    def predict_proba(self, x: Any) -> Any:
         """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
 
         K is the size of the largest alphabet; beyond a smaller one's end are zeros. Where all symbols can be read, the
-        others follow each site's own. For reals the means ``[inputs, sites]``.
+        others follow each site's own. For reals the means ``[inputs, sites]``. For a family a list of arrays, one for
+        each input.
         """
-        read = [belief.marginals() for _, belief in beliefs(self.space, self.network, self._inputs(x))]
-        return torch.cat(read).cpu().numpy()
+        parts, found = self._inputs(x), []
+        for part in parts:
+            read = [belief.marginals() for _, belief in beliefs(part.space, self.network, part.data)]
+            found.append(torch.cat(read).cpu().numpy())
+        return found[0] if self._alone else in_order(parts, found)
 
     def predict_answers(self, x: Any) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
-        return self._rule("An answer").compute(self.predict_codes(x))
+        self._rule("An answer")
+        parts = self._inputs(x)
+        return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts, None, None, False, BUDGET)])
 
-    def evaluate(self, data: Dataset[Any]) -> dict[str, Any]:
-        """The task's metrics on pairs (x, y)."""
-        task, batches = self._rule("An evaluation"), self._batches(data)
-        batches.check(self.space)
-        return evaluate(task, self.network, batches, task.constraint.encode(batches.answers).to(self.device))
+    def evaluate(self, data: Data) -> dict[str, Any]:
+        """The task's metrics on pairs (x, y); for a family together, an average over examples, and for each shape."""
+        self._rule("An evaluation")
+        parts = self._parts(data)
+        for part in parts:
+            part.data.check(part.space)
+        return evaluate(parts, self.network)
 
-    def grounded(self, data: Dataset[Any]) -> int:
+    def grounded(self, data: Data) -> int:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
-        task, batches = self._rule("Counting right answers"), self._batches(data)
-        y = task.constraint.encode(batches.answers).to(self.device)
-        return int(task.feasible(predictions(self.space, self.network, batches), y).sum())
+        self._rule("Counting right answers")
+        read = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
+        return sum(int(part.task.feasible(z, part.y).sum()) for part, z in read)
 
-    def _rule(self, what: str) -> Task:
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one task only."""
+        return not isinstance(self.space, Mapping)
+
+    def _rule(self, what: str) -> Task | Family:
         if self.task is None:
             raise LearnerError(
                 f"{what} needs the rule, which could not be saved with this model: it is not a table, a listing or a "
@@ -109,11 +135,25 @@ class Reader:
             )
         return self.task
 
-    def _batches(self, data: Dataset[Any]) -> Batches:
-        return Batches(data, self.device, self.workers)
+    def _parts(self, data: Data) -> list[Part]:
+        """A data set in parts, for a rule that is known."""
+        return parts_of(self._rule("A data set"), data, self.device, self.workers)
 
-    def _inputs(self, x: Any) -> Batches:
-        x = x.x if isinstance(x, Examples) else as_tensor(x) if isinstance(x, np.ndarray) else x
+    def _inputs(self, x: Any) -> list[Part]:
+        """Inputs in parts."""
+        if isinstance(x, np.ndarray) and x.dtype != object:
+            x = as_tensor(x)
         if not hasattr(x, "__len__"):
             raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
-        return self._batches(Examples(x, [0] * len(x)))
+        if self._alone:
+            x = x.x if isinstance(x, Examples) else x
+            task: Any = self.task
+            return [Part(None, task, Batches(Examples(x, [0] * len(x)), self.device, self.workers), self.space)]
+        if not isinstance(x, Ragged | Mapping | Examples):
+            x = Ragged.of(x, [0] * len(x))
+        family = self.task if isinstance(self.task, Family) else None
+        serves = family.serves if family else self.space.__contains__
+        return [
+            Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))
+            for shape, data, at in divided(x, self.space, serves)
+        ]

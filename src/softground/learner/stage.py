@@ -1,7 +1,7 @@
 """A stage of training: an objective with its optimiser and its number of passes over the data."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,10 @@ from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError, NonFiniteOutput
+from ..family import Family
 from ..objectives.base import Objective
+from ..task import Task
+from .parts import tasks_of
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 KEPT = ("last", "best", "validation")  # which network a stage may end with
@@ -85,8 +88,35 @@ class OneCycle:
         return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
 
 
+MakeStages = Callable[[Task], Sequence[Stage]]
 one_cycle = OneCycle
 """See :class:`~softground.learner.OneCycle`."""
+
+
+def staged(task: Task | Family, stages: Sequence[Stage] | MakeStages) -> dict[Any, list[Stage]]:
+    """The stages of a task or of every task of a family, by shape; they may differ in their objectives alone."""
+    tasks = tasks_of(task)
+    if not callable(stages) and not isinstance(task, Task):
+        raise LearnerError(
+            f"A list of stages was given for {task}, whose shapes need objectives of their own. Give a function that "
+            "makes the stages of a task: Learner(family, network, lambda task: grounding_stages(task))."
+        )
+    made = {shape: list(stages(each) if callable(stages) else stages) for shape, each in tasks.items()}
+    first = next(iter(made.values()))
+    names = [stage.name for stage in first]
+    if not names or len(set(names)) != len(names):
+        raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
+    for shape, other in made.items():
+        for name in ("name", "epochs", "keep", "patience", "batch_size"):
+            one, two = ([getattr(stage, name) for stage in each] for each in (first, other))
+            if one != two:
+                raise LearnerError(
+                    f"The stages of shape {shape!r} have {name} {two}, those of another shape {one}; the shapes of a "
+                    "family are trained together, so that only objectives may differ."
+                )
+    if len(tasks) > 1 and len({id(each[0].objective) for each in made.values()}) < len(tasks):
+        raise LearnerError("Shapes of a family share an objective; make one for each, since it remembers its examples.")
+    return made
 
 
 def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimizer:

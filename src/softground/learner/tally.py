@@ -15,6 +15,7 @@ from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from .loop import Loop
+    from .training import Training
 
 
 class Tally:
@@ -24,38 +25,54 @@ class Tally:
         self.loop, self.stopwatch = loop, Stopwatch(loop.fabric.device)
         self._sums: dict[str, Tensor] = {}
         self._counts: dict[str, int] = {}
-        self._solver = loop.task.inverse.solver_seconds
+        self._solver = self._solver_seconds
 
-    def add(self, index: Tensor, belief: Any, loss: Tensor, more: Mapping[str, Tensor]) -> None:
+    @property
+    def _solver_seconds(self) -> float:
+        return sum(part.task.inverse.solver_seconds for part in self.loop.parts)
+
+    def add(self, part: Training, index: Tensor, belief: Any, loss: Tensor, more: Mapping[str, Tensor]) -> None:
         """A batch: what the network reads by itself, and ``more`` numbers per example, or for some of the examples."""
-        loop, symbols = self.loop, self.loop.train.symbols
+        symbols = part.data.symbols
         with torch.no_grad():
             read = belief.mode()
-            seen = {"loss": loss.detach().expand(len(index)), "feasible": loop.task.feasible(read, loop.y[index])}
-            if symbols is not None and loop.task.space.categorical:  # reals are never exactly right
-                seen["train_symbol_accuracy"] = loop.labels.unknown((read == symbols[index]).float(), index)
+            seen = {"loss": loss.detach().expand(len(index)), "feasible": part.task.feasible(read, part.y[index])}
+            if symbols is not None and part.task.space.categorical:  # reals are never exactly right
+                seen["train_symbol_accuracy"] = part.labels.unknown((read == symbols[index]).float(), index)
+            if part.prefix:
+                seen |= {part.prefix + name: value for name, value in seen.items()}
             for name, value in (seen | dict(more)).items():
                 self._sums[name] = self._sums.get(name, 0) + value.detach().double().sum()
                 self._counts[name] = self._counts.get(name, 0) + len(value)
 
     def record(self, stage: Stage, epoch: int) -> dict[str, Any]:
         """The epoch's averages over all processes, and this one's seconds."""
-        loop, symbols = self.loop, self.loop.train.symbols
+        loop, number = self.loop, self.loop.stages.index(stage)
 
         def mean(value: Tensor) -> float:
             return float(loop.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
 
-        means = {name: mean(total / max(1, self._counts[name])) for name, total in self._sums.items()}
-        record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        state, own = stage.objective.state(), loop.own.to(loop.fabric.device)
-        chains, waiting = state.get(CHAINS), state.get(WAITING)
-        for name, value in loop.unexplained.counted(waiting, own).items():
-            record[name] = round(mean(value.double()) * loop.fabric.world_size)
-        if chains is not None and symbols is not None and loop.task.space.categorical:
-            held = own if waiting is None else own[waiting[own] == 0]
-            right = loop.labels.unknown((chains[held] == symbols[held]).double(), held)
-            record["grounded_symbols"] = mean(right.sum() / max(1, len(held)))
-        solver, parts = loop.task.inverse.solver_seconds - self._solver, self.stopwatch.read()
+        # Processes meet the shapes of a family in different orders, and must average the same names at a time.
+        names = sorted(self._sums) if len(loop.parts) > 1 else list(self._sums)
+        means = {name: mean(self._sums[name] / max(1, self._counts[name])) for name in names}
+        record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
+        for part in loop.parts:
+            for name, value in part.objectives[number].settings(epoch).items():  # γ is the same for all, faults add up
+                record[name] = value + (record.get(name, 0) if name.startswith("solver_") else 0)
+        record |= means
+        grounded: list[tuple[Tensor, int]] = []
+        for part in loop.parts:
+            state, own = part.objectives[number].state(), part.own.to(loop.fabric.device)
+            chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
+            for name, value in part.unexplained.counted(waiting, own).items():
+                record[name] = record.get(name, 0) + round(mean(value.double()) * loop.fabric.world_size)
+            if chains is not None and symbols is not None and part.task.space.categorical:
+                held = own if waiting is None else own[waiting[own] == 0]
+                right = part.labels.unknown((chains[held] == symbols[held]).double(), held)
+                grounded.append((right.sum(), len(held)))
+        if grounded:
+            record["grounded_symbols"] = mean(sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded)))  # type: ignore[arg-type]
+        solver, parts = self._solver_seconds - self._solver, self.stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
             "sampling": max(0.0, parts.get("sampling", 0.0) - solver),

@@ -1,7 +1,7 @@
 """Examples whose S_y is proved empty: no symbols explain the answer. And what is done about them."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from torch import Tensor
@@ -28,10 +28,13 @@ class Unexplained:
     they count in the figures, but no loss is taken from them.
     """
 
-    def __init__(self, task: Task, count: int, mode: Mode, known: Tensor | None = None) -> None:
+    def __init__(
+        self, task: Task, count: int, mode: Mode, known: Tensor | None = None, positions: Tensor | None = None
+    ) -> None:
         if mode not in get_args(Mode):
             raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
         self.task, self.count, self.mode, self.known = task, count, mode, known
+        self.positions = positions  # of these examples in the data set, of which they may be one shape
         self.empty: Tensor | None = None  # [examples] bool, once some are known
         self.waited = False  # whether some example had no first state, though it may have one
 
@@ -43,20 +46,24 @@ class Unexplained:
         if bool(empty.any()):
             lost = empty.nonzero().flatten().tolist()
             if self.known is not None and bool((self.known[lost] >= 0).any()):
-                raise self.task.contradicted(y[lost], lost)
-            error = self.task.infeasible(y[lost], lost, REMEDY)
+                raise self.task.contradicted(y[lost], self.places(lost))
+            error = self.task.infeasible(y[lost], self.places(lost), REMEDY)
             if self.mode == "raise" or len(lost) == self.count or not isinstance(error, InfeasibleAnswer):
                 raise error
             self.empty = empty if self.empty is None else self.empty | empty
         if waits:
             self.waited = True
-            shown = f"{', '.join(map(str, waits[:5]))}{' …' if len(waits) > 5 else ''}"
+            shown = f"{', '.join(map(str, self.places(waits[:5])))}{' …' if len(waits) > 5 else ''}"
             warnings.warn(
                 f"No first state was found for {len(waits)} of {self.count} examples ({shown}), though one may exist. "
                 "The run goes on without them and asks the network in every epoch; 'unstarted' in the metrics counts "
                 "those that still wait.",
                 stacklevel=2,
             )
+
+    def places(self, rows: list[int]) -> list[int]:
+        """Where examples stand in the data set."""
+        return rows if self.positions is None else self.positions[rows].tolist()
 
     def trained(self, own: Tensor, world: int) -> tuple[Tensor, int]:
         """The examples that a process trains on, of its ``own``; and the most that any process trains on."""
@@ -74,13 +81,10 @@ class Unexplained:
             return batch
         return batch.rows((~self.empty[batch.index]).nonzero().flatten())
 
-    def summed_up(self, history: list[dict[str, Any]]) -> dict[str, Any]:
-        """What a run's summary says of them; at most some positions."""
-        last: dict[str, Any] = history[-1] if history else {}
-        found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
-        if self.empty is not None:
-            found["unexplained_examples"] = self.empty.nonzero().flatten().tolist()[:NAMED]
-        return found
+    @property
+    def found(self) -> list[int]:
+        """Where those that nothing explains stand in the data set."""
+        return [] if self.empty is None else self.places(self.empty.nonzero().flatten().tolist())
 
     def counted(self, waiting: Tensor | None, own: Tensor) -> dict[str, Tensor]:
         """Figures of an epoch: how many of a process's ``own`` examples nothing explains, and how many still wait."""
@@ -88,3 +92,12 @@ class Unexplained:
         if waiting is not None and self.waited:
             figures["unstarted"] = (waiting[own] == WAITS).sum()
         return figures
+
+
+def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a run's summary says of them; at most some positions."""
+    last: dict[str, Any] = history[-1] if history else {}
+    found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
+    if any(part.empty is not None for part in parts):
+        found["unexplained_examples"] = sorted(place for part in parts for place in part.found)[:NAMED]
+    return found

@@ -44,11 +44,19 @@ class Batch:
     epoch: int  # passes over the data since the stage began
     dice: Dice
     stopwatch: Stopwatch
+    positions: Tensor | None = None  # [batch] in the whole data set, of which the training set may be one shape
+
+    @property
+    def places(self) -> list[int]:
+        """Where these examples stand in the data set, for messages."""
+        return (self.index if self.positions is None else self.positions).tolist()
 
     def rows(self, rows: Tensor) -> Batch:
         """Some of the examples."""
         symbols = None if self.symbols is None else self.symbols[rows]
-        return replace(self, index=self.index[rows], belief=self.belief.rows(rows), y=self.y[rows], symbols=symbols)
+        positions = None if self.positions is None else self.positions[rows]
+        parts = {"index": self.index[rows], "y": self.y[rows], "symbols": symbols, "positions": positions}
+        return replace(self, belief=self.belief.rows(rows), **parts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

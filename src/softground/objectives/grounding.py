@@ -55,7 +55,7 @@ class SoftenedGrounding(Objective):
                 z, info = self.walk.step(batch.dice, self.chains[batch.index], target)
             except InfeasibleAnswer as error:  # which knows the batch's rows only
                 lost = list(error.examples)
-                raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist()) from error
+                raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
             self.chains[batch.index] = z
         known = info.marginals
         log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)

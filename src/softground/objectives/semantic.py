@@ -51,5 +51,5 @@ class SemanticLoss(Objective):
             log_mass = self.task.inverse.law(Target(batch.belief, batch.y, 1.0)).log_mass()
             lost = torch.isinf(log_mass).nonzero().flatten()
             if len(lost):
-                raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
+                raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost.tolist()])
         return Outcome(mean_loss(log_mass, self.task.space.sites), {"feasible_mass": log_mass.detach().exp()})

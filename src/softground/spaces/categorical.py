@@ -51,7 +51,8 @@ class Categorical(Space):
     With ``head="shared"`` the network's output is ``[batch, n, len(symbols)]`` over the union alphabet ``symbols`` (one
     head for all sites, the usual case for images of symbols). With ``"site"`` it is ``[batch, n, width]``: one head per
     site, padded to the largest alphabet, in the order of each site's own alphabet. With ``readings="all"`` a
-    shared head may read any symbol at any site (see above).
+    shared head may read any symbol at any site (see above). ``symbols`` is given where one network serves several
+    spaces: what it reads in all of them, in the order of its outputs.
 
     >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)], readings="all")
     >>> space.symbols, space.size
@@ -71,6 +72,7 @@ class Categorical(Space):
         alphabets: Sequence[Sequence[Hashable]],
         head: Literal["shared", "site"] = "shared",
         readings: Readings = "grammatical",
+        symbols: Sequence[Hashable] | None = None,
     ) -> None:
         self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
         if not self.alphabets:
@@ -86,7 +88,13 @@ class Categorical(Space):
             raise SpaceError(f"readings={readings!r} was given; expected 'grammatical', or 'all' with head='shared'.")
         self.head, self.readings = head, readings
         self.sites = len(self.alphabets)
-        self.symbols: tuple[Hashable, ...] = tuple(dict.fromkeys(s for a in self.alphabets for s in a))
+        union = tuple(dict.fromkeys(s for a in self.alphabets for s in a))
+        self.symbols: tuple[Hashable, ...] = union if symbols is None else tuple(symbols)
+        if not set(union) <= set(self.symbols) or len(set(self.symbols)) != len(self.symbols):
+            raise SpaceError(
+                f"symbols={list(self.symbols)!r} were given; expected every symbol of the alphabets, {list(union)!r}, "
+                "each once."
+            )
         self.sizes: tuple[int, ...] = tuple(len(a) for a in self.alphabets)
         self.width = max(self.sizes)
         self.size = math.prod(self.sizes)

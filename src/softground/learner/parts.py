@@ -1,0 +1,125 @@
+"""A data set in parts, one for each shape. A task alone is a family with one part, whose shape has no name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from ..data.examples import Examples
+from ..data.ragged import Ragged
+from ..errors import DataError
+from ..family import Family
+from ..task import Task
+from .batches import Batches
+
+Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
+SHOWN = 5  # positions in a message
+
+
+class Part:
+    """The examples of one shape, and the task that they belong to."""
+
+    task: Task
+
+    def __init__(self, shape: Any, task: Task | None, data: Batches, space: Any = None) -> None:
+        self.shape, self.data, self.space = shape, data, space or task.space  # type: ignore[union-attr]
+        self.task = task  # type: ignore[assignment]  # only a model whose rule could not be saved has none
+
+    @cached_property
+    def y(self) -> Tensor:
+        """The encoded answers."""
+        return self.task.constraint.encode(self.data.answers).to(self.data.device)
+
+    @property
+    def places(self) -> list[int]:
+        """Where these examples stand in the whole data set."""
+        return self.data.at(torch.arange(len(self.data))).tolist()
+
+    @property
+    def prefix(self) -> str:
+        """What the names of this part's own figures begin with."""
+        return prefix(self.shape)
+
+
+def prefix(shape: Any) -> str:
+    """What the names of a shape's own figures begin with; nothing for a task alone."""
+    return "" if shape is None else f"shape_{shape}_"
+
+
+def tasks_of(task: Task | Family) -> dict[Any, Task]:
+    """The tasks by shape."""
+    return {None: task} if isinstance(task, Task) else task.tasks
+
+
+def spaces_of(task: Task | Family) -> Any:
+    """The space of a task, or those of a family by shape."""
+    return task.space if isinstance(task, Task) else {shape: each.space for shape, each in task.tasks.items()}
+
+
+def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
+    """What one input looks like, once one has been seen: its shape, for a family by the examples' shapes, and type."""
+    shapes = {part.shape: part.data.shape for part in parts}
+    return shapes.get(None) if None in shapes else shapes, parts[0].data.dtype
+
+
+def divided(
+    data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]
+) -> list[tuple[Any, Dataset[Any], Tensor]]:
+    """The examples of each shape and where they stand in ``data``, which no task ``serves`` where that is refused.
+
+    A family takes :class:`~softground.data.Ragged` data, a dict of data sets by shape, or examples of one length.
+    """
+    if isinstance(data, Mapping):
+        data = Ragged(data)
+    if isinstance(data, Examples):
+        data = Ragged({data.x.shape[1] if data.x.dim() > 1 else 1: data})
+    if not isinstance(data, Ragged):
+        raise DataError(
+            f"A {type(data).__name__} was given for a family of the shapes {', '.join(map(str, shapes))}; expected "
+            "Examples.ragged(…), or a dict of data sets by shape."
+        )
+    for shape, positions in data.positions.items():
+        if not serves(shape):
+            shown = ", ".join(map(str, positions[:SHOWN].tolist())) + (" …" if len(positions) > SHOWN else "")
+            raise DataError(
+                f"No task serves the shape {shape!r} of {len(positions)} example(s): {shown}. The family has "
+                f"{', '.join(map(str, shapes))}; add a task, or leave these examples out."
+            )
+    order = [shape for shape in shapes if shape in data.parts]
+    order += [shape for shape in data.parts if shape not in shapes]
+    return [(shape, data.parts[shape], data.positions[shape]) for shape in order]
+
+
+def parts_of(task: Task | Family, data: Any, device: torch.device, workers: int = 0) -> list[Part]:
+    """A data set in parts, each with its task."""
+    if isinstance(task, Task):
+        if isinstance(data, Ragged | Mapping):
+            raise DataError(f"Examples of several shapes were given for the one task {task.name}; make a Family.")
+        return [Part(None, task, Batches(data, device, workers))]
+    return [
+        Part(shape, task[shape], Batches(part, device, workers, positions))
+        for shape, part, positions in divided(data, task.tasks, task.serves)
+    ]
+
+
+def in_order(parts: list[Part], found: list[Sequence[Any]]) -> list[Any]:
+    """What was found for the examples of each part, in the order of the whole data set."""
+    pairs = [
+        pair for part, each in zip(parts, found, strict=True) for pair in zip(part.places, each, strict=True)
+    ]
+    return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
+
+
+def together(figures: list[tuple[Part, dict[str, Any]]]) -> dict[str, Any]:
+    """Figures of all parts, averaged over the examples; then, for a family, those of each shape by its name."""
+    if figures[0][0].shape is None:
+        return figures[0][1]
+    total = sum(len(part.data) for part, _ in figures)
+    names = [name for name in figures[0][1] if all(name in found for _, found in figures)]
+    mean = {name: sum(len(part.data) * found[name] for part, found in figures) / total for name in names}
+    return mean | {part.prefix + name: value for part, found in figures for name, value in found.items()}
