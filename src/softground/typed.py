@@ -51,6 +51,8 @@ def typed(kind: Any, value: Any, name: str = "value") -> Any:
             return {key: typed(parts[1], item, name) for key, item in value.items()}
         case list() if origin is list:
             return [typed(parts[0], item, name) for item in value]
+        case list() | tuple() if origin is tuple:
+            return tuple(typed(parts[0], item, name) for item in value)
         case str() if kind is Path and "\0" not in value:
             return Path(value)
         case int() if abs(value) >= LARGEST_WHOLE:

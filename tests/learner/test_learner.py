@@ -214,4 +214,4 @@ def test_predictions_are_those_of_the_trained_network() -> None:
     data = examples(task, 300, seed=1)
     by_hand = task.space.belief(net.eval()(data.x)).mode()
     assert torch.equal(learner.predict_codes(data.x), by_hand)
-    assert torch.equal(predictions(task.space, net, learner._batches(data)), by_hand)
+    assert torch.equal(predictions(task.space, net, learner._parts(data)[0].data), by_hand)

@@ -214,7 +214,7 @@ def test_examples_without_a_first_state_wait_for_the_network() -> None:
     assert unstarted[-1] == 0
     assert made.results_["I"]["symbol_accuracy"] > 0.95
     objective: Any = made.stages[0].objective
-    assert bool(made.task.feasible(objective.chains, made.loop.y).all())
+    assert bool(made.task.feasible(objective.chains, made.loop.parts[0].y).all())
 
 
 @pytest.mark.filterwarnings("default:No first state")

@@ -84,7 +84,7 @@ def test_what_is_known_already_is_neither_read_nor_computed_again(
     train, test = examples(learner.task), examples(learner.task, 50, seed=1)
     first = gather(learner, train, test, folder)
     assert first.epochs == 3
-    known = learner.predict_codes(train.x), learner.predict_codes(test.x)
+    known = [learner.predict_codes(train.x)], [learner.predict_codes(test.x)]
     stranger = make_learner(learner.task, net=learner.network)
     from_disk = gather(stranger, train, test, folder, predictions=known)
     monkeypatch.setattr(RunFolder, "load_checkpoint", lambda *_: pytest.fail("the checkpoint was read"))

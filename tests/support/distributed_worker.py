@@ -65,7 +65,7 @@ def assert_the_law(folder: Path) -> None:
     with torch.no_grad():
         everywhere = task.space.belief(learner.network(x).expand(len(states), -1, -1))
         scores = everywhere.log_prob(states).double() / GAMMA
-    feasible = task.feasible(states, learner.loop.y[:1].expand(len(states)))
+    feasible = task.feasible(states, learner.loop.parts[0].y[:1].expand(len(states)))
     law = torch.where(feasible, scores, -torch.inf).softmax(0)
     for rank in range(2):  # every other chain belongs to process 1
         counts = torch.bincount(task.space.index(chains[rank::2]), minlength=task.space.size).double()
@@ -113,9 +113,9 @@ def main(out: Path) -> None:
     for name, value in learner.network.state_dict().items():
         everyone = fabric.all_gather(value)
         assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
-    own = learner.loop.own
+    own = learner.loop.parts[0].own
     chains = learner.stages[0].objective.state()["chains"]
-    task, y = learner.task, learner.loop.y
+    task, y = learner.task, learner.loop.parts[0].y
     assert task.feasible(chains[own], y[own]).all()
     for stop in (3, 9, 20):  # in the first epoch, in the second, in Stage II
         folder = out / f"stopped at {stop}"

@@ -96,10 +96,10 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 class Split:
     """Examples to train and to test on; ``note`` says in one sentence where they come from."""
 
-    train: Examples
-    test: Examples
+    train: Any  # Examples, or Ragged where they have several shapes
+    test: Any
     note: str
-    validation: Examples | None = None
+    validation: Any = None
 
     def hold_out(self, share: float, seed: int) -> Split:
         """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.

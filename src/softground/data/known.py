@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import DataError
-from .examples import Examples
+from ..seeds import stream
+from .ragged import Ragged
 
 UNKNOWN = -1
 
@@ -48,8 +49,11 @@ def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] 
     return codes.long()
 
 
-def reveal(examples: Examples, share: float, seed: int) -> Examples:
+def reveal(examples: Any, share: float, seed: int) -> Any:
     """Examples of which a random ``share`` of the true symbols is known: for experiments."""
+    if isinstance(examples, Ragged):
+        parts = {shape: reveal(part, share, stream(seed, str(shape))) for shape, part in examples.parts.items()}
+        return Ragged(parts, examples.positions)
     if not 0 <= share <= 1:
         raise DataError(f"known={share} was given; expected the share of symbols that are known, from 0 to 1.")
     if examples.symbols is None:

@@ -29,7 +29,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
     (Ragged(2 of shape 3, 1 of shape 2), 6)
     """
 
-    def __init__(self, parts: Mapping[Any, Any], positions: Mapping[Any, Sequence[int]] | None = None) -> None:
+    def __init__(self, parts: Mapping[Any, Any], positions: Mapping[Any, Any] | None = None) -> None:
         if not parts:
             raise DataError("A data set of no shapes was given; give at least one part.")
         self.parts = dict(parts)

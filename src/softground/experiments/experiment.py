@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from torch import nn
-from torch.utils.data import Dataset
 
 from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, LearnerError
-from ..learner import Learner, Stage
+from ..family import Family
+from ..learner import Learner
 from ..learner.loop import Augment
 from ..learner.noise import Level
+from ..learner.parts import Data, divided
+from ..learner.stage import Stages
 from ..learner.unexplained import Mode
 from ..registry import Registry
 from ..runs import RunFolder
@@ -55,11 +57,11 @@ class Experiment:
     ('exact', 200)
     """
 
-    task: Task
+    task: Task | Family
     network: nn.Module
-    train: Dataset[Any]
-    test: Dataset[Any] | None = None
-    stages: list[Stage] | None = None
+    train: Data
+    test: Data | None = None
+    stages: Stages | None = None
     batch_size: int = 64
     seed: int = 0
     augment: Augment | None = None
@@ -69,7 +71,7 @@ class Experiment:
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
-    validation: Dataset[Any] | None = None
+    validation: Data | None = None
     anchors: Anchors | None = None
     noise: Level = 0.0
 
@@ -87,11 +89,14 @@ class Experiment:
         data, anchors = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation")), None
         if recipe.known:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
+        shapes = divided(task, data.train)
+        _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
         if recipe.anchors:
-            anchors = Anchors.of(data.train, task.space, recipe.anchors, stream(recipe.seed, "anchors"))
+            anchors = Anchors.of(some, longest.space, recipe.anchors, stream(recipe.seed, "anchors"))
         with seeded(stream(recipe.seed, "weights")):
-            network = problem.network(recipe, data.train.x, task.space)
-        stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
+            network = problem.network(recipe, some.x, longest.space)
+        stages = {shape: problem.stages(recipe, each, part.y) for shape, each, part, _ in shapes}
+        augment = problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
         kept: Any = recipe.unexplained
         more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
@@ -114,7 +119,7 @@ class Experiment:
             ) from error
 
     @property
-    def held_out(self) -> Dataset[Any]:
+    def held_out(self) -> Data:
         """The test data, which must be there."""
         if self.test is None:
             raise DataError("This experiment has no test data; give some to evaluate on.")
@@ -156,16 +161,18 @@ class Experiment:
             console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
             if not quiet:
                 parameters = sum(p.numel() for p in self.network.parameters())
-                facts = f"{len(self.train):,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
-                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, inverse {self.task.inverse!r}".strip())
+                count = sum(len(part) for _, _, part, _ in divided(self.task, self.train))
+                facts = f"{count:,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
+                how = self.task if isinstance(self.task, Family) else f"inverse {self.task.inverse!r}"
+                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, {how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)
             logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
             board = tensorboard.TensorBoard(run) if main and logs else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
-            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
+            ways: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
             try:
-                learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **how)
+                learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **ways)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None

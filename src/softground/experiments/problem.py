@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ..data.augment import RandomAffine
 from ..data.examples import Split
 from ..errors import LearnerError
+from ..family import Family
 from ..inspection import recommend
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
@@ -63,8 +64,8 @@ class Problem(ABC):
         """Examples to train and to test on, all decided by the run's ``seed``."""
 
     @abstractmethod
-    def task(self, inverse: str = "auto", **solver: Any) -> Task:
-        """Space, rule and inverse; ``solver`` are settings of the Z3 inverse."""
+    def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
+        """Space, rule and inverse, or those of each shape; ``solver`` are settings of the Z3 inverse."""
 
     @abstractmethod
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .parts import Data, inputs_of, spaces_of
 from .reading import Reader
-from .stage import MakeStages, Stage, staged
+from .stage import Stages, staged
 from .unexplained import Mode
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Learner(Reader):
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
-        family a function that makes the stages of a task, ``stages(task)``: each shape has objectives of its own.
+        family a function ``stages(task)``, or a dict of stages by shape: each shape has objectives of its own.
     batch_size, seed
         Examples per gradient step, over all processes together; what decides every draw.
     augment
@@ -78,7 +78,7 @@ class Learner(Reader):
         self,
         task: Task | Family,
         network: nn.Module,
-        stages: Sequence[Stage] | MakeStages | None = None,
+        stages: Stages | None = None,
         *,
         batch_size: int = 64,
         seed: int = 0,

@@ -67,7 +67,7 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
     return shapes.get(None) if None in shapes else shapes, parts[0].data.dtype
 
 
-def divided(
+def shaped(
     data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]
 ) -> list[tuple[Any, Dataset[Any], Tensor]]:
     """The examples of each shape and where they stand in ``data``, which no task ``serves`` where that is refused.
@@ -95,16 +95,18 @@ def divided(
     return [(shape, data.parts[shape], data.positions[shape]) for shape in order]
 
 
-def parts_of(task: Task | Family, data: Any, device: torch.device, workers: int = 0) -> list[Part]:
+def divided(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tensor | None]]:
+    """Each shape of a data set: its name, its task, its examples and where they stand in ``data``."""
+    if isinstance(task, Family):
+        return [(shape, task[shape], part, at) for shape, part, at in shaped(data, task.tasks, task.serves)]
+    if isinstance(data, Ragged | Mapping):
+        raise DataError(f"Examples of several shapes were given for the one task {task.name}; make a Family.")
+    return [(None, task, data, None)]
+
+
+def parts_of(task: Task | Family, data: Data, device: torch.device, workers: int = 0) -> list[Part]:
     """A data set in parts, each with its task."""
-    if isinstance(task, Task):
-        if isinstance(data, Ragged | Mapping):
-            raise DataError(f"Examples of several shapes were given for the one task {task.name}; make a Family.")
-        return [Part(None, task, Batches(data, device, workers))]
-    return [
-        Part(shape, task[shape], Batches(part, device, workers, positions))
-        for shape, part, positions in divided(data, task.tasks, task.serves)
-    ]
+    return [Part(shape, each, Batches(part, device, workers, at)) for shape, each, part, at in divided(task, data)]
 
 
 def in_order(parts: list[Part], found: list[Sequence[Any]]) -> list[Any]:

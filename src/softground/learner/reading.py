@@ -15,7 +15,7 @@ from ..family import Family
 from ..task import Task
 from .batches import Batches
 from .evaluation import beliefs, evaluate, predictions
-from .parts import Data, Part, divided, in_order, parts_of
+from .parts import Data, Part, in_order, parts_of, shaped
 from .prediction import BUDGET, most_probable
 
 
@@ -149,11 +149,13 @@ class Reader:
             x = x.x if isinstance(x, Examples) else x
             task: Any = self.task
             return [Part(None, task, Batches(Examples(x, [0] * len(x)), self.device, self.workers), self.space)]
-        if not isinstance(x, Ragged | Mapping | Examples):
+        if isinstance(x, Mapping):
+            x = {shape: part if isinstance(part, Examples) else Examples(part, [0] * len(part)) for shape, part in x.items()}
+        elif not isinstance(x, Ragged | Examples):
             x = Ragged.of(x, [0] * len(x))
         family = self.task if isinstance(self.task, Family) else None
         serves = family.serves if family else self.space.__contains__
         return [
             Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))
-            for shape, data, at in divided(x, self.space, serves)
+            for shape, data, at in shaped(x, self.space, serves)
         ]

@@ -1,7 +1,7 @@
 """A stage of training: an objective with its optimiser and its number of passes over the data."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -88,20 +88,25 @@ class OneCycle:
         return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
 
 
-MakeStages = Callable[[Task], Sequence[Stage]]
+Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Any, Sequence[Stage]]
 one_cycle = OneCycle
 """See :class:`~softground.learner.OneCycle`."""
 
 
-def staged(task: Task | Family, stages: Sequence[Stage] | MakeStages) -> dict[Any, list[Stage]]:
+def staged(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
     """The stages of a task or of every task of a family, by shape; they may differ in their objectives alone."""
     tasks = tasks_of(task)
-    if not callable(stages) and not isinstance(task, Task):
+    if isinstance(stages, Mapping):
+        made = {shape: list(stages.get(shape, [])) for shape in tasks}
+    elif callable(stages):
+        made = {shape: list(stages(each)) for shape, each in tasks.items()}
+    elif isinstance(task, Task):
+        made = {None: list(stages)}
+    else:
         raise LearnerError(
             f"A list of stages was given for {task}, whose shapes need objectives of their own. Give a function that "
             "makes the stages of a task: Learner(family, network, lambda task: grounding_stages(task))."
         )
-    made = {shape: list(stages(each) if callable(stages) else stages) for shape, each in tasks.items()}
     first = next(iter(made.values()))
     names = [stage.name for stage in first]
     if not names or len(set(names)) != len(names):

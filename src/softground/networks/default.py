@@ -38,7 +38,7 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
         return PerSite(convnet(shape[1:], outputs, FIRST_STAGE_MAPS), shape[1:])
     if len(shape) == 3 and shape[0] == sites:
         grey = (1, *shape[1:])
-        return nn.Sequential(nn.Unflatten(1, (sites, 1)), PerSite(convnet(grey, outputs, FIRST_STAGE_MAPS), grey))
+        return nn.Sequential(nn.Unflatten(1, (-1, 1)), PerSite(convnet(grey, outputs, FIRST_STAGE_MAPS), grey))
     if len(shape) == 3:
         whole = PerSite(convnet(shape, sites * outputs, FIRST_STAGE_MAPS), shape)
         return nn.Sequential(nn.Unflatten(1, (1, shape[0])), whole, nn.Flatten(1), nn.Unflatten(1, (sites, outputs)))

@@ -1,5 +1,6 @@
 """Findings of a trained network: which symbols it confuses, and examples to look at."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,12 @@ from ..learner import Learner
 from ..learner.batches import Batches
 from ..learner.checkpoint import chains_of
 from ..learner.evaluation import predictions as predicted_by
+from ..learner.parts import Data, divided
 from ..metrics import best_relabelling
 from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
+from ..task import Task
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
 from .watch import GALLERY, WATCHED, read_gallery, texts
@@ -26,21 +29,31 @@ MOST_IMAGES = 100  # in a gallery: fewer examples where each has many sites
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """A data set and what the network reads in it."""
+    """One shape's examples, what the network reads in them, and where their chains stand."""
 
+    task: Task
     data: Dataset[Any]
+    places: list[int]  # where they stand in the whole data set
     predicted: Tensor
     y: Tensor
     answers: list[Any]
     symbols: Tensor | None
+    chains: Tensor | None = None
+
+    @property
+    def held(self) -> Tensor | slice:
+        """Those whose chain is a grounding: not those that nothing explains, or that no state was found for."""
+        if self.chains is None or not self.task.space.categorical:
+            return slice(None)
+        return self.task.feasible(self.chains, self.y)
 
 
 def gather(
     learner: Learner,
-    train: Dataset[Any],
-    test: Dataset[Any],
+    train: Data,
+    test: Data,
     folder: RunFolder | None = None,
-    predictions: tuple[Tensor, Tensor] | None = None,
+    predictions: tuple[list[Tensor], list[Tensor]] | None = None,
 ) -> Findings:
     """Look at a trained network.
 
@@ -54,93 +67,116 @@ def gather(
         The run folder, whose gallery says which examples were watched, and whose checkpoint holds the chains of a
         learner that was not fitted just now.
     predictions
-        The network's codes for ``train`` and ``test``, where they are known already.
+        The network's codes for each part of ``train`` and ``test``, where they are known already.
     """
-    space = learner.task.space
     known = predictions or (None, None)
-    trained, held_out = _read(learner, train, TRAINED, known[0]), _read(learner, test, HELD_OUT, known[1])
-    epochs, chains = _memory(learner, folder)
-    chains = None if chains is None else chains[: len(trained.predicted)]
-    # Examples that have no state, because nothing explains them or none was found yet, are no groundings.
-    held = learner.task.feasible(chains, trained.y) if chains is not None and space.categorical else None
+    epochs, memory = _memory(learner, folder)
+    trained, held_out = _read(learner, train, TRAINED, known[0], memory), _read(learner, test, HELD_OUT, known[1])
+    space = held_out[0].task.space
     names = [str(symbol) for symbol in space.symbols] if space.categorical else []
     renamed = {}
-    if (codes := _relabelling(learner, held_out)) is not None:
+    if (codes := _relabelling(held_out)) is not None:
         renamed = {names[i]: names[j] for i, j in enumerate(codes.tolist()) if i != j}
         trained, held_out = (
-            replace(read, symbols=None if read.symbols is None else codes[read.symbols]) for read in (trained, held_out)
+            [replace(read, symbols=None if read.symbols is None else codes[read.symbols]) for read in reads]
+            for reads in (trained, held_out)
         )
-    feasible = learner.task.feasible(held_out.predicted, held_out.y)
+    feasible = torch.cat([read.task.feasible(read.predicted, read.y) for read in held_out])
     lucky = torch.zeros_like(feasible)
-    if names and held_out.symbols is not None:
-        lucky = feasible & (held_out.predicted != held_out.symbols).any(1)
+    if names and all(read.symbols is not None for read in held_out):
+        lucky = feasible & torch.cat([(read.predicted != read.symbols).any(1) for read in held_out])
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
+    most = max(read.task.space.sites for read in held_out)
     return Findings(
         epochs=epochs,
         symbols=names,
         renamed=renamed,
-        matrices=_matrices(space, held_out, trained, chains, held) if 0 < len(names) <= MOST_SYMBOLS else [],
+        matrices=_matrices(held_out, trained) if 0 < len(names) <= MOST_SYMBOLS else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
         lucky=int(lucky.sum()),
-        watched=_examples(learner, trained, _watched(index, len(trained.predicted), space.sites), chains),
-        looked_at=_examples(learner, held_out, _choice(feasible, lucky, space.sites)),
+        watched=_examples(trained, _watched(index, trained, most)),
+        looked_at=_examples(held_out, _choice(feasible, lucky, most)),
     )
 
 
-def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Tensor | None]:
-    """Epochs done, and the chains of the last stage that has any: in memory after a fit, else in the checkpoint.
+def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Callable[[Any], Tensor | None]]:
+    """Epochs done, and a shape's chains in the last stage that has any: in memory after a fit, else in the checkpoint.
 
     Where several processes train, each has only its own chains in memory; the checkpoint has all of them.
     """
     history = getattr(learner, "history_", None)
     if history is not None and learner.fabric.world_size == 1:
         begun = {record["stage"] for record in history}  # an observer may have ended the run before the others
-        states = (stage.objective.state() for stage in reversed(learner.stages) if stage.name in begun)
-        return len(history), next((state[CHAINS] for state in states if CHAINS in state), None)
+
+        def kept(shape: Any) -> Tensor | None:
+            stages = learner.staged.get(shape, [])
+            states = (stage.objective.state() for stage in reversed(stages) if stage.name in begun)
+            return next((state[CHAINS] for state in states if CHAINS in state), None)
+
+        return len(history), kept
     if folder is None or not folder.has_checkpoint():
-        return 0, None
-    return len(folder.read_metrics()), chains_of(folder)
+        return 0, lambda shape: None
+    return len(folder.read_metrics()), lambda shape: chains_of(folder, shape)
 
 
-def _read(learner: Learner, data: Dataset[Any], most: int, predicted: Tensor | None) -> _Read:
-    """The network's predictions for the first examples of a data set."""
-    device = learner.fabric.device
-    known = getattr(data, "symbols", None)
-    if len(data) > most:  # type: ignore[arg-type]
-        data = Subset(data, range(most))
-    batches = Batches(data, device, learner.workers)
-    symbols = known[: len(batches)].to(device) if isinstance(known, Tensor) else batches.symbols
-    if predicted is None:
-        predicted = predicted_by(learner.space, learner.network, batches)
-    y = learner.task.constraint.encode(batches.answers).to(device)
-    return _Read(data, predicted[:most].to(device), y, batches.answers, symbols)
+def _read(
+    learner: Learner,
+    data: Data,
+    most: int,
+    predicted: list[Tensor] | None,
+    memory: Callable[[Any], Tensor | None] = lambda shape: None,
+) -> list[_Read]:
+    """The network's predictions for the first examples of each part of a data set."""
+    device, found = learner.fabric.device, []
+    parts = divided(learner.task, data)
+    for number, (shape, task, part, positions) in enumerate(parts):
+        room = -(-most // len(parts))
+        symbols = getattr(part, "symbols", None)
+        if len(part) > room:
+            part = Subset(part, range(room))
+        batches = Batches(part, device, learner.workers)
+        symbols = symbols[: len(batches)].to(device) if isinstance(symbols, Tensor) else batches.symbols
+        codes = predicted[number] if predicted else predicted_by(task.space, learner.network, batches)
+        chains = memory(shape)
+        chains = None if chains is None else chains[: len(batches)].to(device)
+        places = list(range(len(batches))) if positions is None else positions[: len(batches)].tolist()
+        y, codes = task.constraint.encode(batches.answers).to(device), codes[: len(batches)].to(device)
+        found.append(_Read(task, part, places, codes, y, batches.answers, symbols, chains))
+    return found
 
 
-def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
+def _relabelling(reads: list[_Read]) -> Tensor | None:
     """True code to the network's code for it, for a task whose symbols are fixed only up to their names."""
-    space = learner.task.space
-    if not learner.task.nameless_symbols or read.symbols is None or len(set(space.alphabets)) > 1:
+    tasks = [read.task for read in reads]
+    if not all(task.nameless_symbols for task in tasks) or any(read.symbols is None for read in reads):
         return None
-    whole = torch.arange(space.width, device=read.predicted.device)
-    found = best_relabelling(read.symbols, read.predicted)
+    if len({alphabet for task in tasks for alphabet in task.space.alphabets}) > 1:
+        return None
+    true, predicted = (torch.cat([z.flatten() for z in part]) for part in zip(*[(r.symbols, r.predicted) for r in reads]))
+    whole = torch.arange(tasks[0].space.width, device=predicted.device)
+    found = best_relabelling(true, predicted)
     whole[: len(found)] = found  # symbols that occur nowhere keep their names
     return whole
 
 
-def _matrices(
-    space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None, held: Tensor | None
-) -> list[Matrix]:
-    def part(z: Tensor | None) -> Tensor | None:
-        return z if z is None or held is None else z[held]
-
+def _matrices(held_out: list[_Read], trained: list[_Read]) -> list[Matrix]:
     pairs = (
-        ("true", "predicted", "held-out", held_out.symbols, held_out.predicted),
-        ("grounded", "predicted", "training", part(chains), part(trained.predicted)),
-        ("true", "grounded", "training", part(trained.symbols), part(chains)),
+        ("true", "predicted", "held-out", [(r.task.space, r.symbols, r.predicted) for r in held_out]),
+        ("grounded", "predicted", "training", [(r.task.space, *_grounded(r, r.chains, r.predicted)) for r in trained]),
+        ("true", "grounded", "training", [(r.task.space, *_grounded(r, r.symbols, r.chains)) for r in trained]),
     )
-    return [Matrix(r, c, d, counts(space, a, b)) for r, c, d, a, b in pairs if a is not None and b is not None]
+    return [
+        Matrix(rows, columns, data, torch.stack([torch.tensor(counts(*part)) for part in parts]).sum(0).tolist())
+        for rows, columns, data, parts in pairs
+        if all(z is not None for part in parts for z in part)
+    ]
+
+
+def _grounded(read: _Read, *z: Tensor | None) -> list[Tensor | None]:
+    """The rows of the examples that have a grounding."""
+    return [None if each is None else each[read.held] for each in z]
 
 
 def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]:
@@ -158,11 +194,12 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     return counted
 
 
-def _watched(index: Any, count: int, sites: int) -> list[int]:
+def _watched(index: Any, reads: list[_Read], sites: int) -> list[int]:
     """Training examples to show: those that were watched, or the first."""
     room = max(2, min(WATCHED, MOST_IMAGES // sites))
-    known = [i for i in index if type(i) is int and 0 <= i < count] if isinstance(index, list) else []
-    return (known or list(range(count)))[:room]
+    number = {place: i for i, place in enumerate(place for read in reads for place in read.places)}
+    known = [number[i] for i in index if type(i) is int and i in number] if isinstance(index, list) else []
+    return (known or list(number.values()))[:room]
 
 
 def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
@@ -174,22 +211,22 @@ def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
     return some + right[: room - len(some)]
 
 
-def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | None = None) -> list[Shown]:
-    task, space = learner.task, learner.task.space
-    if not index:
-        return []
-    z, y = read.predicted[index], read.y[index]
-    feasible = task.feasible(z, y).tolist()
+def _examples(reads: list[_Read], index: list[int]) -> list[Shown]:
+    """The examples with these numbers, counted through all parts."""
+    every = [(read, row) for read in reads for row in range(len(read.places))]
+    return [_shown(*every[number]) for number in index]
+
+
+def _shown(read: _Read, row: int) -> Shown:
+    task, z = read.task, read.predicted[row : row + 1]
     columns = (
-        [None] * len(index) if states is None else texts(space, states[index])
-        for states in (read.symbols, read.predicted, chains)
+        None if states is None else texts(task.space, states[row : row + 1])[0]
+        for states in (read.symbols, read.predicted, read.chains)
     )
-    answers = task.computed(z) or [None] * len(index)
-    gives = [None if fine else written(answer) for fine, answer in zip(feasible, answers, strict=True)]
-    return [
-        Shown(i, look_at(read.data[i][0], space.sites), _given(read.answers[i]), *facts)
-        for i, *facts in zip(index, *columns, feasible, gives, strict=True)
-    ]
+    fine = bool(task.feasible(z, read.y[row : row + 1]))
+    gives = None if fine else written((task.computed(z) or [None])[0])
+    x = look_at(read.data[row][0], task.space.sites)
+    return Shown(read.places[row], x, _given(read.answers[row]), *columns, fine, gives)
 
 
 def _given(answer: Any) -> str | None:

@@ -11,16 +11,17 @@ nothing is ever restored from it.
 
 import json
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
+from ..learner.parts import Data, divided
 from ..objectives.base import CHAINS
 from ..objectives.starts import WAITING
 from ..runs import RunFolder
@@ -38,7 +39,7 @@ class Watch:
     It draws no random numbers that the run would have drawn, so a run is the same with it and without.
     """
 
-    def __init__(self, learner: Learner, train: Dataset[Any], folder: RunFolder, count: int = WATCHED) -> None:
+    def __init__(self, learner: Learner, train: Data, folder: RunFolder, count: int = WATCHED) -> None:
         self.learner, self.train, self.count = learner, train, count
         self.path = folder.path / GALLERY
 
@@ -46,9 +47,7 @@ class Watch:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
-            self.index = facts["own"][: self.count]
-            with untouched():
-                self.x = [self.train[i][0] for i in self.index.tolist()]
+            self._look(facts["own"].tolist())
             # What comes after the checkpoint goes, and lines that a crash left unfinished.
             kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
             replace_file(self.path, b"".join(_line(record) for record in kept))
@@ -58,24 +57,41 @@ class Watch:
             self.done += 1
             self._append(facts["stage"])
 
+    def _look(self, own: list[int]) -> None:
+        """Choose the first examples of each shape in turn, of those that this process owns."""
+        owned, of = set(own), divided(self.learner.task, self.train)
+        places = [range(len(part)) if at is None else at.tolist() for _, _, part, at in of]
+        turns = [[(n, row) for row, place in enumerate(each) if place in owned] for n, each in enumerate(places)]
+        some = [one for turn in zip_longest(*turns) for one in turn if one is not None][: self.count]
+        self.parts = []
+        for number, (shape, task, part, _) in enumerate(of):
+            if rows := [row for n, row in some if n == number]:
+                with untouched():
+                    x = [part[row][0] for row in rows]
+                self.parts.append((shape, task.space, rows, [places[number][row] for row in rows], x))
+
     def _append(self, stage: str | None) -> None:
-        space = self.learner.task.space
-        try:
-            with untouched():
-                predicted = self.learner.predict_codes(self.x)
-        except NonFiniteOutput:  # the loop will say where
-            return
-        objective = next((s.objective for s in self.learner.stages if s.name == stage), None)
-        state = objective.state() if objective else {}
-        chains, waiting = (_rows(state.get(name), self.index) for name in (CHAINS, WAITING))
-        if chains is not None and waiting is not None:  # those without a grounding show the network's reading
-            chains = torch.where((waiting > 0)[:, None], predicted.to(chains.device), chains)
+        found = []
+        for shape, space, rows, places, x in self.parts:
+            try:
+                with untouched():
+                    predicted = torch.stack(list(self.learner.predict_codes(x if shape is None else {shape: x})))
+            except NonFiniteOutput:  # the loop will say where
+                return
+            objective = next((s.objective for s in self.learner.staged[shape] if s.name == stage), None)
+            state = objective.state() if objective else {}
+            chains, waiting = (_rows(state.get(name), torch.tensor(rows)) for name in (CHAINS, WAITING))
+            if chains is not None and waiting is not None:  # those without a grounding show the network's reading
+                chains = torch.where((waiting > 0)[:, None], predicted.to(chains.device), chains)
+            grounded = [None] * len(rows) if chains is None else texts(space, chains)
+            found += list(zip(places, grounded, texts(space, predicted), strict=True))
+        examples, grounded, read = (list(column) for column in zip(*found, strict=True))
         record = {
             "epochs": self.done,
             "stage": stage,
-            "examples": self.index.tolist(),
-            "grounded": None if chains is None else texts(space, chains),
-            "predicted": texts(space, predicted),
+            "examples": examples,
+            "grounded": None if None in grounded else grounded,
+            "predicted": read,
         }
         append_line(self.path, _line(record))
 

@@ -1,7 +1,7 @@
 """``hwf``: handwritten formulas as a ready-made problem."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,8 +10,11 @@ from ...constraints.program import Program
 from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.recipe import Recipe
+from ...family import Family
 from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
+from ...objectives import Objective
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Readings
@@ -62,6 +65,12 @@ class Formulas(Problem):
     """The folder of the hwf or folder data."""
     length: int = 7
     """Symbols per formula, an odd number."""
+    lengths: tuple[int, ...] = ()
+    """Several lengths in one data set, such as 1 3 5 7, instead of one. Lengths that HWF does not have are made of its
+    images."""
+    shares: tuple[int, ...] = ()
+    """How many formulas of each of the lengths, in proportion (default: 1 1 2 6 for HWF's lengths, as in the published
+    set, else equal)."""
     train_size: int | None = None
     """Training formulas (default: all there are; 3,000 for digits and folder)."""
     test_size: int | None = None
@@ -79,16 +88,24 @@ class Formulas(Problem):
         del options["readings"]
         return load(options.pop("data"), **options, seed=stream(seed, "data"))
 
-    def task(self, inverse: str = "auto", **solver: Any) -> Task:
-        return formula_task(self.length, inverse, self.readings or "grammatical", **solver)
+    def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
+        readings = self.readings or "grammatical"
+        if not self.lengths:
+            return formula_task(self.length, inverse, readings, **solver)
+        return Family(lambda length: formula_task(length, inverse, readings, mixed=True, **solver), self.lengths)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(PRESETS[name])
-        if values.get("kernel") == "exact" and "kernel" not in given and self.length > LONGEST_TABULATED:
+        if values.get("kernel") == "exact" and "kernel" not in given and max(self.lengths or [self.length]) > LONGEST_TABULATED:
             values |= {"kernel": "guided", "steps": 4}
         if name == "paper":  # a shorter run has a shorter warm-up too
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
         return values
+
+    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+        """Among other lengths, a formula of one symbol is drawn as it is: it leaves nothing to project."""
+        exact = bool(self.lengths) and task.space.sites < 3
+        return super().grounding(replace(recipe, kernel="exact") if exact else recipe, task, answers)
 
     def walk(self, task: Task) -> Walk:
         """The paper's kernel drops the third and fifth symbols, the others a random pair at every step."""
@@ -99,7 +116,12 @@ class Formulas(Problem):
         return Walk(task.inverse, space, drop, RandomDrop(space, 2), ChangeOne(space))
 
 
-def formula_task(length: int = 7, inverse: str = "auto", readings: Readings = "grammatical", **solver: Any) -> Task:
-    """Formulas of a length as a task; ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``."""
-    program = formula_program(length, readings)
+def formula_task(
+    length: int = 7, inverse: str = "auto", readings: Readings = "grammatical", mixed: bool = False, **solver: Any
+) -> Task:
+    """Formulas of a length as a task, ``mixed`` with other lengths or not.
+
+    ``solver`` are settings of the Z3 inverse, for ``inverse="z3"``.
+    """
+    program = formula_program(length, readings, mixed)
     return Task(program.space, program, FORMULA_INVERSES[inverse](program, **solver), METRICS, "hwf")

@@ -17,14 +17,21 @@ from torch import Tensor
 from ...constraints.program import Program
 from ...errors import SpaceError
 from ...spaces.categorical import Categorical, Readings
-from .data.alphabet import DIGITS, LONGEST, OPERATORS
+from .data.alphabet import DIGITS, LONGEST, OPERATORS, SYMBOLS
 
 
-def formula_space(length: int = 7, readings: Readings = "grammatical") -> Categorical:
-    """Digits at even sites, operators at odd ones (counted from 0); ``readings`` says what a network may read there."""
+def formula_space(length: int = 7, readings: Readings = "grammatical", mixed: bool = False) -> Categorical:
+    """Digits at even sites, operators at odd ones (counted from 0); ``readings`` says what a network may read there.
+
+    ``mixed`` with other lengths, a formula of one digit has a network that knows operators too.
+    """
     if length < 1 or length % 2 == 0 or length > LONGEST:
         raise SpaceError(f"A formula of length {length} was asked for; expected an odd number from 1 to {LONGEST}.")
-    return Categorical([OPERATORS if site % 2 else DIGITS for site in range(length)], readings=readings)
+    return Categorical(
+        [OPERATORS if site % 2 else DIGITS for site in range(length)],
+        readings=readings,
+        symbols=SYMBOLS if mixed else None,
+    )
 
 
 def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,6 +57,6 @@ def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
     return total // shared, below // shared
 
 
-def formula_program(length: int = 7, readings: Readings = "grammatical") -> Program:
+def formula_program(length: int = 7, readings: Readings = "grammatical", mixed: bool = False) -> Program:
     """The rule as a vectorised constraint."""
-    return Program(value, formula_space(length, readings), vectorised=True)
+    return Program(value, formula_space(length, readings, mixed), vectorised=True)

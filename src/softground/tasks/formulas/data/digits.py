@@ -8,19 +8,19 @@ from ....data.idx import Digits
 from ....data.images import Images, resize
 from . import strokes
 from .alphabet import DIGITS, OPERATORS
-from .source import Pool, check_formulas, random_split
+from .source import Plan, Pool, check_formulas, random_splits
 
 DEFAULT_IMAGE_SIZE = 16
 OPERATOR_IMAGES = {"train": 360, "test": 120}  # of each operator
 
 
-def load(sizes: tuple[int, int], length: int, image_size: int | None, seed: int) -> Split:
+def load(plan: Plan, image_size: int | None, seed: int) -> list[Split]:
     """Formulas of uniform symbols; the images of training and test are disjoint.
 
     Which digits are held out depends on no seed; operators are drawn afresh.
     """
     side = image_size or DEFAULT_IMAGE_SIZE
-    check_formulas(sum(sizes), length, side**2)
+    check_formulas(plan, side**2)
     ink, trial, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
     train_digits, test_digits = embedded_digits()
     train_operators, test_operators = _operators(ink, trial)
@@ -30,7 +30,7 @@ def load(sizes: tuple[int, int], length: int, image_size: int | None, seed: int)
         f"{shown} real 8x8 handwritten digits of scikit-learn's load_digits, with operators drawn by a stroke "
         "generator; training and test images are disjoint, but the same people wrote the digits of both."
     )
-    return random_split(pools, sizes, length, rngs, note)
+    return random_splits(pools, plan, rngs, note)
 
 
 def _operators(ink: np.random.Generator, trial: np.random.Generator) -> tuple[list[Images], list[Images]]:

@@ -9,23 +9,23 @@ from ....data.examples import Split
 from ....data.images import Images, border, check_same_size, fit, read_grey
 from ....errors import DataError
 from .alphabet import DIGITS
-from .source import Pool, check_formulas, held_out, random_split
+from .source import Plan, Pool, check_formulas, held_out, random_splits
 
 NAMES: tuple[str, ...] = (*map(str, DIGITS), "plus", "minus", "times", "divide")  # in the order of SYMBOLS
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 TEST_EVERY = 5
 
 
-def load(data_dir: Path, sizes: tuple[int, int], length: int, image_size: int | None, seed: int) -> Split:
+def load(data_dir: Path, plan: Plan, image_size: int | None, seed: int) -> list[Split]:
     """Formulas of uniform symbols; a fifth of each symbol's images, the same under every seed, is for testing."""
     train, test = pools(data_dir, image_size)
-    check_formulas(sum(sizes), length, train.images[0].size)
+    check_formulas(plan, train.images[0].size)
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
     note = (
         f"Images of folder {data_dir.name}, {len(train.images)} for training and {len(test.images)} others for "
         "testing; who wrote them is not known, so one hand may be on both sides."
     )
-    return random_split((train, test), sizes, length, rngs, note)
+    return random_splits((train, test), plan, rngs, note)
 
 
 def pools(data_dir: Path, image_size: int | None) -> tuple[Pool, Pool]:

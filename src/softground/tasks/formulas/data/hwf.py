@@ -15,15 +15,55 @@ from ....data.examples import Split
 from ....data.images import resize
 from ....errors import DataError
 from .alphabet import SYMBOLS
-from .published import ARCHIVE, LISTS, Published, read_archive, read_original
-from .source import Indices, Pool, Sizes, check_formulas, examples, labels_of
+from .published import ARCHIVE, LISTS, NoSuchLength, Published, read_archive, read_original
+from .source import Indices, Plan, Pool, Sizes, check_formulas, examples, labels_of, random_splits
 
 HELD_OUT_SHARE = 0.2
 NO_WRITER = ("", "unknown")  # names, in lower case, that HWF's source files give to writers that are not known
 
 
-def load(data_dir: Path, sizes: Sizes, length: int, image_size: int | None, split: str, seed: int) -> Split:
-    """The published formulas of one length. Only the writer split, which redraws images, uses the seed."""
+def load(data_dir: Path, plan: Plan, image_size: int | None, split: str, seed: int) -> list[Split]:
+    """The published formulas of each length; among several, one that is not published is made of the others' images.
+
+    Only images that are drawn anew use the seed.
+    """
+    if len(plan) == 1:
+        ((length, sizes),) = plan
+        return [_split(*_read(data_dir, sizes, length, split, seed), image_size)]
+    found, first = {}, None
+    for length, sizes in plan:
+        try:
+            found[length] = _read(data_dir, sizes, length, split, seed)
+        except NoSuchLength as error:
+            first = first or error
+    if first is not None and not found:
+        raise first
+    made = [(length, sizes) for length, sizes in plan if length not in found]
+    drawn = iter(_drawn(next(iter(found.values()))[0], made, image_size, split, seed) if made else [])
+    return [_split(*found[length], image_size) if length in found else next(drawn) for length, _ in plan]
+
+
+def _drawn(published: Published, plan: Plan, image_size: int | None, split: str, seed: int) -> list[Split]:
+    """Formulas of lengths that are not published, shown by the images that the published ones show."""
+    writers, labels = published.writers, published.labels
+    if labels is None:
+        raise DataError(f"This copy of HWF has no formulas of length {plan[0][0]}, and does not say what images show.")
+    sides = [np.unique(side.index) for side in (published.train, published.test)]
+    if split == "writer" and writers is not None:
+        sides = list(divide(published, writers, labels))
+    images = published.images if image_size is None else resize(published.images, image_size)
+    check_formulas(plan, images[0].size)
+    train, test = (Pool(images[side], labels[side]) for side in sides)
+    for pool in (train, test):
+        if (counts := pool.counts).min() == 0:
+            raise DataError(f"No image of {SYMBOLS[int(counts.argmin())]} is left to make formulas of; take more.")
+    rngs = [np.random.default_rng(s) for s in np.random.SeedSequence([seed, 1]).spawn(2)]
+    lengths = ", ".join(str(length) for length, _ in plan)
+    return random_splits((train, test), plan, rngs, f"Formulas of length {lengths} made of HWF's images.")
+
+
+def _read(data_dir: Path, sizes: Sizes, length: int, split: str, seed: int) -> tuple[Published, str]:
+    """The published formulas of one length, and a sentence on them."""
     packed = data_dir / ARCHIVE
     if packed.is_file():
         published = read_archive(packed, length, sizes)
@@ -41,13 +81,17 @@ def load(data_dir: Path, sizes: Sizes, length: int, image_size: int | None, spli
         remark = "published formulas shown by images of disjoint sets of writers, not the published images"
     else:
         remark = f"published split, {_overlap(published):.0%} of whose test slots show an image also used in training"
+    return published, f"{origin}; {remark}."
+
+
+def _split(published: Published, note: str, image_size: int | None) -> Split:
     images, sides = published.images, (published.train, published.test)
     pixels = images[0].size if image_size is None else image_size**2
-    check_formulas(sum(len(side.codes) for side in sides), length, pixels)
+    check_formulas([(sides[0].codes.shape[1], (len(sides[0].codes), len(sides[1].codes)))], pixels)
     if image_size is not None:
         images = resize(images, image_size)
     train, test = (examples(images, side.index, side.codes) for side in sides)
-    return Split(train, test, f"{origin}; {remark}.")
+    return Split(train, test, note)
 
 
 def _overlap(published: Published) -> float:

@@ -43,6 +43,10 @@ IMAGE_FOLDERS = ("Handwritten_Math_Symbols", "symbol_images", ".")
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+class NoSuchLength(DataError):
+    """The lists have no formula of the wanted length."""
+
+
 @dataclass(frozen=True)
 class Listing:
     """Formulas of one length: row ``n`` shows ``images[index[n]]`` and means ``codes[n]``."""
@@ -195,7 +199,7 @@ def chosen(
     places = [place for place, (text, _) in enumerate(formulas) if len(text) == length]
     if not places:
         lengths = ", ".join(map(str, sorted({len(text) for text, _ in formulas}))) or "none at all"
-        raise DataError(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
+        raise NoSuchLength(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
     if size is not None and size > len(places):
         raise DataError(
             f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "

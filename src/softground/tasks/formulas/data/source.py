@@ -13,7 +13,8 @@ from ....data.images import Images
 from .alphabet import DIGITS, OPERATORS, SYMBOLS, decode, value
 
 Indices = npt.NDArray[np.int64]
-Sizes = tuple[int | None, int | None]  # how many formulas to train and to test on; None stands for the default
+Sizes = tuple[int | None, int | None]  # how many formulas to train and to test on; None stands for all there are
+Plan = Sequence[tuple[int, Sizes]]  # the lengths that are wanted, and how many of each
 
 DEFAULT_SIZES = (3000, 1000)
 BYTES_PER_SYMBOL = 32  # beside its image: codes and places, and a share of the formula's value
@@ -52,23 +53,28 @@ def examples(images: Images, index: Indices, codes: Indices) -> Examples:
     return Examples(torch.from_numpy(images[index][:, :, None]), answers, torch.from_numpy(codes))
 
 
-def check_formulas(count: int, length: int, pixels: int) -> None:
+def check_formulas(plan: Plan, pixels: int) -> None:
     """Refuse more formulas than this machine can hold."""
-    check_room("formulas", count, length * (pixels + BYTES_PER_SYMBOL))
+    symbols = sum(length * sum(size or 0 for size in sizes) for length, sizes in plan)
+    count = sum(size or 0 for _, sizes in plan for size in sizes)
+    check_room("formulas", count, -(-symbols // max(1, count)) * (pixels + BYTES_PER_SYMBOL))
 
 
-def random_split(
-    pools: tuple[Pool, Pool], sizes: Sequence[int], length: int, rngs: Sequence[np.random.Generator], note: str
-) -> Split:
-    """Formulas with uniform symbols to train and to test on, each symbol shown by a random image of its side's pool."""
-    alphabet_sizes = np.where(np.arange(length) % 2, len(OPERATORS), len(DIGITS))
+def random_splits(
+    pools: tuple[Pool, Pool], plan: Plan, rngs: Sequence[np.random.Generator], note: str
+) -> list[Split]:
+    """For each length formulas with uniform symbols, each shown by a random image of its side's pool."""
 
-    def side(pool: Pool, count: int, rng: np.random.Generator) -> Examples:
-        codes = rng.integers(0, alphabet_sizes, size=(count, length), dtype=np.int64)
+    def side(pool: Pool, length: int, count: int, rng: np.random.Generator) -> Examples:
+        sizes = np.where(np.arange(length) % 2, len(OPERATORS), len(DIGITS))
+        codes = rng.integers(0, sizes, size=(count, length), dtype=np.int64)
         return examples(pool.images, pool.draw(labels_of(codes), rng), codes)
 
-    train, test = map(side, pools, sizes, rngs)
-    return Split(train, test, note)
+    splits = []
+    for length, counts in plan:
+        train, test = (side(p, length, n or 0, rng) for p, n, rng in zip(pools, counts, rngs, strict=True))
+        splits.append(Split(train, test, note))
+    return splits
 
 
 def held_out(count: int, every: int) -> npt.NDArray[np.bool_]:
