@@ -1,11 +1,12 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
 from .constraints import SMT, Between, Constraint, Contains, Not, OneOf, Program, Scan
-from .data import Anchors, Examples, RandomAffine, Split, handwritten
+from .data import Anchors, Examples, Ragged, RandomAffine, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
+from .family import Family
 from .inspection import Inspection, inspect, recommend
 from .inverses import INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
@@ -46,4 +47,4 @@ __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "S
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "mlp", "one_cycle", "recommend", "seeded"]
-__all__ += ["Between", "Contains", "Not", "OneOf"]
+__all__ += ["Between", "Contains", "Family", "Not", "OneOf", "Ragged"]

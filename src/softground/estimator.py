@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -23,10 +22,13 @@ from .constraints import Program
 from .constraints.base import Constraint
 from .data.anchors import Anchors
 from .data.examples import Examples, as_tensor
+from .data.ragged import Ragged, different
 from .errors import DataError, LearnerError
+from .family import Family
 from .learner import Learner, Stage, grounding_stages
 from .learner.loop import Augment
 from .learner.noise import Level
+from .learner.parts import divided
 from .learner.unexplained import Mode
 from .manners import Manners
 from .model import load
@@ -35,7 +37,8 @@ from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Task
 
-Rule = Constraint | Task | Callable[..., Any]
+Rule = Constraint | Task | Family | Callable[..., Any]
+Alphabets = Sequence[Sequence[Hashable]]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
 PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
 """Parameters that a saved estimator keeps."""
@@ -48,9 +51,11 @@ class SoftGrounder(Manners):
     ----------
     rule
         A :class:`~softground.Program`, :class:`~softground.Scan`, :class:`~softground.SMT` or
-        :class:`~softground.Task`; or a plain Python function from symbols to their answer, with ``alphabets``.
+        :class:`~softground.Task`; or a plain Python function from symbols to their answer, with ``alphabets``. Where
+        inputs differ in their number of sites, a :class:`~softground.Family`, or a function from that number to a rule.
     alphabets
-        What each site may show, where ``rule`` is a plain function: ``[range(10)] * 3`` for three digits.
+        What each site may show, where ``rule`` is a plain function: ``[range(10)] * 3`` for three digits. For different
+        numbers of sites a function: ``lambda sites: [range(10)] * sites``.
     network
         A module, or a function ``network(x, space)`` that makes one; by default
         :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
@@ -78,7 +83,7 @@ class SoftGrounder(Manners):
     def __init__(
         self,
         rule: Rule | None = None,
-        alphabets: Sequence[Sequence[Hashable]] | None = None,
+        alphabets: Alphabets | Callable[[int], Alphabets] | None = None,
         network: nn.Module | MakeNetwork | None = None,
         *,
         stages: Callable[[Task], list[Stage]] | None = None,
@@ -102,33 +107,44 @@ class SoftGrounder(Manners):
     def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
         """Train on inputs and their answers: ints, fractions, strings or tuples of these.
 
+        Inputs with different numbers of sites are given as a list of arrays, one for each example.
+
         ``known`` symbols are given as in :class:`~softground.Examples`; see :class:`~softground.Anchors` for labelled
         inputs of single symbols.
         """
-        task = self._task()
-        self.task_: Task | None = task
-        x, answers = self._inputs(X, task.space), list(y)
+        several = isinstance(self.rule, Family) or callable(self.alphabets) or different(X)
+        data: Any = Examples.ragged(self._list(X), list(y), known=known) if several else None
+        task: Task | Family = self._family(data) if several else self._task()
+        self.task_: Task | Family | None = task
+        data = data or Examples(self._inputs(X, task.space), list(y), known=known)  # type: ignore[union-attr]
+        _, longest, some, _ = max(divided(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
-            self.network_ = self._network(x, task)
-        stages = self._stages(task) if self.stages is None else self.stages(task)
+            self.network_ = self._network(some.x, longest)
+        make = self._stages if self.stages is None else self.stages
+        stages = make if isinstance(task, Family) else make(task)
         given = {
             name: getattr(self, name) for name in ("batch_size", "unexplained", "seed", "augment", "noise", "device")
         }
         self.learner_ = Learner(task, self.network_, stages, **given)
-        self.learner_.fit(Examples(x, answers, known=known), anchors=anchors)
+        self.learner_.fit(data, anchors=anchors)
         self.model_ = self.learner_.model
         return self
 
-    def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> npt.NDArray[Any]:
-        """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known."""
+    def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> Any:
+        """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known.
+
+        For different numbers of sites a list of tuples.
+        """
         symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
+        if isinstance(space, Mapping):
+            return symbols
         whole = all(type(s) is int for alphabet in space.alphabets for s in alphabet)
         table = np.empty((len(symbols), space.sites), dtype=np.int64 if whole else object)
         for row, state in enumerate(symbols):
             table[row] = state
         return table
 
-    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+    def predict_proba(self, X: Any) -> Any:
         """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; see ``Model.predict_proba``."""
         return self._fitted().predict_proba(self._inputs(X))
 
@@ -138,7 +154,9 @@ class SoftGrounder(Manners):
 
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
-        return self._fitted().grounded(Examples(self._inputs(X), list(y))) / len(y)
+        model, x = self._fitted(), self._inputs(X)
+        data: Any = Examples.ragged(x, list(y)) if isinstance(model.space, Mapping) else Examples(x, list(y))
+        return model.grounded(data) / len(y)
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator, without its training data, into a folder; see :func:`softground.load`."""
@@ -154,19 +172,47 @@ class SoftGrounder(Manners):
         return loaded
 
     def _task(self) -> Task:
-        if isinstance(self.rule, Task):
-            return self.rule
-        if (space := getattr(self.rule, "space", None)) is not None:
-            return Task(space, self.rule)  # type: ignore[arg-type]
+        if isinstance(self.rule, Task) or getattr(self.rule, "space", None) is not None:
+            return _as_task(self.rule)
         if not callable(self.rule) or self.alphabets is None:
             raise LearnerError(
                 f"rule={self.rule!r} and alphabets={self.alphabets!r} were given; expected a Program, Scan, SMT or "
                 "Task, or a function from symbols to their answer together with alphabets, such as [range(10)] * 3."
             )
-        space = Categorical(self.alphabets)
+        space = Categorical(self.alphabets)  # type: ignore[arg-type]
         return Task(space, Program(self.rule, space))
 
-    def _inputs(self, X: Any, space: Categorical | None = None) -> Tensor:
+    def _family(self, data: Ragged) -> Family:
+        """The tasks for the numbers of sites that occur in the data."""
+        if isinstance(self.rule, Family):
+            return self.rule
+        rule, alphabets, lengths = self.rule, self.alphabets, sorted(data.parts)
+        if not callable(rule) or isinstance(rule, Task) or (alphabets is not None and not callable(alphabets)):
+            raise DataError(
+                f"Inputs of {', '.join(map(str, lengths))} sites were given, with rule={rule!r} and "
+                f"alphabets={alphabets!r}, which are for one number of sites. Give a Family, a function from the "
+                "number of sites to a rule, or alphabets as such a function: lambda sites: [range(10)] * sites."
+            )
+        if alphabets is None:
+            return Family(lambda sites: _as_task(rule(sites)), lengths)
+        symbols = tuple(dict.fromkeys(s for sites in lengths for alphabet in alphabets(sites) for s in alphabet))
+
+        def make(sites: int) -> Task:
+            space = Categorical(alphabets(sites), symbols=symbols)
+            return Task(space, Program(rule, space))
+
+        return Family(make, lengths)
+
+    def _list(self, X: Any) -> list[Tensor]:
+        """Inputs of different numbers of sites, one by one."""
+        found = [as_tensor(x) for x in X]
+        if self.site_shape is not None:
+            found = [x.reshape(-1, *self.site_shape) if x.dim() == 1 else x for x in found]
+        return [x.float() if x.is_floating_point() else x for x in found]
+
+    def _inputs(self, X: Any, space: Categorical | None = None) -> Any:
+        if space is None and isinstance(self.model_.space, Mapping):
+            return self._list(X)
         x = as_tensor(X)
         x = x.float() if x.is_floating_point() else x
         if self.site_shape is not None and x.dim() == 2:
@@ -187,3 +233,13 @@ class SoftGrounder(Manners):
     def _stages(self, task: Task) -> list[Stage]:
         (stage,) = grounding_stages(task, epochs=self.epochs)
         return [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
+
+
+def _as_task(rule: Any) -> Task:
+    """A task, or a rule that knows its space, as a task."""
+    if isinstance(rule, Task):
+        return rule
+    space = getattr(rule, "space", None)
+    if not isinstance(rule, Constraint) or space is None:
+        raise LearnerError(f"A rule {rule!r} was given; expected a Task, Program, Scan or SMT.")
+    return Task(space, rule)

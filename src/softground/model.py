@@ -63,7 +63,7 @@ class Model(Reader):
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
-        document = {
+        document: dict[str, Any] = {
             "task": self.name,
             "note": self.note,
             "network": blueprint.describe(self.network),
@@ -117,6 +117,8 @@ def load(
     folder, place = Path(path), chosen_device(device)
     document, tensors = saved.read(folder)
     try:
+        shape: Any
+        space: Any
         if "family" in document:
             space, task, shape, dtype = _family(document, tensors, task)
         else:

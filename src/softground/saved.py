@@ -63,7 +63,9 @@ def space_facts(space: Any) -> dict[str, Any] | None:
     """The space by its kind and arguments; None for one of the user's own."""
     for name, kind in SPACES.items():
         if type(space) is kind:
-            arguments = {argument: _listed(argument, getattr(space, argument)) for argument in signature(kind).parameters}
+            arguments = {
+                argument: _listed(argument, getattr(space, argument)) for argument in signature(kind).parameters
+            }
             return writable({"kind": name} | arguments)
     return None
 

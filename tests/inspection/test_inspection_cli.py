@@ -46,7 +46,8 @@ def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_both_presets_bring_their_kernels() -> None:
-    kernels = kernels_of(Experiment.named("hwf", length=3, train_size=64, test_size=8, image_size=8, seed=3))
+    made = Experiment.named("hwf", length=3, train_size=64, test_size=8, image_size=8, seed=3)
+    kernels = kernels_of(made, made.task, made.train.y)  # type: ignore[arg-type, union-attr]
     assert list(kernels) == ["preset best", "preset paper"]
     assert isinstance(kernels["preset best"], Exact)
     assert isinstance(kernels["preset paper"], Metropolis)

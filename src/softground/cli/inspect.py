@@ -1,5 +1,6 @@
 """``softground inspect TASK``: what can be known before training."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +8,11 @@ from rich.console import Console
 
 from ..errors import LearnerError, SoftgroundError
 from ..experiments.experiment import problem_of
-from ..inspection import inspect
+from ..inspection import Inspection, inspect
 from ..inspection.show import renderables
 from ..kernels import Kernel
+from ..learner.parts import divided
+from ..task import Task
 from .options import RunOptions
 
 
@@ -35,25 +38,33 @@ class Command(RunOptions):
                 "some time."
             )
         experiment = self.experiment(**self._less())
-        name = experiment.task.name
-        data: Any = experiment.train
+        shapes = divided(experiment.task, experiment.train)
+        found = {s: self._inspected(experiment, s, task, data, len(shapes)) for s, task, data, _ in shapes}
+        if self.json and None in found:
+            print(found[None].to_json())
+        elif self.json:
+            print(json.dumps({"shapes": {str(shape): each.as_dict() for shape, each in found.items()}}))
+        console = Console(highlight=False, quiet=self.json)
+        for shape, each in found.items():
+            if shape is not None:
+                console.print(f"\nShape {shape}")
+            for part in renderables(each):
+                console.print(part)
+
+    def _inspected(self, experiment: Any, shape: Any, task: Task, data: Any, count: int) -> Inspection:
+        """What is found for one shape, in its part of the time."""
+        name = task.name if shape is None else f"{task.name}, shape {shape}"
         with Console(stderr=True, quiet=self.quiet or self.json).status(f"{name} …") as status:
-            found = inspect(
-                experiment.task,
+            return inspect(
+                task,
                 data.y,
-                kernels=kernels_of(experiment),
+                kernels=kernels_of(experiment, task, data.y),
                 sample=self.sample,
                 seed=self.seed,
                 mixing=self.mixing,
-                limit=self.seconds,
+                limit=self.seconds / count,
                 progress=lambda part: status.update(f"{name}: {part} …"),
             )
-        if self.json:
-            print(found.to_json())
-            return
-        console = Console(highlight=False)
-        for part in renderables(found):
-            console.print(part)
 
     def _less(self) -> dict[str, int]:
         """No more data than an inspection reads, where their number is an option."""
@@ -62,14 +73,14 @@ class Command(RunOptions):
         return {name: min(size, wanted[name]) for name, size in sizes.items() if isinstance(size, int)}
 
 
-def kernels_of(experiment: Any) -> dict[str, Kernel]:
+def kernels_of(experiment: Any, task: Task, answers: Any) -> dict[str, Kernel]:
     """The kernels of this command's recipe and of the paper's preset, as training would make them."""
     recipe, found = experiment.recipe, {}
     problem = problem_of(recipe)
     for preset in dict.fromkeys([recipe.preset, "paper"]):
         try:
             which = recipe if preset == recipe.preset else problem.recipe(preset)
-            objective = problem.grounding(which, experiment.task, experiment.train.y)
+            objective = problem.grounding(which, task, answers)
         except SoftgroundError:  # a kernel that this problem's size does not allow
             continue
         if (kernel := getattr(objective, "kernel", None)) is not None:

@@ -12,6 +12,7 @@ from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
 from ..experiments.experiment import problem_of, recipe_of
 from ..experiments.place import Device
+from ..family import Family
 from ..learner import Learner
 from ..learner.checkpoint import network_of
 from ..learner.life import MODEL
@@ -55,7 +56,7 @@ def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto")
     return model
 
 
-def task_of(folder: RunFolder) -> Task | None:
+def task_of(folder: RunFolder) -> Task | Family | None:
     """The ready-made task of a run, without its data; None for a run of one's own rule."""
     if folder.read_config().get("recipe") is None:
         return None

@@ -1,6 +1,7 @@
 """``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -13,6 +14,8 @@ import tyro
 from ..data.symbol_images import read_symbols
 from ..errors import DataError
 from ..experiments.place import Device
+from ..model import Model
+from ..task import Task
 from .loading import OfRun, model_of, task_of
 
 
@@ -31,6 +34,8 @@ class Command(OfRun):
 
     def run(self) -> None:
         model = model_of(self.folder, self.previous, self.device)
+        if isinstance(model.space, Mapping):
+            model = self._one_shape(model)
         if model.shape is None or len(model.shape) != 4:
             raise DataError(
                 f"The network of this run, a {type(model.network).__name__} of task {model.name}, does not read one "
@@ -40,8 +45,8 @@ class Command(OfRun):
         x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
         codes = model.predict_codes(x, constrained=self.constrained).cpu()
         sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
-        values = model.task and model.task.computed(codes)
-        if values is None and (task := task_of(self.folder)) is not None:  # a saved scan may only check
+        values = model.task.computed(codes) if isinstance(model.task, Task) else None
+        if values is None and isinstance(task := task_of(self.folder), Task):  # a saved scan may only check
             values = task.computed(codes)
         each = 1 if self.strip else sites
         found = [
@@ -61,6 +66,16 @@ class Command(OfRun):
         for p in found:
             value = "no value" if p["value"] is None else f"value {p['value']}"
             print(f"{' '.join(map(str, p['symbols']))}   {value}   probability {prod(p['probabilities']):.1%}")
+
+    def _one_shape(self, model: Model) -> Model:
+        """What reads as many symbols as there are images, for a network that reads several numbers of them."""
+        sites = {space.sites: shape for shape, space in model.space.items()}
+        if self.strip or len(self.images) not in sites:
+            raise DataError(
+                f"{len(self.images)} images were given{' as strips' if self.strip else ''}; this run reads examples of "
+                f"{', '.join(map(str, sites))} symbols. Give the images of one example, one file for each symbol."
+            )
+        return model.of(sites[len(self.images)])
 
 
 def _whole(value: Any) -> Any:

@@ -7,4 +7,14 @@ from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
 from .ragged import Ragged
 
-__all__ = ["Anchors", "Digits", "Examples", "Ragged", "RandomAffine", "Split", "handwritten", "load_idx_digits", "read_idx"]
+__all__ = [
+    "Anchors",
+    "Digits",
+    "Examples",
+    "Ragged",
+    "RandomAffine",
+    "Split",
+    "handwritten",
+    "load_idx_digits",
+    "read_idx",
+]

@@ -68,12 +68,14 @@ def _encoded(known: Any, space: Any, place: Callable[[int], int]) -> Tensor:
     for number, row in enumerate(known):
         row = [None] * space.sites if row is None else list(row)
         if len(row) != space.sites:
-            raise DataError(f"Example {place(number)} has {len(row)} known symbols; expected {space.sites}, None for unknown.")
+            raise DataError(
+                f"Example {place(number)} has {len(row)} known symbols; expected {space.sites}, None for unknown."
+            )
         for site, symbol in enumerate(row):
             if symbol not in codes[site]:
                 raise DataError(
-                    f"Example {place(number)} has the known symbol {symbol!r} at site {site}; expected None or one of its "
-                    f"alphabet, {list(space.alphabets[site])!r}."
+                    f"Example {place(number)} has the known symbol {symbol!r} at site {site}; expected None or one of "
+                    f"its alphabet, {list(space.alphabets[site])!r}."
                 )
         table.append([codes[site][symbol] for site, symbol in enumerate(row)])
     return torch.tensor(table, dtype=torch.long).reshape(len(table), space.sites)

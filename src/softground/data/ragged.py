@@ -103,7 +103,17 @@ def _examples(x: list[Tensor], y: Any, symbols: Any, known: Any, rows: list[int]
                 "give shapes=…"
             )
     true = None if symbols is None else torch.stack([as_tensor(symbols[row]).long() for row in rows])
-    part = None if known is None else [known[row] for row in rows]
+    part: Any = None if known is None else [known[row] for row in rows]
     if part is not None and all(isinstance(row, Tensor | np.ndarray) for row in part):  # codes
         part = torch.stack([as_tensor(row) for row in part])
     return Examples(torch.stack(inputs), [y[row] for row in rows], true, part)
+
+
+def different(x: Any) -> bool:
+    """Whether a list or array of inputs has some with different numbers of sites.
+
+    >>> different([[1, 2], [3]]), different([[1, 2], [3, 4]]), different(torch.zeros(2, 3))
+    (True, False, False)
+    """
+    lone = isinstance(x, Tensor) or (isinstance(x, np.ndarray) and x.dtype != object) or not hasattr(x, "__iter__")
+    return not lone and len({len(one) for one in x if hasattr(one, "__len__")}) > 1

@@ -162,7 +162,7 @@ class Experiment:
             if not quiet:
                 parameters = sum(p.numel() for p in self.network.parameters())
                 count = sum(len(part) for _, _, part, _ in divided(self.task, self.train))
-                facts = f"{count:,} training examples, network of {parameters:,} parameters"  # type: ignore[arg-type]
+                facts = f"{count:,} training examples, network of {parameters:,} parameters"
                 how = self.task if isinstance(self.task, Family) else f"inverse {self.task.inverse!r}"
                 console.print(f"{self.note}\n{facts} on {learner.fabric.device}, {how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)

@@ -91,8 +91,8 @@ class Batches:
         if len(outside):
             row = int(outside[0])
             raise DataError(
-                f"Example {self.place(row)} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to below "
-                f"{list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
+                f"Example {self.place(row)} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to "
+                f"below {list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
             )
         wrong = None if self.known is None else ((self.known >= 0) & (self.known != self.symbols)).nonzero().tolist()
         if wrong:

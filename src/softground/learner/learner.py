@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -92,7 +92,7 @@ class Learner(Reader):
         place: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> None:
-        self.task = task
+        self.task: Task | Family = task
         self.space = spaces_of(task)
         self.network = network
         self.staged = staged(task, grounding_stages if stages is None else stages)

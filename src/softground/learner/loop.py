@@ -68,12 +68,16 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
-                    for part, number in product(self.parts, range(self.progress.stage)):
-                        part.note(number)
+                    for part, done in product(self.parts, range(self.progress.stage)):
+                        part.note(done)
                 progress = self.progress
-                done = len(progress.history)
+                epochs = len(progress.history)
                 own = [part.data.at(part.own) for part in self.parts]
-                facts = {"examples": sum(len(part.data) for part in train), "own": torch.cat(own).cpu(), "epochs": done}
+                facts = {
+                    "examples": sum(len(part.data) for part in train),
+                    "own": torch.cat(own).cpu(),
+                    "epochs": epochs,
+                }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
                 while number is not None and number < len(self.stages):

@@ -67,9 +67,7 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
     return shapes.get(None) if None in shapes else shapes, parts[0].data.dtype
 
 
-def shaped(
-    data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]
-) -> list[tuple[Any, Dataset[Any], Tensor]]:
+def shaped(data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]) -> list[tuple[Any, Dataset[Any], Tensor]]:
     """The examples of each shape and where they stand in ``data``, which no task ``serves`` where that is refused.
 
     A family takes :class:`~softground.data.Ragged` data, a dict of data sets by shape, or examples of one length.
@@ -109,11 +107,9 @@ def parts_of(task: Task | Family, data: Data, device: torch.device, workers: int
     return [Part(shape, each, Batches(part, device, workers, at)) for shape, each, part, at in divided(task, data)]
 
 
-def in_order(parts: list[Part], found: list[Sequence[Any]]) -> list[Any]:
+def in_order(parts: list[Part], found: Sequence[Any]) -> list[Any]:
     """What was found for the examples of each part, in the order of the whole data set."""
-    pairs = [
-        pair for part, each in zip(parts, found, strict=True) for pair in zip(part.places, each, strict=True)
-    ]
+    pairs = [pair for part, each in zip(parts, found, strict=True) for pair in zip(part.places, each, strict=True)]
     return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
 
 

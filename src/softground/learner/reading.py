@@ -59,7 +59,7 @@ class Reader:
         constrained: bool = False,
         budget: int = BUDGET,
     ) -> Any:
-        """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``, one for each input."""
+        """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``."""
         parts = self._inputs(x)
         found = [codes for _, codes in self._codes(parts, y, known, constrained, budget)]
         return found[0] if self._alone else in_order(parts, found)
@@ -147,13 +147,16 @@ class Reader:
             raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
         if self._alone:
             x = x.x if isinstance(x, Examples) else x
-            task: Any = self.task
-            return [Part(None, task, Batches(Examples(x, [0] * len(x)), self.device, self.workers), self.space)]
+            alone: Any = self.task
+            return [Part(None, alone, Batches(Examples(x, [0] * len(x)), self.device, self.workers), self.space)]
         if isinstance(x, Mapping):
-            x = {shape: part if isinstance(part, Examples) else Examples(part, [0] * len(part)) for shape, part in x.items()}
+            x = {
+                shape: part if isinstance(part, Examples) else Examples(part, [0] * len(part))
+                for shape, part in x.items()
+            }
         elif not isinstance(x, Ragged | Examples):
             x = Ragged.of(x, [0] * len(x))
-        family = self.task if isinstance(self.task, Family) else None
+        family: Any = self.task if isinstance(self.task, Family) else None
         serves = family.serves if family else self.space.__contains__
         return [
             Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))

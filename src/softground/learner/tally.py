@@ -64,8 +64,8 @@ class Tally:
         for part in loop.parts:
             state, own = part.objectives[number].state(), part.own.to(loop.fabric.device)
             chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
-            for name, value in part.unexplained.counted(waiting, own).items():
-                record[name] = record.get(name, 0) + round(mean(value.double()) * loop.fabric.world_size)
+            for name, lacking in part.unexplained.counted(waiting, own).items():
+                record[name] = record.get(name, 0) + round(mean(lacking.double()) * loop.fabric.world_size)
             if chains is not None and symbols is not None and part.task.space.categorical:
                 held = own if waiting is None else own[waiting[own] == 0]
                 right = part.labels.unknown((chains[held] == symbols[held]).double(), held)

@@ -29,9 +29,9 @@ class Training(Part):
         fabric = learner.fabric
         self.rank, self.world, self.seed = fabric.global_rank, fabric.world_size, learner.seed
         if len(self.data) < self.world:
+            of = f" of shape {self.shape}" if self.prefix else ""
             raise DataError(
-                f"{len(self.data)} training examples{f' of shape {self.shape}' if self.prefix else ''} for {self.world} "
-                "processes; give each at least one."
+                f"{len(self.data)} training examples{of} for {self.world} processes; give each at least one."
             )
         self.objectives: list[Objective] = [stage.objective for stage in learner.staged[self.shape]]
         self.own: Tensor = torch.arange(self.rank, len(self.data), self.world)

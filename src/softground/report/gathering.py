@@ -84,7 +84,7 @@ def gather(
     feasible = torch.cat([read.task.feasible(read.predicted, read.y) for read in held_out])
     lucky = torch.zeros_like(feasible)
     if names and all(read.symbols is not None for read in held_out):
-        lucky = feasible & torch.cat([(read.predicted != read.symbols).any(1) for read in held_out])
+        lucky = feasible & torch.cat([read.predicted.ne(read.symbols).any(1) for read in held_out])  # type: ignore[arg-type]
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
     most = max(read.task.space.sites for read in held_out)
@@ -154,7 +154,8 @@ def _relabelling(reads: list[_Read]) -> Tensor | None:
         return None
     if len({alphabet for task in tasks for alphabet in task.space.alphabets}) > 1:
         return None
-    true, predicted = (torch.cat([z.flatten() for z in part]) for part in zip(*[(r.symbols, r.predicted) for r in reads]))
+    true = torch.cat([read.symbols.flatten() for read in reads])  # type: ignore[union-attr]
+    predicted = torch.cat([read.predicted.flatten() for read in reads])
     whole = torch.arange(tasks[0].space.width, device=predicted.device)
     found = best_relabelling(true, predicted)
     whole[: len(found)] = found  # symbols that occur nowhere keep their names
@@ -219,14 +220,14 @@ def _examples(reads: list[_Read], index: list[int]) -> list[Shown]:
 
 def _shown(read: _Read, row: int) -> Shown:
     task, z = read.task, read.predicted[row : row + 1]
-    columns = (
+    true, predicted, grounded = (
         None if states is None else texts(task.space, states[row : row + 1])[0]
         for states in (read.symbols, read.predicted, read.chains)
     )
     fine = bool(task.feasible(z, read.y[row : row + 1]))
     gives = None if fine else written((task.computed(z) or [None])[0])
     x = look_at(read.data[row][0], task.space.sites)
-    return Shown(read.places[row], x, _given(read.answers[row]), *columns, fine, gives)
+    return Shown(read.places[row], x, _given(read.answers[row]), true, predicted, grounded, fine, gives)
 
 
 def _given(answer: Any) -> str | None:

@@ -83,3 +83,12 @@ def spoken(name: str) -> str:
 def symbol(text: str) -> str:
     """A symbol as it is written by hand."""
     return SIGNS.get(text, text)
+
+
+def of_one_shape(name: str) -> bool:
+    """Whether a figure is that of one shape among several.
+
+    >>> of_one_shape("test_shape_3_symbol_accuracy"), of_one_shape("test_symbol_accuracy")
+    (True, False)
+    """
+    return name.removeprefix("test_").removeprefix("validation_").startswith("shape_")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..learner.events import Observer
 from ..learner.stage import Stage
-from .numbers import figure, spoken
+from .numbers import figure, of_one_shape, spoken
 
 
 class _Bars(progress.Progress):
@@ -95,7 +95,7 @@ def summary_line(record: dict[str, Any]) -> str:
     parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
     lines = [", ".join(parts)]
     for part in ("test", "validation"):
-        own = {k: v for k, v in record.items() if k.startswith(f"{part}_") and v is not None}
+        own = {k: v for k, v in record.items() if k.startswith(f"{part}_") and v is not None and not of_one_shape(k)}
         figures = [f"{spoken(k.removeprefix('validation_'))} {figure(k, v, 1)}" for k, v in own.items()]
         lines += [f"{part}: {', '.join(figures)}"] if figures else []
     return "; ".join(lines)

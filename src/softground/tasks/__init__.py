@@ -5,5 +5,6 @@ from .addition import Addition
 from .formulas import Formulas
 from .sdsp import ShortestPaths
 from .sudoku import Sudoku
+from .sums import Sums
 
-__all__ = ["TASKS", "Addition", "Formulas", "ShortestPaths", "Sudoku"]
+__all__ = ["TASKS", "Addition", "Formulas", "ShortestPaths", "Sudoku", "Sums"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from ..numbers import is_number, is_share, spoken
+from ..numbers import is_number, is_share, of_one_shape, spoken
 from ..progress import title
 from .lines import Chart, Epochs, Line, colour, numbers, shares, spans
 
@@ -46,9 +46,14 @@ def curves(history: Records) -> list[Chart]:
     """A chart for each group of metrics that the records have values for."""
     epochs = epochs_of(history)
     held_out, validation = (
-        {k: (spoken(k.removeprefix("validation_")), "") for k in keys(history) if k.startswith(part) and is_share(k)}
+        {
+            k: (spoken(k.removeprefix("validation_")), "")
+            for k in keys(history)
+            if k.startswith(part) and is_share(k) and not of_one_shape(k)
+        }
         for part in ("test_", "validation_")
     )
+    shapes = {k: (spoken(k), "") for k in keys(history) if of_one_shape(k) and k.endswith("_feasible")}
     chains = {k: v for k, v in CHAINS.items() if any(p[1] for p in points(history, k))}
     charts = [
         _shares(history, epochs, held_out, "Held-out data", "Examples that the network has never seen."),
@@ -56,12 +61,13 @@ def curves(history: Records) -> list[Chart]:
             history, epochs, validation, "Validation part", "Training examples held out: nothing is learnt from them."
         ),
         _shares(history, epochs, TRAINING, "Training data"),
+        _shares(history, epochs, shapes, "Training data by shape", "Examples that the network's own reading explains."),
         _gamma(history, epochs),
         numbers("Loss", LOSS, [Line("", "c1", points(history, "loss"))], epochs),
         _shares(history, epochs, chains, "Chains"),
     ]
     for key in keys(history):
-        if key not in PLACED | held_out.keys() | validation.keys():
+        if key not in PLACED | held_out.keys() | validation.keys() and not of_one_shape(key):
             apart = key.startswith(("test_", "validation_"))
             where = "On held-out data, after each epoch." if apart else "The mean of each epoch."
             where = SOLVER if key.startswith("solver_") else COUNTS.get(key, where)

@@ -8,7 +8,7 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..numbers import figure, is_number, seconds, spoken
+from ..numbers import figure, is_number, of_one_shape, seconds, spoken
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
@@ -57,7 +57,7 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     last = list(moments.values())[-1] if moments else {}
     before = moments.get("before", {})
     for name, value in last.items():
-        if is_number(value):
+        if is_number(value) and not of_one_shape(name):
             words = spoken(name) + (" accuracy" if name.endswith("_accuracy") else "")
             known = name in before and before is not last
             yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""

@@ -96,7 +96,11 @@ class Formulas(Problem):
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(PRESETS[name])
-        if values.get("kernel") == "exact" and "kernel" not in given and max(self.lengths or [self.length]) > LONGEST_TABULATED:
+        if (
+            values.get("kernel") == "exact"
+            and "kernel" not in given
+            and max(self.lengths or [self.length]) > LONGEST_TABULATED
+        ):
             values |= {"kernel": "guided", "steps": 4}
         if name == "paper":  # a shorter run has a shorter warm-up too
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)

@@ -54,8 +54,8 @@ def load(
             )
     if len(set(lengths)) != len(lengths) or (shares and len(shares) != len(lengths)) or min(shares, default=1) < 1:
         raise DataError(
-            f"lengths {list(lengths)} and shares {list(shares)} were given; expected each length once, and one positive "
-            "whole number for each, or none."
+            f"lengths {list(lengths)} and shares {list(shares)} were given; expected each length once, and one "
+            "positive whole number for each, or none."
         )
     if split not in get_args(SplitName):
         raise DataError(f"Unknown split {split!r}: choose standard or writer.")

@@ -60,9 +60,7 @@ def check_formulas(plan: Plan, pixels: int) -> None:
     check_room("formulas", count, -(-symbols // max(1, count)) * (pixels + BYTES_PER_SYMBOL))
 
 
-def random_splits(
-    pools: tuple[Pool, Pool], plan: Plan, rngs: Sequence[np.random.Generator], note: str
-) -> list[Split]:
+def random_splits(pools: tuple[Pool, Pool], plan: Plan, rngs: Sequence[np.random.Generator], note: str) -> list[Split]:
     """For each length formulas with uniform symbols, each shown by a random image of its side's pool."""
 
     def side(pool: Pool, length: int, count: int, rng: np.random.Generator) -> Examples:

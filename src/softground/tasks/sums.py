@@ -1,0 +1,107 @@
+r"""``sums``: recognise digits from the sum of a few of them, in rows of different lengths.
+
+.. math:: y = z_1 + z_2 + \dots + z_n, \qquad n \text{ from the first to the last of } \texttt{digits},
+
+a scan whose state is the sum so far: :math:`9n + 1` states, whatever :math:`10^n` is. Every image is used once: the
+images are shuffled and dealt out, a row of each length in turn.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from ..constraints import Scan
+from ..data.digits import Source, load_digits
+from ..data.examples import Examples, Split
+from ..data.idx import Digits
+from ..data.ragged import Ragged
+from ..errors import DataError
+from ..experiments.problem import EXACT, TASKS, Problem
+from ..family import Family
+from ..metrics import accuracies
+from ..seeds import stream
+from ..spaces.categorical import Categorical
+from ..task import Task
+
+MOST_DIGITS = 100
+METRICS = partial(accuracies, name="sum_accuracy")
+PRESETS: dict[str, dict[str, Any]] = {
+    # The paper does not treat sums of several digits. This is its kernel, annealing and optimiser, as for addition.
+    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
+    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},
+}
+IMAGES_PER_BATCH = {"paper": 128, "best": 512}
+
+
+@TASKS.register("sums")
+@dataclass(frozen=True, kw_only=True)
+class Sums(Problem):
+    """Sums of digits: recognise handwritten digits from the sums of rows of them, of one length or of several."""
+
+    name: ClassVar[str] = "sums"
+
+    data: Source = "digits"
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    data_dir: Path | None = None
+    """The folder of MNIST's IDX files."""
+    digits: tuple[int, ...] = (2, 6)
+    """The fewest and the most digits of a row; one number for rows of that length alone."""
+    train_size: int | None = None
+    """Training rows (default: as many as the images make, each used once)."""
+
+    @property
+    def lengths(self) -> range:
+        """The lengths of rows."""
+        first, last = min(self.digits, default=0), max(self.digits, default=0)
+        if len(self.digits) not in (1, 2) or not 2 <= first <= last <= MOST_DIGITS:
+            raise DataError(
+                f"digits {list(self.digits)} were given; expected the fewest and the most digits of a row, from 2 to "
+                f"{MOST_DIGITS}."
+            )
+        return range(first, last + 1)
+
+    def load(self, seed: int) -> Split:
+        train, test, note = load_digits(self.data, self.data_dir)
+        first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
+        rows = deal(train, self.lengths, first)
+        if self.train_size is not None:
+            if not len(self.lengths) <= self.train_size <= len(rows):
+                raise DataError(
+                    f"{self.train_size} training rows were asked for; these images make {len(self.lengths)} to "
+                    f"{len(rows):,}."
+                )
+            rows = rows.rows(range(self.train_size))
+        return Split(rows, deal(test, self.lengths, second), f"{note} Every image is used once.")
+
+    def task(self, inverse: str = "auto", **solver: Any) -> Family:
+        return Family(sums_task, self.lengths)
+
+    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        return PRESETS[name] | {"batch_size": max(1, IMAGES_PER_BATCH[name] // max(self.lengths))}
+
+
+def sums_task(digits: int) -> Task:
+    """Sums of a row of digits as a task."""
+    space = Categorical([range(10)] * digits)
+    return Task(space, Scan(lambda total, digit: total + digit, space, vectorised=True), metrics=METRICS, name="sums")
+
+
+def deal(pool: Digits, lengths: range, rng: np.random.Generator) -> Ragged:
+    """Rows of every length in turn, as long as the images last."""
+    rounds = len(pool.labels) // sum(lengths)
+    if not rounds:
+        raise DataError(f"{len(pool.labels):,} images do not make a row of each length; use fewer digits.")
+    order = rng.permutation(len(pool.labels))[: rounds * sum(lengths)].reshape(rounds, sum(lengths))
+    parts, places, start = {}, {}, 0
+    for turn, length in enumerate(lengths):
+        index, start = order[:, start : start + length], start + length
+        labels = torch.from_numpy(pool.labels[index]).long()
+        x = torch.from_numpy(pool.images[index][:, :, None])
+        parts[length] = Examples(x, labels.sum(1).tolist(), labels)
+        places[length] = range(turn, rounds * len(lengths), len(lengths))
+    return Ragged(parts, places)
