@@ -20,8 +20,8 @@ from torch.utils.data import Subset
 
 from softground.experiments import Experiment
 from softground.experiments.experiment import named_recipe
-from softground.learner.batches import Batches
 from softground.learner.loop import Loop
+from softground.learner.parts import parts_of
 
 # Steps of an epoch, how many epochs are timed, and what the options are beside the preset.
 STEPS = {"cpu": 6, "cuda": 20}
@@ -42,7 +42,7 @@ def prepared(task: str, given: dict[str, Any], objective: str, device: str, step
     data = Subset(experiment.train, range(count))
     learner = experiment.learner()
     loop = Loop(learner)
-    loop.prepare(Batches(data, learner.fabric.device))
+    loop.prepare(parts_of(learner.task, data, learner.fabric.device))
     # A long stage, so that the learning rate stays where it begins and no epoch is the last.
     stage = replace(copy.copy(learner.stages[0]), epochs=10**6)
     base = loop.begin_stage(stage)

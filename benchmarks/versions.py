@@ -57,7 +57,13 @@ def worker(task: str, given: dict[str, Any], device: str, steps: int, seed: int)
         parts = learner.task, learner.network, learner.stages, learner.fabric, experiment.batch_size, seed
         loop = Loop(*parts, experiment.augment)  # type: ignore[arg-type]
     count = min(len(experiment.train), steps * experiment.batch_size)
-    loop.prepare(Batches(Subset(experiment.train, range(count)), learner.fabric.device))
+    data: Any = Subset(experiment.train, range(count))
+    try:
+        from softground.learner.parts import parts_of
+
+        loop.prepare(parts_of(learner.task, data, learner.fabric.device))
+    except ImportError:  # trees before 0.3.0
+        loop.prepare(Batches(data, learner.fabric.device))  # type: ignore[arg-type]
     stage = replace(copy.copy(learner.stages[0]), epochs=10**6)  # no epoch is the last
     base = loop.begin_stage(stage)
     print(math.ceil(count / experiment.batch_size), flush=True)

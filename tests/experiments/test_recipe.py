@@ -22,7 +22,7 @@ from softground.learner.stage import make_optimizer
 from softground.tasks import TASKS
 
 WHERE = Path("config.json")
-TASK_NAMES = ["hwf", "sudoku", "sdsp", "addition"]
+TASK_NAMES = ["hwf", "sudoku", "sdsp", "addition", "sums"]
 
 
 @pytest.mark.parametrize("task", TASK_NAMES)

@@ -277,3 +277,30 @@ def test_no_more_is_unpacked_than_allowed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_error_about_writers_names_the_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"^{tmp_path}: "):
         load("hwf", data_dir=pack(tmp_path, image_writer=None), length=5, split="writer")
+
+
+@pytest.mark.parametrize("split", ["standard", "writer"])
+def test_lengths_that_are_not_published_are_made_of_the_images_of_those_that_are(tmp_path: Path, split: Any) -> None:
+    source = arrays()
+    source |= {f"test_{part}": source[f"train_{part}"] for part in ("index", "expr", "res")}  # which show all symbols
+    many = {"lengths": (1, 5), "shares": (20, 5), "train_size": 25, "test_size": 25}
+    data = load("hwf", data_dir=pack(tmp_path, **source), split=split, **many)  # type: ignore[arg-type]
+    alone = load("hwf", data_dir=tmp_path, length=5, split=split)
+    assert torch.equal(data.train.parts[5].x, alone.train.x)  # what is published stays as it is
+    assert [len(part) for part in data.train.parts.values()] == [20, 5]
+    assert [len(part) for part in data.test.parts.values()] == [20, 5]
+    pictures = {image.tobytes(): at for at, image in enumerate(255 - source["images"])}
+    for side, part in (("train", data.train.parts[1]), ("test", data.test.parts[1])):
+        shown = [pictures[image.numpy().tobytes()] for image in part.x[:, 0, 0]]
+        assert [source["symbol_labels"][at] for at in shown] == part.symbols[:, 0].tolist()
+        assert part.y == [int(digit) + 1 for digit in part.symbols[:, 0]]
+        if split == "standard":
+            assert set(shown) <= set(source[f"{side}_index"].flatten().tolist())
+    if split == "writer":
+        hands = [
+            {source["image_writer"][pictures[image.numpy().tobytes()]] for image in side.parts[1].x[:, 0, 0]}
+            for side in (data.train, data.test)
+        ]
+        assert not hands[0] & hands[1]
+    with pytest.raises(DataError, match="No train formula of length 1"):
+        load("hwf", data_dir=tmp_path, lengths=(1, 3))

@@ -76,6 +76,17 @@ class Ragged(Dataset[tuple[Any, Any]]):
         x, y = self.parts[shape][row]
         return x, y
 
+    @property
+    def answers(self) -> list[Any]:
+        """All answers, in the order of the data set."""
+        found: list[Any] = [None] * len(self)
+        for shape, where in self.positions.items():
+            part = self.parts[shape]
+            own = part.y if isinstance(part, Examples) else [part[row][1] for row in range(len(part))]
+            for place, answer in zip(where.tolist(), own, strict=True):
+                found[place] = answer
+        return found
+
     def __repr__(self) -> str:
         return f"Ragged({', '.join(f'{len(part):,} of shape {shape}' for shape, part in self.parts.items())})"
 

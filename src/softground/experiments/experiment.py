@@ -95,7 +95,8 @@ class Experiment:
             anchors = Anchors.of(some, longest.space, recipe.anchors, stream(recipe.seed, "anchors"))
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, some.x, longest.space)
-        stages = {shape: problem.stages(recipe, each, part.y) for shape, each, part, _ in shapes}
+        each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
+        stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
         kept: Any = recipe.unexplained

@@ -105,10 +105,14 @@ class Loop:
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
         for part in self.parts:
-            objective = part.begin(self.stages.index(stage), stage.name)
+            objective = part.begin(self.number(stage), stage.name)
             if self.fabric.device.type == "cuda":
                 objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
+
+    def number(self, stage: Stage) -> int:
+        """Which of the stages this one is, by its name."""
+        return [each.name for each in self.stages].index(stage.name)
 
     @property
     def seconds(self) -> float:
@@ -179,7 +183,7 @@ class Loop:
         stopwatch = tally.stopwatch
         noise = self.parts[0].noise if stage.objective.weak else None
         level = 0.0 if noise is None else noise.level(self.progress.history)
-        augment, number = self.learner.augment, self.stages.index(stage)
+        augment, number = self.learner.augment, self.number(stage)
         size = max(1, (stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
         batches = mixed(self.parts, size, self.streams.order)
 
@@ -232,7 +236,7 @@ class Loop:
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
         with self._named(stage, epoch, lambda: "after its last batch"):
-            objectives = [part.objectives[self.stages.index(stage)] for part in self.parts]
+            objectives = [part.objectives[self.number(stage)] for part in self.parts]
             if found := broken(everything(self.network, self.optimizer, objectives)):
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."

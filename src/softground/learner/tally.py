@@ -47,7 +47,7 @@ class Tally:
 
     def record(self, stage: Stage, epoch: int) -> dict[str, Any]:
         """The epoch's averages over all processes, and this one's seconds."""
-        loop, number = self.loop, self.loop.stages.index(stage)
+        loop, number = self.loop, self.loop.number(stage)
 
         def mean(value: Tensor) -> float:
             return float(loop.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]

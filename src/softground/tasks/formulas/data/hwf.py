@@ -39,7 +39,8 @@ def load(data_dir: Path, plan: Plan, image_size: int | None, split: str, seed: i
     if first is not None and not found:
         raise first
     made = [(length, sizes) for length, sizes in plan if length not in found]
-    drawn = iter(_drawn(next(iter(found.values()))[0], made, image_size, split, seed) if made else [])
+    whole = _read(data_dir, (None, None), next(iter(found)), "standard", seed)[0] if made else None
+    drawn = iter(_drawn(whole, made, image_size, split, seed) if whole else [])
     return [_split(*found[length], image_size) if length in found else next(drawn) for length, _ in plan]
 
 

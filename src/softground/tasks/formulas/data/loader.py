@@ -16,7 +16,7 @@ from .source import DEFAULT_SIZES, Plan
 
 Source = Literal["digits", "hwf", "folder"]
 SplitName = Literal["standard", "writer"]
-PUBLISHED_SIZES, PUBLISHED_SHARES = (10_000, 2_000), {1: 1, 3: 1, 5: 2, 7: 6}
+PUBLISHED_SHARES = {1: 1, 3: 1, 5: 2, 7: 6}  # of 10,000 training and 2,000 test formulas
 HOLDS = {"hwf": "hwf.npz or HWF's original layout", "folder": "one folder of images for each symbol"}
 
 
@@ -42,7 +42,7 @@ def load(
     formulas in hands never seen in training. Which images are held out does not depend on the seed.
 
     With several ``lengths`` the examples are :class:`~softground.data.Ragged`, in numbers proportional to ``shares``;
-    HWF's lengths as in the published set by default, 10,000 and 2,000 formulas, others equally.
+    HWF's lengths by default as in the published set, which has 10,000 and 2,000 formulas, others equally.
     """
     if source not in get_args(Source):
         raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
@@ -68,7 +68,10 @@ def load(
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         if size is not None and size < 1:
             raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
-    usual = PUBLISHED_SIZES if source == "hwf" else DEFAULT_SIZES
+    usual = DEFAULT_SIZES
+    if source == "hwf":  # a tenth of the published set for each of its ten shares, whatever lengths are asked for
+        parts = 10 if shares else sum(PUBLISHED_SHARES.get(each, 1) for each in lengths)
+        usual = parts * 1_000, parts * 200
     sizes = train_size or usual[0], test_size or usual[1]
     plan: Plan = [(length, (train_size, test_size) if source == "hwf" else sizes)]
     if lengths:
