@@ -12,7 +12,7 @@ from torch.optim import SGD
 
 from budget import p_value
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
-from softground import Anchors, Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
 from softground.runs import RunFolder
@@ -106,6 +106,49 @@ def assert_examples_can_be_dropped(out: Path) -> None:
     fabric.barrier()
 
 
+def several(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
+    """Two lengths, of which one process has an example more than the other: it takes as many steps all the same."""
+    family, events = Family(addition, [2, 3]), 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == stop:
+            raise Stop
+
+    def stages(task: Any) -> list[Stage]:
+        return [Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0), steps=2), 3, adam)]
+
+    learner = make_learner(family, stages, classifier(dropout=0.1), batch_size=8)  # type: ignore[arg-type]
+    data = {length: examples(addition(length), 17 + 4 * length) for length in (2, 3)}
+    return learner.fit(data, data, out=folder, resume=resume, observer=observer)
+
+
+def assert_shapes(out: Path) -> None:
+    learner = several(out / "shapes")
+    fabric = learner.fabric
+    for name, value in learner.network.state_dict().items():
+        everyone = fabric.all_gather(value)
+        assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
+    try:
+        several(out / "shapes stopped", 12)
+        raise AssertionError("it was not stopped")
+    except Stop:
+        fabric.barrier()
+    several(out / "shapes stopped", resume=True)
+    fabric.barrier()
+    if fabric.is_global_zero:
+        assert_same_run(out / "shapes stopped", out / "shapes")
+        tensors = RunFolder.open(out / "shapes").load_checkpoint()[0]
+        for part in learner.loop.parts:
+            assert part.task.feasible(tensors[f"objective/0/{part.shape}/chains"], part.y).all()
+        assert learner.results_["I"]["symbol_accuracy"] > 0.5
+        assert learner.results_["I"] == learner.evaluate(
+            {p.shape: examples(p.task, len(p.data)) for p in learner.loop.parts}
+        )
+    fabric.barrier()
+
+
 def main(out: Path) -> None:
     learner = run(out / "whole")
     fabric = learner.fabric
@@ -136,6 +179,7 @@ def main(out: Path) -> None:
         assert torch.equal(tensors["objective/0/chains"][own], chains[own])
         assert tensors["random/dice"].shape[0] == 2
         assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
+    assert_shapes(out)
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")
     try:
