@@ -15,7 +15,7 @@ from proofs import LINE, SPACE, TABLES, TASK
 from softground.dice import Sampler
 from softground.inverses import Inverse
 from softground.kernels import Kernel
-from softground.objectives import Objective
+from softground.objectives import MAPO, BackSearch, Objective, Reinforce, ZeroDegree
 from softground.projections import Dropped, Move, Projection
 
 CPU = torch.device("cpu")
@@ -87,6 +87,14 @@ def test_objectives(make: Any, ground: Any) -> None:
     here = loss()
     with ELSEWHERE:
         same(here, loss())
+
+
+@pytest.mark.parametrize("make", [MAPO, Reinforce, BackSearch, ZeroDegree])
+def test_memories(make: Any) -> None:
+    with ELSEWHERE:
+        objective = make()
+        objective.begin(TASK, torch.zeros(BATCH, dtype=torch.long, device=CPU), seed=0)
+    assert all(value.device == CPU for value in objective.state().values())
 
 
 @pytest.mark.parametrize(("make", "ground"), rows(Projection))

@@ -150,7 +150,7 @@ def test_reals_remember_with_the_least_share() -> None:
         outcome = objective.loss(batch_of(rule.space.belief(leaf), problem.answer(3), dice=dice))
     assert outcome.diagnostics["memory_weight"].tolist() == [0.5] * 3
     assert objective.held.tolist() == [5] * 3
-    assert objective.memory.dtype == torch.float64
+    assert (objective.memory.dtype, objective.held.dtype) == (torch.float64, torch.long)
     assert bool(rule.feasible(objective.memory.flatten(0, 1), problem.answer(15)).all())
     (gradient,) = torch.autograd.grad(outcome.loss, leaf)
     assert bool(torch.isfinite(gradient).all())
