@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from choose import GROUPS, complete
+
 from softground.runs.provenance import origin
 
 PAGE = Path(__file__).resolve().parent / "results" / "choose.json"
@@ -20,9 +22,9 @@ TITLES = {
 
 
 def groups() -> dict[str, Any]:
-    """What was chosen, group by group; nothing where nothing was."""
+    """What was chosen, group by group, where every candidate was tried."""
     found: dict[str, Any] = json.loads(PAGE.read_text())["groups"] if PAGE.exists() else {}
-    return {name: found[name] for name in TITLES if name in found and found[name]["choice"]}
+    return {name: found[name] for name in TITLES if name in found and complete(GROUPS[name], found[name]["candidates"])}
 
 
 def said(name: str) -> str:
@@ -43,5 +45,9 @@ def table() -> str:
             lines.append(f"| {TITLES[name]} | {shown} | {100 * own['mean']:.2f} ({values}) | {own['seconds']:.0f} |")
     runs = [run for group in found.values() for own in group["candidates"].values() for run in own["runs"]]
     commands = ", ".join(f"`{command}`" for command in sorted({run["command"] for run in runs}))
-    lines += ["", f"Mean over seeds, in brackets each seed. Measured by {commands} {origin(runs)}."]
+    lines += [
+        "",
+        "*preset* is the preset as it was then. Mean over seeds, in brackets each seed. "
+        f"Measured by {commands} {origin(runs)}.",
+    ]
     return "\n".join(lines)

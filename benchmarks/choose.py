@@ -3,9 +3,10 @@
     python benchmarks/choose.py --data-dir DIR [--jobs 16] [--device cuda] [--only hwf sudoku] [--seeds 2]
 
 DIR holds ``hwf.npz`` and MNIST's files. Each candidate differs from the preset, or from the row of the reproduction,
-in what its name says, and every seed cuts another validation part. The candidate with the highest mean of the task's
-first validation figure is the choice; of equals, the one that takes less time. Runs on record in ``--records`` are not
-repeated. ``benchmarks/results/choose.json`` has every candidate with its figures.
+in what its name says ("preset" is the preset as it was then), and every seed cuts another validation part. Once all
+were tried, the candidate with the highest mean of the task's first validation figure is the choice; of equals, the one
+that takes less time. Runs on record in ``--records`` are not repeated. ``benchmarks/results/choose.json`` has every
+candidate with its figures.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def cells(name: str, group: Group, seeds: int) -> dict[str, list[Cell]]:
 
 
 def judged(group: Group, runs: Mapping[str, Sequence[Cell]], store: Store) -> dict[str, Any]:
-    """A group's candidates with their figures, and the choice among those of which every run is on record."""
+    """A group's candidates with their figures and, once every run of every candidate is on record, the choice."""
     found = {}
     for label, own in runs.items():
         records = [store.read(cell) for cell in own if store.finished(cell)]
@@ -154,7 +155,13 @@ def judged(group: Group, runs: Mapping[str, Sequence[Cell]], store: Store) -> di
             ],
         }
     best = max(found, key=lambda label: (found[label]["mean"], -found[label]["seconds"]), default=None)
-    return {"task": group.task, "figure": group.figure, "base": dict(group.base), "candidates": found, "choice": best}
+    choice = best if complete(group, found) else None
+    return {"task": group.task, "figure": group.figure, "base": dict(group.base), "candidates": found, "choice": choice}
+
+
+def complete(group: Group, candidates: Mapping[str, Any]) -> bool:
+    """Whether every candidate of a group was tried."""
+    return group.candidates.keys() <= candidates.keys()
 
 
 def choose(
@@ -190,7 +197,11 @@ def main(argv: Sequence[str] | None = None, groups: Mapping[str, Group] = GROUPS
     where, wanted = Where.at(given.device, given.data_dir), {name: groups[name] for name in given.only}
     found = choose(wanted, Store(given.records), where, given.seeds, given.jobs, given.seconds)
     page = json.loads(given.out.read_text()) if given.out.exists() else {"groups": {}}
-    page = {"rule": RULE, **provenance(), "groups": page["groups"] | found}
+    known: dict[str, Any] = page["groups"]
+    for name, group in found.items():
+        if group["choice"] or not (name in known and complete(groups[name], known[name]["candidates"])):
+            known[name] = group  # a choice stays until there is another
+    page = {"rule": RULE, **provenance(), "groups": known}
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(page, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     for name, group in found.items():

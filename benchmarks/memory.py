@@ -27,8 +27,8 @@ OBJECTIVES = ("grounding", "sup")
 REPEATS = 2  # peaks hardly vary, and each takes two runs
 
 
-def child(given: argparse.Namespace) -> dict[str, float]:
-    """One run in this process; its peaks in bytes."""
+def child(given: argparse.Namespace) -> dict[str, Any]:
+    """One run in this process: its peaks in bytes, and its recipe."""
     before = resident_peak()
     source: dict[str, Any] = {"data": "hwf", "data_dir": given.data_dir} if given.data_dir else {"data": "digits"}
     count = 300 if given.quick else 6000
@@ -46,7 +46,8 @@ def child(given: argparse.Namespace) -> dict[str, float]:
     learner = experiment.learner()
     learner.fit(experiment.train, experiment.test)
     on_gpu = torch.cuda.max_memory_allocated() if given.devices[0] == "cuda" else 0
-    return {"peak": on_gpu or resident_peak(), "before": before}
+    recipe = experiment.recipe and experiment.recipe.to_json()
+    return {"peak": on_gpu or resident_peak(), "before": before, "recipe": recipe}
 
 
 def resident_peak() -> int:
@@ -62,7 +63,7 @@ def resident_peak() -> int:
 
 def measure(given: argparse.Namespace, device: str) -> dict[str, Any]:
     """Peaks of both objectives, taking turns, and their ratio."""
-    runs: dict[str, list[dict[str, float]]] = {objective: [] for objective in OBJECTIVES}
+    runs: dict[str, list[dict[str, Any]]] = {objective: [] for objective in OBJECTIVES}
     for _ in range(1 if given.quick else REPEATS):
         for objective in OBJECTIVES:
             command = [sys.executable, __file__, "--objective", objective, "--devices", device]
@@ -79,6 +80,7 @@ def measure(given: argparse.Namespace, device: str) -> dict[str, Any]:
         "MiB_with_labels": peaks["sup"],
         "MiB_before": statistics.median(run["before"] for run in runs["sup"]) / 2**20,
         "data": "hwf" if given.data_dir else "digits",
+        "recipe": runs["grounding"][0]["recipe"],
     }
 
 

@@ -19,6 +19,7 @@ from measure import destination, interleaved, options, record
 from torch.utils.data import Subset
 
 from softground.experiments import Experiment
+from softground.experiments.experiment import named_recipe
 from softground.learner.batches import Batches
 from softground.learner.loop import Loop
 
@@ -63,14 +64,13 @@ def measure(name: str, device: str, given: Any) -> dict[str, Any]:
     parts = [weak()["seconds"] for _ in range(3)]
     share = sorted(p["sampling"] / max(1e-9, sum(p[k] for k in ("network", "sampling", "solver"))) for p in parts)[1]
     milliseconds = {k: {p: 1000 * v[p] / count for p in ("median", "low", "high")} for k, v in times["seconds"].items()}
-    flags = {k: str(v) if isinstance(v, Path) else v for k, v in extra.items() if k != "data_dir"}
     return {
         "ratio": times["ratio"]["weak"]["median"],
         "spread": times["ratio"]["weak"],
         "milliseconds": milliseconds,
         "sampling_share": share,
         "batch_size": batch,
-        "options": flags,
+        "recipe": named_recipe(task, seed=given.seed, **extra)[0].to_json(),
     }
 
 

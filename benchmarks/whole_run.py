@@ -107,6 +107,7 @@ def run(device: str, settings: dict[str, Any], source: dict[str, Any], seed: int
         "parameters": sum(p.numel() for p in experiment.network.parameters()),
         "command_line": f"softground train hwf --preset best {flags} --device {device}",
         "seed": seed,
+        "recipe": experiment.recipe and experiment.recipe.to_json(),
     }
 
 

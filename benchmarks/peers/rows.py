@@ -116,7 +116,8 @@ ROWS: dict[str, Row] = {
         "formulas",
         "softground, told where digits and operators stand",
         "run_softground_hwf.py",
-        "the same with `--readings grammatical`",
+        "`softground train hwf --preset best --network lenet --learning-rate 8e-3 --readings grammatical`, the cycle "
+        "likewise",
         ("--readings", "grammatical"),
     ),
     "ablkit-hwf": Row(

@@ -17,8 +17,8 @@ CONCEDED = (
     "projection space') it says that 'none of these methods can fully avoid the bias of gradient estimate' (Section 4)."
 )
 SHOWN = 1.5  # α of which every case is shown
-WIPED = 0.05  # a mean distance below this is called wiped out
-LESS = 0.8  # of what it was: below this, a distance is said to have fallen
+WIPED = 0.05  # a mean distance, or length of the bias, below this is called wiped out
+LESS = 0.8  # of what it was: below this, it is said to have fallen
 
 
 def inequality(results: Results) -> list[str]:
@@ -110,17 +110,20 @@ def _judged(first: tuple[Record, ...], last: tuple[Record, ...]) -> str:
     def change(at: str, key: str) -> str:
         return f"from {_mean(first, at, key):.2f} to {_mean(last, at, key):.2f}"
 
-    kept, left = _mean(last, "now", "after") / _mean(first, "now", "after"), _mean(last, "now", "after")
-    said = "is wiped out" if left < WIPED else "falls but is not wiped out" if kept < LESS else "does not fall"
+    def course(key: str) -> str:
+        kept, left = _mean(last, "now", key) / _mean(first, "now", key), _mean(last, "now", key)
+        return "is wiped out" if left < WIPED else "falls but is not wiped out" if kept < LESS else "does not fall"
+
     sharp = _mean(last, "one", "settled") / _mean(first, "one", "settled") < LESS
     why = "with γ held at 1 it falls as well, as P sharpens" if sharp else "with γ held at 1 it does not"
     text = (
-        f"**Verdict: the distance {said} here.** Over training it goes {change('now', 'after')} after T steps and "
-        f"{change('now', 'settled')} however long one walks; {why} ({change('one', 'settled')}). The gradient's bias, "
-        f"in the network's outputs, goes {change('now', 'bias')}."
+        f"**Verdict: here the distance {course('after')} and the gradient's bias {course('bias')}.** Over training the "
+        f"distance goes {change('now', 'after')} after T steps and {change('now', 'settled')} however long one walks; "
+        f"{why} ({change('one', 'settled')}). The gradient's bias after T steps, in the network's outputs, goes "
+        f"{change('now', 'bias')}."
     )
     caught = _mean(last, "now", "unreached")
-    if left >= WIPED and caught > _mean(last, "now", "settled") / 2:
+    if course("after") != "is wiped out" and caught > _mean(last, "now", "settled") / 2:
         text += (
             f" Most of what no walking mends at the end, {caught:.2f}, is what Q\\* gives to parts of S_y that the "
             "walk cannot reach from its chain: as Q\\*'s support shrinks, it shrinks away from chains in other parts."

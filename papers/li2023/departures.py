@@ -114,7 +114,7 @@ SDSP = (
     "gradient at its own mean. The authors' code learns the last states of the chains, with weight decay 1e-3, and "
     "has even that commented out.",
     "**RL and MAPO** are paid the number of right paths, drawing with a standard deviation of 1, as in the code; its "
-    "MAPO is weaker than ours (above).",
+    "MAPO differs from ours (above).",
 )
 
 __all__ = ["COMMON", "HWF", "SDSP", "SUDOKU"]

@@ -18,8 +18,8 @@ def lines(results: Results) -> list[str]:
     for title, found in (
         (
             "**Annealing**, against SSL (γ = 1) and NA (γ = 0.001), with as many walks, the same warm-up and, but "
-            "on Sudoku, the same Stage II (SSL by Adam 5e-4, the others by SGD 0.1; shortest paths: all by Adam "
-            "1e-3). It is the paper's central claim:",
+            "on Sudoku, the same Stage II (SSL by Adam 5e-4, the others by SGD 0.1; shortest paths: all by Adam 1e-3). "
+            "It is the paper's central claim:",
             annealing(results),
         ),
         (
@@ -149,8 +149,8 @@ def paths(results: Results) -> list[str]:
             verdict = lead(best, rival, "ours lead", "ours fall behind", "neither leads")
             lines.append(f"- {what}: {verdict}. {_all(others)}.")
     if labels is not None:
-        gap = labels.mean - best.mean
-        lines.append(f"- 'close to the direct supervision case': {gap:.1f} points below SUP, {labels}.")
+        gap = best.mean - labels.mean
+        lines.append(f"- 'close to the direct supervision case': {gap:+.1f} points from SUP, {labels}.")
     if mean is not None:
         everything = {f"{name}, both stages": figure for name, figure in ours.items()} | alone | treated
         below = [name for name, f in everything.items() if f is not None and f.mean <= mean.mean]

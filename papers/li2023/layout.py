@@ -74,8 +74,9 @@ SUDOKU = (
     Row("Not in the paper", "semantic loss, exact", "semantic", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I", "exact", "I"),
     Row("Not in the paper", "Exp with the exact kernel, Stage I + II", "exact", "II"),
-    Row("Not in the paper", "`--preset best` (distorted images)", "best", "I"),
-    Row("Not in the paper", "`--preset best --no-augment`", "best-plain", "I"),
+    Row("Not in the paper", "`--preset best` (convolutional network, distorted images)", "best", "I"),
+    Row("Not in the paper", "`--preset best --network lenet` (LeNet-5, distorted images)", "best-lenet", "I"),
+    Row("Not in the paper", "`--preset best --no-augment` (convolutional network)", "best-plain", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
 )
 SUDOKU_CODE = (

@@ -1,7 +1,7 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
 from .constraints import SMT, Constraint, Program, Scan
-from .data import Examples, RandomAffine, Split, handwritten
+from .data import Anchors, Examples, RandomAffine, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
@@ -36,7 +36,7 @@ from .target import Target
 from .task import Task
 from .tasks import TASKS
 
-__all__ = ["BackSearch", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
+__all__ = ["Anchors", "BackSearch", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
 __all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]
 __all__ += ["KERNELS", "Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse"]
 __all__ += ["MAPO", "Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]

@@ -21,10 +21,12 @@ from torch import Tensor, nn
 
 from .constraints import Program
 from .constraints.base import Constraint
+from .data.anchors import Anchors
 from .data.examples import Examples, as_tensor
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.loop import Augment
+from .learner.noise import Level
 from .manners import Manners
 from .model import load
 from .networks import default_network
@@ -34,7 +36,14 @@ from .task import Task
 
 Rule = Constraint | Task | Callable[..., Any]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
-PLAIN = ("epochs", "learning_rate", "batch_size", "site_shape", "seed")  # parameters that a saved estimator keeps
+PLAIN = (
+    "epochs",
+    "learning_rate",
+    "batch_size",
+    "site_shape",
+    "noise",
+    "seed",
+)  # parameters that a saved estimator keeps
 
 
 class SoftGrounder(Manners):
@@ -52,7 +61,7 @@ class SoftGrounder(Manners):
         :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
     stages
         ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule, at γ = 1.
-    epochs, learning_rate, batch_size, augment, seed, device
+    epochs, learning_rate, batch_size, augment, noise, seed, device
         See :class:`~softground.learner.Learner`.
     site_shape
         The shape of one site's input, where X is flat as scikit-learn's tools want it: X of ``[n, sites · 64]`` is read
@@ -83,31 +92,37 @@ class SoftGrounder(Manners):
         batch_size: int = 64,
         augment: Augment | None = None,
         site_shape: Sequence[int] | None = None,
+        noise: Level = 0.0,
         seed: int = 0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
     ) -> None:
         # Nothing is checked or copied here: scikit-learn's clone compares what was given with what was kept.
         self.rule, self.alphabets, self.network, self.stages = rule, alphabets, network, stages
         self.epochs, self.learning_rate, self.batch_size = epochs, learning_rate, batch_size
-        self.augment, self.site_shape, self.seed = augment, site_shape, seed
+        self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
         self.device: Literal["auto", "cpu", "cuda"] = device
 
-    def fit(self, X: Any, y: Sequence[Any]) -> SoftGrounder:
-        """Train on inputs and their answers: ints, fractions, strings or tuples of these."""
+    def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
+        """Train on inputs and their answers: ints, fractions, strings or tuples of these.
+
+        ``known`` symbols are given as in :class:`~softground.Examples`; see :class:`~softground.Anchors` for labelled
+        inputs of single symbols.
+        """
         task = self._task()
         self.task_: Task | None = task
         x, answers = self._inputs(X, task.space), list(y)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(x, task)
         stages = self._stages(task) if self.stages is None else self.stages(task)
-        given = {name: getattr(self, name) for name in ("batch_size", "seed", "augment", "device")}
-        self.learner_ = Learner(task, self.network_, stages, **given).fit(Examples(x, answers))
+        given = {name: getattr(self, name) for name in ("batch_size", "seed", "augment", "noise", "device")}
+        self.learner_ = Learner(task, self.network_, stages, **given)
+        self.learner_.fit(Examples(x, answers, known=known), anchors=anchors)
         self.model_ = self.learner_.model
         return self
 
-    def predict(self, X: Any, y: Sequence[Any] | None = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> npt.NDArray[Any]:
         """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known."""
-        symbols, space = self._fitted().predict(self._inputs(X), y), self.model_.space
+        symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
         whole = all(type(s) is int for alphabet in space.alphabets for s in alphabet)
         table = np.empty((len(symbols), space.sites), dtype=np.int64 if whole else object)
         for row, state in enumerate(symbols):
@@ -115,7 +130,7 @@ class SoftGrounder(Manners):
         return table
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; 0 beyond its end."""
+        """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; see ``Model.predict_proba``."""
         return self._fitted().predict_proba(self._inputs(X))
 
     def predict_answers(self, X: Any) -> list[Any]:

@@ -97,6 +97,14 @@ class Task:
             tuple(examples),
         )
 
+    def contradicted(self, y: Tensor, examples: Sequence[int]) -> InfeasibleAnswer:
+        """The error for examples whose known symbols leave nothing of S_y."""
+        return self.infeasible(
+            y,
+            examples,
+            "Nothing in S_y has the known symbols. Correct the answers or the known symbols of these examples.",
+        )
+
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
         return self.metrics(predicted, self.feasible(predicted, y), symbols)

@@ -57,17 +57,17 @@ def test_the_candidate_with_the_best_validation_figure_is_chosen(
     assert "[" not in capsys.readouterr().out.splitlines()[0]  # on record: nothing is run again
 
 
-def test_of_equals_the_quicker_is_chosen_and_unfinished_ones_do_not_count(
+def test_of_equals_the_quicker_is_chosen_once_all_were_tried(
     choose: ModuleType, tiny: dict[str, Any], tmp_path: Path
 ) -> None:
     store, runs = Store(tmp_path), choose.cells("sums", tiny["sums"], 1)
     assert choose.judged(tiny["sums"], runs, store)["choice"] is None
-    for label, seconds in (("still", 1.0), ("learns", 2.0)):
+    for label, seconds, choice in (("still", 1.0, None), ("learns", 2.0, "still")):
         (cell,) = runs[label]
         result = {"validation": {"validation_sum_accuracy": 0.5}, "training_seconds": seconds}
         about = {"options": dict(cell.options), "settings": cell.settings, "seed": 0, "commit": "abc"}
         store.write(cell, about | {"result": result, "command": "python", "environment": {}})
-        assert choose.judged(tiny["sums"], runs, store)["choice"] == "still"
+        assert choose.judged(tiny["sums"], runs, store)["choice"] == choice
 
 
 def test_test_data_are_never_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,11 @@ def test_a_choice_is_a_table_and_half_a_sentence(
     assert table.said("hwf") == "were chosen by looking at test figures"
     about = {"commit": "abc", "command": "python benchmarks/choose.py", "environment": {"gpu": "H200", "cpus": 4}}
     runs = [about | {"validation": {"validation_a": value}} for value in (0.5, 0.75)]
-    candidates = {"preset": {"runs": runs, "mean": 0.625, "seconds": 3.0, "options": {}}}
-    group = {"figure": "validation_a", "candidates": candidates, "choice": "preset"}
+    own = {"runs": runs, "mean": 0.625, "seconds": 3.0, "options": {}}
+    group: dict[str, Any] = {"figure": "validation_a", "candidates": {"preset": own}, "choice": "preset"}
+    table.PAGE.write_text(json.dumps({"groups": {"hwf": group}}))
+    assert table.said("hwf") == table.BY_TEST  # others were not tried
+    group["candidates"] = dict.fromkeys(choose.GROUPS["hwf"].candidates, own)
     table.PAGE.write_text(json.dumps({"groups": {"hwf": group}}))
     assert "| formulas, `--preset best` | **preset** | 62.50 (50.00, 75.00) | 3 |" in table.table()
     assert "by `python benchmarks/choose.py` at commit abc, on H200" in table.table()

@@ -15,9 +15,9 @@ from papers.li2023.store import Store
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 COMMIT = re.compile(r"[0-9a-f]{7,40}(\+edits)?")
-TRAINED = ("addition", "hwf", "sdsp", "sudoku")  # whose runs are trainings of ready-made tasks, each by a recipe
+TRAINED = ("addition", "sdsp", "sudoku")  # whose runs are trainings of ready-made tasks, each by a recipe
 # Measured before records kept their provenance. Each is to be measured again or withdrawn, and then leaves this list.
-PENDING = {"addition", "examples", "hwf", "peers", "reproduction", "sdsp", "sudoku", "torture"}
+PENDING = {"addition", "examples", "peers", "reproduction", "sdsp", "sudoku", "torture"}
 
 pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="the benchmarks are not part of this distribution")
 
@@ -37,7 +37,7 @@ def lacking(name: str) -> list[str]:
     """What the measurements of a file do not say."""
     if name == "reproduction":
         store = Store(RESULTS / name)
-        return [cell.name for cell in plan("all", store.seeds() or 1) if store.shown(cell) is None]
+        return [cell.name for cell in plan("all") if store.shown(cell) is None]
     found = []
     for key, run in made(json.loads((RESULTS / f"{name}.json").read_text())):
         parts = ["environment", "command", *(["recipe"] if name in TRAINED else [])]

@@ -133,6 +133,8 @@ def test_what_is_not_a_run_folder(command: str, tmp_path: Path, capsys: pytest.C
         ({"epochs": "three"}, "epochs"),
         ({"epochs": True}, "epochs"),
         ({"seed": None}, "seed"),
+        ({"inverse": ""}, "config.json names the inverse ''"),
+        ({"network": "red"}, "config.json names the network 'red'"),
         ({"preset": "worst"}, "its settings are not those"),
     ],
     ids=repr,

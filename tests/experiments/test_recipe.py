@@ -51,6 +51,8 @@ def test_a_changed_file_is_refused_word_by_word() -> None:
         ({"epochs": True}, "'epochs' is True"),
         ({"epochs": 2**64}, "'epochs' is"),
         ({"gamma": None}, "'gamma' is None"),
+        ({"objective": ""}, "config.json: objective= was given"),
+        ({"patience": 3}, "config.json: patience=3 was given, but no validation part"),
         ({"problem": []}, "holds no recipe"),
         ({"colour": "red"}, "not known here: 'colour'"),
     ]:

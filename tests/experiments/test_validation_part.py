@@ -10,7 +10,7 @@ import torch
 
 from softground.data import Examples
 from softground.data.examples import Split
-from softground.errors import DataError
+from softground.errors import DataError, LearnerError
 from softground.experiments import Experiment
 from softground.runs import RunFolder
 from softground.tasks import TASKS
@@ -62,3 +62,10 @@ def test_a_run_keeps_the_part_and_the_patience_in_its_recipe(tmp_path: Path) -> 
     again = Experiment.of_run(folder)
     assert (again.recipe.validation, again.recipe.patience) == (0.5, 1)  # type: ignore[union-attr]
     assert again.run(folder.path, resume=True, silent=True)["epochs"] == summary["epochs"]
+
+
+@pytest.mark.parametrize("given", [{"patience": 3}, {"keep": "validation"}], ids=str)
+def test_what_goes_by_a_validation_part_needs_one(given: dict[str, Any]) -> None:
+    """Refused before there is a run folder."""
+    with pytest.raises(LearnerError, match="but no validation part to judge by"):
+        Experiment.named("addition", **given)

@@ -35,6 +35,8 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
         "--network",
         "lenet",
         "--no-augment",
+        "--readings",
+        "grammatical",
         "--epochs",
         "8",
         "--batch-size",

@@ -174,9 +174,9 @@ def looks(*after: float) -> Results:
 @pytest.mark.parametrize(
     ("after", "said", "caught"),
     [
-        ((0.4, 0.3, 0.01), "the distance is wiped out here", False),
-        ((0.4, 0.3, 0.2), "the distance falls but is not wiped out here", True),
-        ((0.4, 0.3, 0.4), "the distance does not fall here", True),
+        ((0.4, 0.3, 0.01), "the distance is wiped out and the gradient's bias is wiped out.", False),
+        ((0.4, 0.3, 0.2), "the distance falls but is not wiped out and the gradient's bias falls but", True),
+        ((0.4, 0.3, 0.4), "the distance does not fall and the gradient's bias does not fall.", True),
     ],
 )
 def test_the_verdict_is_read_off_the_records(after: tuple[float, ...], said: str, caught: bool) -> None:

@@ -206,7 +206,7 @@ def test_one_evaluation_is_no_choice_of_epochs() -> None:
 def test_what_the_paper_says_of_shortest_paths_is_judged_by_the_records(results: Results, tmp_path: Path) -> None:
     text = page(results, "sdsp")
     assert "- 'better than competitors', as they are: ours lead. RL 10.00 ± 0.00." in text
-    assert "- 'close to the direct supervision case': 10.0 points below SUP, 60.00 ± 0.00." in text
+    assert "- 'close to the direct supervision case': -10.0 points from SUP, 60.00 ± 0.00." in text
     assert "finds 55.00 ± 0.00. Not above it: Exp, both stages, RL." in text
     assert "competitors with Stage II" not in text  # not on record
     assert "not judged" in "".join(judgements.paths(Results.read([], Store(tmp_path))))

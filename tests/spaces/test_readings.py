@@ -157,7 +157,7 @@ def test_every_loss_pushes_strange_symbols_down(name: str) -> None:
         y = task.constraint.encode([4, 4])
         objective.begin(task, y, seed=0)
         if isinstance(objective, MAPO):
-            objective.memory[:, 0], objective.held[:] = z, 1
+            objective.memory[:, 0], objective.rewards[:, 0], objective.held[:] = z, 1.0, 1
         batch = batch_of(space.belief(leaf), y)
         batch = Batch(batch.index, batch.belief, y, z, 0, batch.dice, batch.stopwatch)
         (found,) = torch.autograd.grad(objective.loss(batch).loss, leaf)

@@ -12,7 +12,8 @@ from torch.optim import SGD
 
 from budget import p_value
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
-from softground import Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import Anchors, Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground.data.known import reveal
 from softground.errors import DataError
 from softground.runs import RunFolder
 
@@ -38,7 +39,10 @@ def run(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
             raise Stop
 
     learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32)
-    return learner.fit(examples(task, COUNT), examples(task, 40, seed=1), out=folder, resume=resume, observer=observer)
+    data = reveal(examples(task, COUNT), 0.2, seed=0)
+    anchors = Anchors.of(data, task.space, 2, seed=0)
+    test = examples(task, 40, seed=1)
+    return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=observer)
 
 
 def assert_the_law(folder: Path) -> None:

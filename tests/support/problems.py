@@ -83,7 +83,13 @@ def _formula(readings: Readings = "grammatical") -> Problem:
     def value(a: int, op: str, b: int) -> int:
         return a + b if op == "+" else a - b if op == "-" else a * b
 
-    return Problem(f"formula, {readings}", space, Program(value, space), 4, ((0, 2), (0, 1), (1, 2)))
+    return Problem(
+        "formula" if readings == "grammatical" else "formula, all readings",
+        space,
+        Program(value, space),
+        4,
+        ((0, 2), (0, 1), (1, 2)),
+    )
 
 
 def _all_equal() -> Problem:

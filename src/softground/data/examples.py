@@ -1,4 +1,4 @@
-"""Weakly labelled examples held in memory: inputs x, answers y and, for reporting only, true symbols."""
+"""Weakly labelled examples held in memory: inputs x, answers y, symbols that are known, and true ones for reports."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
         Optional true symbol codes ``[examples, sites]``, for reports and the supervised reference alone.
+    known
+        Optional symbols that training may know: codes ``[examples, sites]`` with −1 where a site is unknown, or one row
+        of symbols per example with None for 'unknown' (or None for the row). They hold exactly in all that is sampled,
+        and the network learns them as labels.
 
     >>> import torch
     >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
@@ -36,6 +40,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     x: Tensor
     y: Sequence[Any]
     symbols: Tensor | None = None
+    known: Any = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -43,6 +48,11 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         if self.symbols is not None and len(self.symbols) != len(self.x):
             raise DataError(
                 f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row per input, or none."
+            )
+
+        if self.known is not None and len(self.known) != len(self.x):
+            raise DataError(
+                f"{len(self.x)} inputs but {len(self.known)} rows of known symbols: give one row per input, or none."
             )
 
     def __len__(self) -> int:
@@ -59,7 +69,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         """The examples at these positions."""
 
         def pick(column: Any) -> Any:
-            if column is None or isinstance(column, Tensor):
+            if column is None or isinstance(column, Tensor | np.ndarray):
                 return column if column is None else column[list(index)]
             return [column[i] for i in index]
 

@@ -16,9 +16,12 @@ from typing import Any
 from torch import nn
 from torch.utils.data import Dataset
 
+from ..data.anchors import Anchors
+from ..data.known import reveal
 from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
 from ..learner.loop import Augment
+from ..learner.noise import Level
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -43,6 +46,8 @@ class Experiment:
         One sentence on where the data come from.
     recipe, place
         What the experiment was made from, where it was made by name.
+    anchors, noise
+        Labelled inputs of single symbols to learn from as well, and the share of wrong answers.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -63,6 +68,8 @@ class Experiment:
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
     validation: Dataset[Any] | None = None
+    anchors: Anchors | None = None
+    noise: Level = 0.0
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -75,12 +82,18 @@ class Experiment:
         """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
         place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
-        data = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation"))
+        data, anchors = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation")), None
+        if recipe.known:
+            data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
+        if recipe.anchors:
+            anchors = Anchors.of(data.train, task.space, recipe.anchors, stream(recipe.seed, "anchors"))
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        return cls(*parts, recipe.evaluate_every, data.note, recipe, place, data_dir, data.validation)
+        return cls(
+            *parts, recipe.evaluate_every, data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise
+        )
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -107,7 +120,7 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        names = ("batch_size", "seed", "augment", "evaluate_every", "note")
+        names = ("batch_size", "seed", "augment", "evaluate_every", "note", "noise")
         made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
@@ -150,7 +163,7 @@ class Experiment:
             observer = together(board, display) if main else None
             how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
             try:
-                learner.fit(self.train, self.test, self.validation, out=run.path, **how)
+                learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **how)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
@@ -194,7 +207,11 @@ def recipe_of(folder: RunFolder) -> Recipe:
     recipe = Recipe.of_json(config["recipe"], where)
     if recipe.task not in (tasks := _tasks()):
         raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-    return dataclasses.replace(recipe, problem=checked(tasks[recipe.task], recipe.problem, where))
+    kind = tasks[recipe.task]
+    for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
+        if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
+            raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")
+    return dataclasses.replace(recipe, problem=checked(kind, recipe.problem, where))
 
 
 def _tasks() -> Registry[type[Problem]]:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import CheckpointError, LearnerError
 from ..learner.stage import KEPT
@@ -74,6 +74,11 @@ class Recipe:
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
+    noise: float | Literal["learn"] = setting(
+        0.0, "ε, the share of wrong answers, or learn: examples count by how probably their answer is meant."
+    )
+    known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
+    anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -87,6 +92,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check(self)
+        if not self.validation and (self.patience or self.keep == "validation"):
+            given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
+            raise LearnerError(
+                f"{given} was given, but no validation part to judge by; give one, as in --validation 0.1."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
@@ -97,7 +107,11 @@ class Recipe:
         """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
-        return cls(**checked(cls, given, where))
+        values = checked(cls, given, where)
+        try:
+            return cls(**values)
+        except LearnerError as error:
+            raise CheckpointError(f"{where}: {error} Restore the file, or start the run again.") from error
 
 
 def settings() -> dict[str, dataclasses.Field[Any]]:

@@ -11,6 +11,7 @@ choice, and a kernel that accepts a solver's favourite does not sample Q*.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 
 from ..constraints.base import Constraint
+from ..dice import Sampler, any_of
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..registry import Registry
@@ -83,6 +85,44 @@ class Inverse(ABC):
     @abstractmethod
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, without any label."""
+
+    def start_given(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """:meth:`start` in what known symbols leave of S_y: codes ``known[batch, sites]``, −1 where it is unknown."""
+        z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
+        proved, pinned = found.clone(), (known >= 0).any(1)
+        for rows in (pinned.nonzero().flatten(), (~pinned).nonzero().flatten()):
+            if len(rows):
+                some = self.pinned(y[rows], seed, known[rows]) if pinned[rows[0]] else self.start(y[rows], seed)
+                z[rows], found[rows], proved[rows] = some.z, some.found, some.proved
+        return Start(z, found, proved)
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """:meth:`start_given` for rows that all have a known symbol.
+
+        Where the law is known, a uniform draw from it. Otherwise one of the fibre over the known sites; an inverse that
+        searches does better to search with the known sites fixed.
+        """
+        z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
+        proved, dice = ~found, Sampler(seed, y.device)
+        if self.exact:
+            weights = self.space.uniform(len(y), y.device).given(known)
+            found = self.law(Target(weights, y, math.inf)).log_mass() > -math.inf
+            if bool(found.any()):
+                z[found] = self.law(Target(weights.rows(found), y[found], math.inf)).draw(dice)
+            return Start(z, found, proved)
+        free = (known < 0).sum(1)
+        for count in sorted(set(free.tolist())):
+            rows = (free == count).nonzero().flatten()
+            if not count:
+                found[rows] = self.feasible(z[rows], y[rows])
+                continue
+            dropped = Dropped((known[rows] < 0).nonzero()[:, 1].view(len(rows), count))
+            fibre = self.fibre(z[rows], y[rows], dropped)
+            option = any_of(dice, fibre.mask | (fibre.count == 0)[:, None])
+            chosen = fibre.values[torch.arange(len(rows), device=y.device), option]
+            z[rows], found[rows] = complete(z[rows], dropped, chosen), fibre.count > 0
+            proved[rows] = fibre.complete
+        return Start(z, found, proved)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y for each row."""

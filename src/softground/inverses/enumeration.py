@@ -56,6 +56,10 @@ class Enumeration(Inverse):
 
         Where the whole space is within the cap it is listed instead, so that 'not found' is a proof.
         """
+        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1, device=y.device))
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
         space, generator = self.space, torch.Generator().manual_seed(seed)
         whole = space.size <= self.cap
         block = list(range(space.sites)) if whole else self._largest_block()
@@ -68,13 +72,16 @@ class Enumeration(Inverse):
                 break
             uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
             draw = (uniform * space.layout(y.device).sizes).long()
+            draw = torch.where(known[rest] < 0, draw, known[rest])
             for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
                 dropped = Dropped(sites.expand(len(rows), -1), shared=True)
                 fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
-                weight = torch.rand(fibre.mask.shape, generator=generator).to(y.device)
-                pick = weight.masked_fill(~fibre.mask, -1.0).argmax(-1)
+                fixed = known[rest[rows]][:, None, sites]
+                mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
+                weight = torch.rand(mask.shape, generator=generator).to(y.device)
+                pick = weight.masked_fill(~mask, -1.0).argmax(-1)
                 value = fibre.values[torch.arange(len(rows), device=y.device), pick]
-                hit = fibre.count > 0
+                hit = mask.any(-1)
                 state = complete(draw[rows], dropped, value)
                 z[rest[rows[hit]]] = state[hit]
                 found[rest[rows[hit]]] = True

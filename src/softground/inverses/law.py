@@ -21,6 +21,7 @@ from operator import methodcaller
 import torch
 from torch import Tensor
 
+from ..constraints.scan.messages import LOG_ZERO
 from ..dice import Dice
 from ..errors import InfeasibleAnswer
 from ..spaces.categorical import CategoricalBelief
@@ -119,6 +120,7 @@ class Ragged(Law):
 
     def log_mass(self) -> Tensor:
         (log_weight, peak), owner = self._peaked(), self.solutions.owner
+        peak = peak.clamp(min=torch.finfo(peak.dtype).min)  # −∞ where known symbols leave nothing of S_y
         weight = (log_weight - peak[owner]).exp()
         return peak + torch.zeros_like(peak).index_add(0, owner, weight).log()
 
@@ -194,10 +196,11 @@ class Shared(Rows):
 
     def __init__(self, listed: Tensor, codes: Tensor, weights: CategoricalBelief) -> None:
         self.listed, self.shape = listed, weights.scores.shape
-        # A code outside a site's alphabet occurs in no state: its score is multiplied by 0, and must not be −∞.
-        scores = weights.scores.masked_fill(~weights.space.layout(listed.device).allowed, 0.0)
+        # A code that a state does not have multiplies its score by 0, which must not be −∞.
+        scores = weights.scores.clamp(min=LOG_ZERO)
         self.codes = codes.to(scores.dtype)
-        self.log_weight = scores.flatten(1) @ self.codes.T
+        log_weight = scores.flatten(1) @ self.codes.T
+        self.log_weight = log_weight.masked_fill(log_weight < LOG_ZERO / 2, -torch.inf)
 
     def states(self, option: Tensor) -> Tensor:
         return self.listed[option]

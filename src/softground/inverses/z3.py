@@ -156,17 +156,24 @@ class Z3(Inverse):
         satisfiable. So it is known for sure where there is no state. Where Z3 gives up or dies, it is asked again from
         other places; then a state of another row with the same answer is used.
         """
+        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1))
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
         generator = torch.Generator().manual_seed(seed)
         seeds = torch.randint(2**62, (len(y),), generator=generator).tolist()
-        answers = y.tolist()
+        answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
         replies = [Reply([], "unknown")] * len(answers)
         for attempt in range(1 + START_RETRIES):
             rows = [row for row, reply in enumerate(replies) if reply.unknown]
-            queries = [StartQuery(self.smt.key(answers[row]), seeds[row] + attempt, self.tries) for row in rows]
+            queries = [
+                StartQuery(self.smt.key(answers[row]), seeds[row] + attempt, self.tries, fixed[row]) for row in rows
+            ]
             for row, reply in zip(rows, self._solve(queries), strict=True):
                 replies[row] = reply
-        same = {i: reply for i, reply in zip(answers, replies, strict=True) if reply.states}
-        replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(answers, replies, strict=True)]
+        alike = list(zip(answers, fixed, strict=True))
+        same = {i: reply for i, reply in zip(alike, replies, strict=True) if reply.states}
+        replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(alike, replies, strict=True)]
         nothing = (0,) * self.space.sites
         z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], device=y.device)
         found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool, device=y.device)

@@ -6,7 +6,7 @@ parameters live in the kernel itself. A kernel works on a whole batch, one chain
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -99,6 +99,11 @@ def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fi
     scores = target.weights.scores
     rows = scores.gather(1, dropped.sites[:, :, None].expand(-1, -1, scores.shape[2]))
     return rows.gather(2, fibre.values.transpose(1, 2)).sum(1).masked_fill(~fibre.mask, -torch.inf)
+
+
+def possible(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fibre) -> Fibre:
+    """The completions of positive weight: those that known symbols leave."""
+    return replace(fibre, mask=fibre_weights(target, dropped, fibre) > -torch.inf)
 
 
 def pick(values: Tensor, option: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from ..inverses.base import complete
 from ..projections.base import Move, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, Projected, metropolis, pick
+from .base import KERNELS, Info, Kernel, Projected, metropolis, pick, possible
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Metropolis(Projected):
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
         proposal = self.move.propose(dice, z, dropped.kept(z.shape[1]))
-        fibre = self.inverse.fibre(proposal, target.answers, dropped)
+        fibre = possible(target, dropped, self.inverse.fibre(proposal, target.answers, dropped))
         exists = fibre.count > 0
         # One completion is enough here, so an incomplete fibre still serves if it holds any.
         usable = fibre.mask | ~exists[:, None]

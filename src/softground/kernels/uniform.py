@@ -18,7 +18,7 @@ from ..inverses.base import complete
 from ..projections.base import Move, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, Projected, metropolis, pick
+from .base import KERNELS, Info, Kernel, Projected, metropolis, pick, possible
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,15 @@ class Uniform(Projected):
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         dropped = self.projection.draw(dice, len(z), z.device)
         proposal = self.move.propose(dice, z, dropped.kept(z.shape[1]))
-        here, there = self.two_fibres(z, proposal, target.answers, dropped)
+        fibres = self.two_fibres(z, proposal, target.answers, dropped)
+        here, there = (possible(target, dropped, fibre) for fibre in fibres)
         known = here.complete & there.complete
-        possible = known & (there.count > 0)
-        option = any_of(dice, there.mask | ~possible[:, None])
+        usable = known & (there.count > 0)
+        option = any_of(dice, there.mask | ~usable[:, None])
         proposal = complete(proposal, dropped, pick(there.values, option))
         log_ratio = target.log_weight(proposal) - target.log_weight(z)
         log_ratio = log_ratio + (there.count.to(log_ratio) / here.count.to(log_ratio)).log()
-        return metropolis(dice, z, proposal, log_ratio, possible, ~known)
+        return metropolis(dice, z, proposal, log_ratio, usable, ~known)
 
 
 @KERNELS.register("uniform")

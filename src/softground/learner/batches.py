@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate
 
+from ..data.anchors import Anchors
 from ..data.examples import Examples
+from ..data.known import known_codes
 from ..errors import DataError
 
 
@@ -30,6 +32,8 @@ class Batches:
         if self.count == 0:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
         self.symbols: Tensor | None = None
+        self.known: Tensor | None = None  # symbols that training may know, as codes, after check()
+        self.anchors: Anchors | None = None  # labelled inputs beside the examples
         self.inputs: Tensor | None = None  # where they are held on the device
         self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
         self.dtype: torch.dtype | None = None
@@ -38,10 +42,12 @@ class Batches:
             self.inputs, self.answers = held.x.to(device), list(held.y)
             self._note(self.inputs)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
+            self._known = held.known
         else:
             known, symbols = getattr(data, "answers", None), getattr(data, "symbols", None)
             self.answers = [self.pair(i)[1] for i in range(self.count)] if known is None else list(known)
             self.symbols = symbols.to(device) if isinstance(symbols, Tensor) else None
+            self._known = getattr(data, "known", None)
         if len(self.answers) != self.count:
             given = f"{self.count} examples and {len(self.answers)} answers"
             raise DataError(f"The data set has {given}; give one for each, in their order.")
@@ -50,7 +56,16 @@ class Batches:
         return self.count
 
     def check(self, space: Any) -> None:
-        """Refuse true symbols that are not codes of ``space``; a report on them would mean nothing."""
+        """Refuse known symbols, anchors and true symbols (on which a report would mean nothing) that do not fit."""
+        if self._known is not None:
+            self.known = known_codes(self._known, space, self.count).to(self.device)
+        if self.anchors is not None:
+            self.anchors.codes(space)
+            if self.shape is not None and self.dtype is not None:
+                self.anchors.fit(space, self.shape, self.dtype)
+        self._check_true(space)
+
+    def _check_true(self, space: Any) -> None:
         if self.symbols is None or not space.categorical:
             return
         expected = (self.count, space.sites)
@@ -65,6 +80,13 @@ class Batches:
             raise DataError(
                 f"Example {row} has true symbols {self.symbols[row].tolist()}; expected codes from 0 to below "
                 f"{list(space.sizes)}, the sizes of the sites' alphabets. Make them with space.encode."
+            )
+        wrong = None if self.known is None else ((self.known >= 0) & (self.known != self.symbols)).nonzero().tolist()
+        if wrong:
+            row, site = wrong[0]
+            raise DataError(
+                f"Example {row} has another symbol at site {site} as known than as its true one (codes "
+                f"{int(self.known[row, site])} and {int(self.symbols[row, site])}). Correct one of them."  # type: ignore[index]
             )
 
     def pair(self, index: int) -> tuple[Any, Any]:

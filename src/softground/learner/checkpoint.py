@@ -52,7 +52,7 @@ class Checkpoints:
         parts = {
             NETWORK: dict(self.loop.network.state_dict()),
             OPTIMIZER: optimizer_tensors,
-            OBJECTIVE: {f"{n}/{k}": self._gather(v) for n, state in enumerate(states) for k, v in state.items()},
+            OBJECTIVE: {f"{n}/{k}": gathered(self.loop, v) for n, state in enumerate(states) for k, v in state.items()},
             BEST: progress.best,
             RANDOM: {name: self._stack(state) for name, state in self.loop.streams.states().items()},
         }
@@ -165,13 +165,21 @@ class Checkpoints:
         gathered = self.fabric.all_gather(state.to(self.fabric.device))
         return gathered.view(self.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
 
-    def _gather(self, memory: Tensor) -> Tensor:
-        """Each example's row from the process that owns it."""
-        if self.fabric.world_size == 1:
-            return memory
-        own, rows = torch.zeros_like(memory), self.loop.own.to(memory.device)
-        own[rows] = memory[rows]
-        return self.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
+
+def gathered(loop: Loop, memory: Tensor) -> Tensor:
+    """Each example's row from the process that owns it."""
+    if loop.fabric.world_size == 1:
+        return memory
+    own, rows = torch.zeros_like(memory), loop.own.to(memory.device)
+    own[rows] = memory[rows]
+    return loop.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
+
+
+def chains_of_all(loop: Loop) -> Tensor | None:
+    """The chains of a run's last stage that has any, of all processes."""
+    states = (stage.objective.state() for stage in reversed(loop.stages))
+    chains = next((state[CHAINS] for state in states if CHAINS in state), None)
+    return None if chains is None else gathered(loop, chains)
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:

@@ -51,6 +51,7 @@ def settings(learner: Learner) -> dict[str, Any]:
         "seed": learner.seed,
         "evaluate_every": learner.evaluate_every,
         "augment": told(learner.augment),
+        "noise": learner.noise,
         "network": told(learner.network),
         "space": told(task.space),
         "inverse": told(task.inverse),

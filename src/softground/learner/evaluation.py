@@ -65,18 +65,18 @@ def believe(
         raise complaint(~torch.isfinite(output).flatten(1).all(1), index) from error
 
 
-def beliefs(space: Any, network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
-    """``(positions, P(z|x))`` batch by batch, off the gradient tape."""
+def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Iterator[tuple[Tensor, Any]]:
+    """``(positions, P(z|x))`` batch by batch, given the codes of ``known`` symbols, off the gradient tape."""
     network = reader(network, data.device)
     for index, x in data.walk(data.in_order(BATCH)):
         with torch.no_grad():
             belief = believe(space, network, x, index)
-        yield index, belief
+        yield index, belief if known is None else belief.given(known[index])
 
 
-def predictions(space: Any, network: nn.Module, data: Batches) -> Tensor:
+def predictions(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Tensor:
     """The most probable symbol vector of every example, ``[examples, sites]``."""
-    return torch.cat([belief.mode() for _, belief in beliefs(space, network, data)])
+    return torch.cat([belief.mode() for _, belief in beliefs(space, network, data, known)])
 
 
 def both_predictions(space: Any, network: nn.Module, data: Batches) -> list[Tensor]:

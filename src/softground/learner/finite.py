@@ -11,7 +11,7 @@ answer is read at once, before the step is taken.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -73,7 +73,7 @@ class FiniteOutputs:
 
 def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
     """The error for the rows ``bad`` of a batch of examples ``index``."""
-    rows = index[bad].tolist()
+    rows = [row if row >= 0 else "an anchor" for row in index[bad].tolist()]
     return NonFiniteOutput(
         f"The network's output holds NaN or infinity for {len(rows)} of the {len(index)} examples of a batch: "
         f"{_listed(rows)}. Lower the learning rate, or look for NaN in the inputs."
@@ -123,5 +123,5 @@ def broken(tensors: Mapping[str, Tensor]) -> list[str]:
     return [name for name, good in zip(able, finite.tolist(), strict=True) if not good]
 
 
-def _listed(names: list[int] | list[str]) -> str:
+def _listed(names: Sequence[int | str]) -> str:
     return ", ".join(map(str, names[:SHOWN])) + (" …" if len(names) > SHOWN else "")

@@ -49,13 +49,15 @@ def config_of(learner: Learner, train: Batches, validation: Batches | None = Non
 
 
 def data_digests(data: Batches) -> dict[str, Any]:
-    """A data set's number of examples, and digests of their inputs, answers and symbols."""
+    """A data set's number of examples, and digests of their inputs, answers and labels."""
     return {
         "examples": len(data),
         "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
         "inputs": _items(data) if data.inputs is None else tensor_digest(data.inputs),
         "answers": _digest(data.answers),
         "symbols": None if data.symbols is None else tensor_digest(data.symbols),
+        "known": None if data.known is None else tensor_digest(data.known),
+        "anchors": None if data.anchors is None else describe(data.anchors),
     }
 
 
@@ -127,6 +129,7 @@ def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
     if then.get("examples") != now["examples"]:
         return [f"the training examples were {_shown(then.get('examples'))}, are {now['examples']}"]
     names = {"inputs": "training inputs", "answers": "training answers", "symbols": "true symbols"}
+    names |= {"known": "known symbols", "anchors": "anchors"}
     return [f"the {text} have changed" for name, text in names.items() if then.get(name) != now[name]]
 
 

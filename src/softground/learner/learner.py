@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import nn
 from torch.utils.data import Dataset
 
+from ..data.anchors import Anchors
 from ..errors import LearnerError
 from ..task import Task
+from .checkpoint import chains_of_all
 from .device import make_fabric
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop
+from .noise import Level, check_level, suspects
 from .reading import Reader
 from .stage import Stage
 
@@ -39,6 +42,9 @@ class Learner(Reader):
         Examples per gradient step, over all processes together; what decides every draw.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
+    noise
+        ε, the share of answers that are wrong, or ``"learn"``: examples then count by how probably their answer is
+        meant (:mod:`softground.learner.noise`).
     evaluate_every
         Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
@@ -55,6 +61,8 @@ class Learner(Reader):
         One record per epoch, as in ``metrics.jsonl``.
     results_
         Test figures after each stage, and those of the validation part as ``validation_…``.
+    suspects_
+        With a noise level, the training examples whose answer is probably wrong.
     seconds_
         Wall-clock time of the run, including the time before an interruption.
     summary_
@@ -70,6 +78,7 @@ class Learner(Reader):
         batch_size: int = 64,
         seed: int = 0,
         augment: Augment | None = None,
+        noise: Level = 0.0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
@@ -95,6 +104,7 @@ class Learner(Reader):
         self.workers = int(workers)
         self.seed = seed
         self.augment = augment
+        self.noise = check_level(noise)
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
@@ -107,6 +117,7 @@ class Learner(Reader):
         test: Dataset[Any] | None = None,
         validation: Dataset[Any] | None = None,
         *,
+        anchors: Anchors | None = None,
         out: Path | str | None = None,
         resume: bool = False,
         previous: bool = False,
@@ -118,6 +129,8 @@ class Learner(Reader):
         ----------
         train, test, validation
             Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last.
+        anchors
+            Labelled inputs of single symbols to learn from as well.
         out
             A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
             in it at the same time.
@@ -141,6 +154,7 @@ class Learner(Reader):
         parts = {"test": test, "validation": validation}
         held_out = {name: self._batches(data) for name, data in parts.items() if data is not None}
         batches = self._batches(train), held_out.get("test")
+        batches[0].anchors = anchors
         for data in (batches[0], *held_out.values()):
             data.check(self.task.space)
         with run_folder(out, self, batches[0], held_out.get("validation"), resume) as folder:
@@ -157,6 +171,8 @@ class Learner(Reader):
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            if self.noise:
+                self.suspects_ = suspects(self, self.loop.y, chains_of_all(self.loop))
             if folder and self.fabric.is_global_zero:
                 self.summary_ = finish(self, (train, test), batches, first, folder)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,20 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import NonFiniteOutput
+from ..files import replace_file
 from ..runs.environment import environment
 from ..runs.folder import RunFolder
 from .batches import Batches
 from .evaluation import both_predictions, figures_of, named, results
 from .identity import config_of, refuse_another
+from .noise import written
 
 if TYPE_CHECKING:
     from .learner import Learner
 
 PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
-MODEL = "model"
+MODEL, SUSPECTS = "model", "suspects.csv"
+SHOWN = 20  # suspects in the summary and the report; the file has all of them
 
 
 @contextmanager
@@ -96,6 +100,11 @@ def finish(
         "note": learner.note,
         "versions": environment(),
     }
+    if learner.noise:
+        found = learner.suspects_
+        summary["noise"] = learner.loop.noise.level(history)  # type: ignore[union-attr]
+        summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
+        replace_file(folder.path / SUSPECTS, written(found))
     folder.write_summary(summary)
     findings = None
     if data[1] is not None and test is not None:

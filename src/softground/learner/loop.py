@@ -17,7 +17,7 @@ from torch import Tensor
 from ..errors import CheckpointError, DataError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
-from ..objectives.base import CHAINS, Batch
+from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from .batches import Batches, shuffled
@@ -25,10 +25,12 @@ from .checkpoint import Checkpoints
 from .evaluation import believe, evaluate, named, results
 from .events import Observer
 from .finite import FiniteOutputs, broken, everything
+from .labels import Labels
+from .noise import Noise
 from .progress import Progress, validation_figure
 from .stage import Stage, make_optimizer, set_learning_rate
-from .stopwatch import Stopwatch
 from .streams import Streams
+from .tally import Tally
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -92,6 +94,9 @@ class Loop:
         self.own: Tensor = torch.arange(rank, len(train), world)
         self.train, self.held_out = train, held_out or {}
         self.y = self.task.constraint.encode(train.answers).to(device)
+        self.labels = Labels(self.task, train, self.y, world)
+        self.labels.probe(self.network)
+        self.noise = Noise(self.learner.noise, self.task, self.y, train.known) if self.learner.noise else None
         encode = self.task.constraint.encode
         self.held_out_y = {part: encode(data.answers).to(device) for part, data in self.held_out.items()}
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
@@ -100,7 +105,10 @@ class Loop:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
+        stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
+        if self.noise is not None and stage.objective.weak:
+            self.noise.check(stage.objective)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
@@ -170,8 +178,10 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        solver, stopwatch, watch = self.task.inverse.solver_seconds, Stopwatch(self.fabric.device), FiniteOutputs()
-        sums: dict[str, Tensor] = {}
+        tally, watch = Tally(self), FiniteOutputs()
+        stopwatch = tally.stopwatch
+        noise = self.noise if stage.objective.weak else None
+        level = 0.0 if noise is None else noise.level(self.progress.history)
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
         batches = shuffled(self.own, len(self.train), world, size, self.streams.order)
@@ -182,36 +192,30 @@ class Loop:
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
+            x, rows, anchors = self.labels.join(x, index, self.streams.order)
             with named(), stopwatch("network"):
                 inputs = augment(x, self.streams.distortion) if augment else x
-                belief = believe(self.task.space, self.module, inputs, index, watch, step)
-            outcome = stage.objective.loss(Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch))
+                belief = believe(self.task.space, self.module, inputs, rows, watch, step)
+            belief, given, labelled = self.labels.split(belief, index, anchors)
+            doubts: dict[str, Tensor] = {}
+            if noise is not None:
+                with stopwatch("sampling"):
+                    given, doubts = noise.weigh(given, y, index, level, stage.objective)
+            outcome = stage.objective.loss(Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch))
+            loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
                     progress = (epoch + step / len(batches)) / stage.epochs
                     set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
                 self.optimizer.zero_grad()
-                self.fabric.backward(outcome.loss)
-                watch.learn(outcome.loss, self.network)
+                self.fabric.backward(loss)
+                watch.learn(loss, self.network)
                 self.optimizer.step()
-            with torch.no_grad():
-                prediction = belief.mode()
-                seen = {"loss": outcome.loss.detach().expand(len(index)), "feasible": self.task.feasible(prediction, y)}
-                if symbols is not None and self.task.space.categorical:  # reals are never exactly right
-                    seen["train_symbol_accuracy"] = (prediction == symbols).float().mean(1)
-                for name, value in (seen | outcome.diagnostics).items():
-                    sums[name] = sums.get(name, 0) + value.detach().double().sum()
+            tally.add(index, belief, loss, doubts | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        record = self._record(stage, epoch, sums, sum(map(len, batches)))
-        solver, parts = self.task.inverse.solver_seconds - solver, stopwatch.read()
-        record["seconds"] = {
-            "network": parts.get("network", 0.0),
-            "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
-            "solver": solver,
-        }
-        return record
+        return tally.record(stage, epoch)
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
@@ -233,17 +237,3 @@ class Loop:
                 raise NonFiniteOutput(
                     f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
                 )
-
-    def _record(self, stage: Stage, epoch: int, sums: dict[str, Tensor], seen: int) -> dict[str, Any]:
-        """The epoch's averages over all processes."""
-
-        def mean(value: Tensor) -> float:
-            return float(self.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
-
-        means = {name: mean(total / seen) for name, total in sums.items()}
-        record: dict[str, Any] = {"stage": stage.name, "epoch": epoch} | stage.objective.settings(epoch) | means
-        chains = stage.objective.state().get(CHAINS)
-        if chains is not None and self.train.symbols is not None and self.task.space.categorical:
-            own = self.own.to(chains.device)
-            record["grounded_symbols"] = mean((chains[own] == self.train.symbols[own]).double().mean())
-        return record

@@ -27,11 +27,14 @@ def most_probable(
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
+    left = belief.rows(rest)
     try:
-        best = None if y is None else task.inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+        best = None if y is None else task.inverse.most_probable(Target(left, y[rest], 1.0))
     except InfeasibleAnswer as error:  # which knows the rows of the rest only
         lost = rest[list(error.examples)]
         raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
+    if best is not None and y is not None and bool((gone := torch.isneginf(left.log_prob(best))).any()):
+        raise task.contradicted(y[rest[gone]], index[rest[gone]].tolist())
     if best is None:
         rows = [(belief.scores[row], None if y is None else y[row], int(index[row])) for row in rest.tolist()]
         best = torch.stack([_best_first(task, scores, answer, budget, at) for scores, answer, at in rows])
@@ -45,7 +48,7 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
     reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
     """
     ranked, symbols = scores.double().cpu().sort(-1, descending=True)
-    sizes, score = task.space.sizes, ranked.tolist()
+    sizes, score = (ranked > -torch.inf).sum(-1).tolist(), ranked.tolist()  # known symbols leave one
     heap = [(0.0, (0,) * len(sizes), 0)]
     tried = 0
     while heap and tried < budget:
@@ -71,4 +74,4 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
         )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
-    raise task.infeasible(y[None], [example])
+    raise (task.infeasible if sizes == list(task.space.sizes) else task.contradicted)(y[None], [example])

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from ..data.examples import Examples, as_tensor
+from ..data.known import known_codes
 from ..errors import LearnerError
 from ..task import Task
 from .batches import Batches
@@ -30,25 +31,39 @@ class Reader:
     workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
     def predict(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
+        self,
+        x: Any,
+        y: Sequence[Any] | None = None,
+        *,
+        known: Any = None,
+        constrained: bool = False,
+        budget: int = BUDGET,
     ) -> list[tuple[Any, ...]]:
         """The most probable symbols of each input.
 
         With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
         answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
-        ``budget`` states of an input are tried, the likeliest first.
+        ``budget`` states of an input are tried, the likeliest first. ``known`` symbols stay as they are; they are given
+        as in :class:`~softground.data.Examples`.
         """
-        codes = self.predict_codes(x, y, constrained=constrained, budget=budget)
+        codes = self.predict_codes(x, y, known=known, constrained=constrained, budget=budget)
         symbols: list[tuple[Any, ...]] = self.space.decode(codes)
         return symbols
 
     def predict_codes(
-        self, x: Any, y: Sequence[Any] | None = None, *, constrained: bool = False, budget: int = BUDGET
+        self,
+        x: Any,
+        y: Sequence[Any] | None = None,
+        *,
+        known: Any = None,
+        constrained: bool = False,
+        budget: int = BUDGET,
     ) -> Tensor:
         """:meth:`predict`, as codes ``[inputs, sites]``."""
         inputs = self._inputs(x)
+        codes = None if known is None else known_codes(known, self.space, len(inputs)).to(self.device)
         if y is None and not constrained:
-            return predictions(self.space, self.network, inputs)
+            return predictions(self.space, self.network, inputs, codes)
         task = self._rule("A constrained prediction")
         encoded = None if y is None else task.constraint.encode(list(y)).to(self.device)
         if encoded is not None and len(encoded) != len(inputs):
@@ -57,7 +72,7 @@ class Reader:
             return torch.cat(
                 [
                     most_probable(task, belief, None if encoded is None else encoded[index], index, budget)
-                    for index, belief in beliefs(self.space, self.network, inputs)
+                    for index, belief in beliefs(self.space, self.network, inputs, codes)
                 ]
             )
 

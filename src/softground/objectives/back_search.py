@@ -116,8 +116,9 @@ def correct_one(inverse: Inverse, belief: CategoricalBelief, z: Tensor, y: Tenso
     fibre = inverse.fibre((z * (1 - strange))[row], y[row], Dropped(site[:, None]))
     symbols = fibre.values.squeeze(2)  # [batch · sites, options]
     # log P(z′) − log P(z): all but one term cancel.
-    gain = belief.scores.flatten(0, 1).gather(1, symbols) - belief.site_scores(z).view(-1, 1)
-    gain, mask = gain.view(batch, -1), (fibre.mask & apt[:, None]).view(batch, -1)
+    gain = (belief.scores.flatten(0, 1).gather(1, symbols) - belief.site_scores(z).view(-1, 1)).view(batch, -1)
+    # Known symbols are not corrected: any other has the score −∞ there.
+    mask = (fibre.mask & apt[:, None]).view(batch, -1) & (gain > -torch.inf)
     best = gain.masked_fill(~mask, -torch.inf).argmax(1, keepdim=True)
     found = mask.any(1)
     corrected = z.scatter(1, best // symbols.shape[1], symbols.view(batch, -1).gather(1, best))

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -38,7 +38,7 @@ class Batch:
     """What an objective may look at."""
 
     index: Tensor  # [batch] positions of these examples in the training set
-    belief: Belief  # P(z|x), attached to the network's gradient tape
+    belief: Belief  # P(z|x), given the known symbols, attached to the network's gradient tape
     y: Tensor  # encoded answers
     symbols: Tensor | None  # true symbols where known; only direct supervision reads them
     epoch: int  # passes over the data since the stage began
@@ -58,6 +58,8 @@ class Objective(ABC):
     """A loss, with whatever it remembers about each example; most remember nothing."""
 
     task: Task
+    weak: ClassVar[bool] = True  # whether it learns from answers
+    known: Tensor | None = None  # codes of the training set's known symbols, −1 where unknown; set before begin()
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         """Prepare for a training set with encoded answers ``y``; called once, before the first batch."""

@@ -41,7 +41,7 @@ class SoftenedGrounding(Objective):
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
         self.task = task
-        self.chains = initial_states(task, y, seed)
+        self.chains = initial_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"), torch.no_grad():
@@ -71,11 +71,15 @@ class SoftenedGrounding(Objective):
         self.walk = recorded(self.walk)
 
 
-def initial_states(task: Task, y: Tensor, seed: int) -> Tensor:
-    """A feasible state per example, from the rule alone; raises with the examples' indices where there is none."""
-    start = task.inverse.start(y, seed)
+def initial_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None) -> Tensor:
+    """A feasible state per example, from the rule and the ``known`` symbols alone; raises with the examples' indices
+    where there is none."""
+    start = task.inverse.start(y, seed) if known is None else task.inverse.start_given(y, seed, known)
     lost = (~start.found).nonzero().flatten().tolist()
     if not lost:
         return start.z
     reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
-    raise task.infeasible(y[lost], lost, "" if bool(start.proved[lost].all()) else reason)
+    proved = bool(start.proved[lost].all())
+    if proved and known is not None and bool((known[lost] >= 0).any()):
+        raise task.contradicted(y[lost], lost)
+    raise task.infeasible(y[lost], lost, "" if proved else reason)

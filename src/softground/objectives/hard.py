@@ -49,7 +49,7 @@ class FeasibleMapping(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        self.mapping = initial_states(task, y, seed)
+        self.mapping = initial_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
         return Outcome(-batch.belief.log_prob(self.mapping[batch.index]).mean() / self.task.space.sites, {})
@@ -72,7 +72,7 @@ class BestMapping(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        initial_states(task, y, seed)  # refuses answers that nothing explains
+        initial_states(task, y, seed, self.known)  # refuses answers that nothing explains
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"), torch.no_grad():

@@ -30,6 +30,8 @@ def label_loss(belief: Belief, z: Tensor, used: Tensor, sites: int) -> Tensor:
 class Supervised(Objective):
     """Cross-entropy with the true symbols, which the training set must hold."""
 
+    weak = False
+
     def loss(self, batch: Batch) -> Outcome:
         if batch.symbols is None:
             raise LearnerError(

@@ -144,7 +144,8 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     [[1, 0, 0], [0, 2, 1], [0, 0, 0]]
     """
     union, size = {symbol: k for k, symbol in enumerate(space.symbols)}, len(space.symbols)
-    table, sites = torch.tensor([[union[s] for s in names] for names in space.named]), torch.arange(space.sites)
+    sites, most = torch.arange(space.sites), max(map(len, space.named))
+    table = torch.tensor([[union[s] for s in names] + [0] * (most - len(names)) for names in space.named])
     pairs = table[sites, rows.cpu()] * size + table[sites, columns.cpu()]
     counted: list[list[int]] = torch.bincount(pairs.flatten(), minlength=size * size).view(size, size).tolist()
     return counted

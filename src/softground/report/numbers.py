@@ -4,7 +4,7 @@ from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 # Shares that are not called accuracies.
-SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used"})
+SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise"})
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 
 

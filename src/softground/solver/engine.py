@@ -110,10 +110,16 @@ class Engine:
     def start(self, query: StartQuery) -> Reply:
         """Draw most sites and complete the others by a table, a few times; then go through the whole space."""
         self._kinds, chance = list(KINDS), random.Random(query.seed)
+        known = query.known or (-1,) * len(self.terms.symbols)
+        open_sites = [site for site, fixed in enumerate(known) if fixed < 0]
+        if not open_sites:
+            holds = self._satisfiable(self.smt.expression(query.answer, known, ()))
+            return Reply([known] if holds else [], "whole")
         for last in [False] * query.tries + [True]:
-            codes = tuple(int(chance.random() * len(symbols)) for symbols in self.terms.symbols)
+            drawn = (int(chance.random() * len(symbols)) for symbols in self.terms.symbols)
+            codes = tuple(code if fixed < 0 else fixed for code, fixed in zip(drawn, known, strict=True))
             # Small alphabets are drawn or decided first, which leaves the most combinations to a table.
-            order = tuple(sorted(range(len(codes)), key=lambda i: len(self.terms.symbols[i]) + chance.random()))
+            order = tuple(sorted(open_sites, key=lambda i: len(self.terms.symbols[i]) + chance.random()))
             tails = (order[i:] for i in range(len(order)))
             free = order if last else next((tail for tail in tails if self._fits(tail)), ())
             found = next(self._ordered(query.answer, codes, free, codes), None) if free else None

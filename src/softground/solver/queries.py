@@ -55,6 +55,7 @@ class StartQuery:
     answer: Hashable
     seed: int
     tries: int  # random proposals that a table completes, before the search
+    known: Codes = ()  # of all sites, −1 where a site is unknown; () if all are
     alone: ClassVar[bool] = True
     dropped: ClassVar[tuple[int, ...]] = ()
 

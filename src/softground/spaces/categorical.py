@@ -8,9 +8,8 @@ each factor a softmax. Over which symbols is a choice (``readings``):
 
 - *grammatical*: over **the site's alphabet** alone. An operator is never read where only a digit can stand: the network
   is given that much of the rule.
-- *all*: over **all symbols**, as in the paper. The factors of a site's own alphabet then add up to less than 1, and so
-  do the states of the space; the rest is the probability of readings that are none of its states. Every loss pushes
-  it down, and a prediction or a sample may be such a reading, which no answer has.
+- *all*: over **all symbols**, as in the paper. The states of the space then add up to less than 1; the rest is the
+  probability of readings that are none of them. Losses push it down, and a prediction or a sample may be one of these.
 
 Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a mixed-radix
 integer (its *index*), and everything stays integer tensors on the device. The symbols that cannot stand at a site have
@@ -27,9 +26,11 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from ..dice import Dice
 from ..errors import SpaceError
 from .base import Space, check_output
+from .belief import CategoricalBelief
+
+__all__ = ["Categorical", "CategoricalBelief", "Layout", "Readings"]
 
 Readings = Literal["grammatical", "all"]
 
@@ -91,8 +92,9 @@ class Categorical(Space):
         self.size = math.prod(self.sizes)
         self.mixed = head == "shared" and min(self.sizes) < len(self.symbols)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
-        # The symbol of every code: the site's own alphabet, then those that cannot stand there.
-        self.named = [(*a, *(s for s in self.symbols if s not in a)) for a in self.alphabets]
+        # The symbol of every code: the site's own alphabet, then what a shared head may read there beside it.
+        beyond = self.symbols if head == "shared" else ()
+        self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
         self._layouts: dict[torch.device, Layout] = {}
 
     @property
@@ -185,66 +187,3 @@ class Categorical(Space):
         if self.readings == "grammatical":
             scores = scores.log_softmax(-1)
         return CategoricalBelief(self, scores, output if self.mixed else None)
-
-
-@dataclass(frozen=True, eq=False)
-class CategoricalBelief:
-    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet.
-
-    ``every[b, i, code]`` are the scores of all symbols, where sites have different ones: log-probabilities for
-    ``readings="all"``, else the network's output, which tells only what it would have read.
-    """
-
-    space: Categorical
-    scores: Tensor
-    every: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    @property
-    def read(self) -> Tensor:
-        """The scores of all that can be read, ``[batch, n, codes]``."""
-        return self.scores if self.every is None or self.space.readings == "grammatical" else self.every
-
-    def log_prob(self, z: Tensor) -> Tensor:
-        return self.site_scores(z).sum(-1)
-
-    def site_scores(self, z: Tensor) -> Tensor:
-        """The score of each site's symbol, ``[batch, n]``."""
-        return self.read.gather(2, z[..., None]).squeeze(2)
-
-    def mode(self) -> Tensor:
-        return self.read.argmax(-1)
-
-    def other_mode(self) -> Tensor:
-        """The mode that the other kind of ``readings`` would give, for a mixed space."""
-        assert self.every is not None
-        return (self.every if self.space.readings == "grammatical" else self.scores).argmax(-1)
-
-    def sample(self, dice: Dice) -> Tensor:
-        return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
-
-    def detach(self) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores.detach(), None if self.every is None else self.every.detach())
-
-    def rows(self, index: Tensor | slice) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores[index], None if self.every is None else self.every[index])
-
-    def tempered(self, gamma: float) -> CategoricalBelief:
-        """The weights of the space's states; what else can be read has none."""
-        if not gamma > 0:
-            raise SpaceError(f"γ = {gamma} was given; a temperature is positive (∞ samples uniformly).")
-        if math.isinf(gamma):
-            uniform = torch.zeros_like(self.scores).masked_fill(torch.isinf(self.scores), -math.inf)
-            return CategoricalBelief(self.space, uniform)
-        return CategoricalBelief(self.space, self.scores / gamma)
-
-    def marginals(self) -> Tensor:
-        """P_i(s|x), ``[batch, n, codes]``; 0 for codes beyond a site's alphabet that cannot be read."""
-        return self.read.softmax(-1)
-
-    def marginal_log_prob(self, marginals: Tensor) -> Tensor:
-        r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
-        finite = self.scores.masked_fill(~self.space.layout(self.scores.device).allowed, 0.0)
-        return (marginals * finite).sum((1, 2))

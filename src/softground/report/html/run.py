@@ -42,6 +42,7 @@ def run_page(facts: Facts) -> str:
         records=_records(facts.history),
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
+        suspects=_suspects(facts),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),
@@ -76,6 +77,17 @@ def _figures(facts: Facts) -> dict[str, Any]:
     names = dict.fromkeys(name for found in columns.values() for name in found)
     rows = [[k.replace("_", " "), *[figure(k, found.get(k)) for found in columns.values()]] for k in names]
     return {"head": ["figure", *columns], "rows": rows}
+
+
+def _suspects(facts: Facts) -> dict[str, Any] | None:
+    """Training examples whose answer is probably wrong, as a table."""
+    found = facts.summary.get("suspects")
+    first = found.get("first") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(first, list):
+        return None
+    names = ("example", "answer", "reading", "gives", "meant")
+    rows = [[str(one.get(name, "–"))[:60] for name in names] for one in first if isinstance(one, dict)]
+    return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
 
 
 def _records(history: Records) -> dict[str, Any]:

@@ -22,7 +22,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat addition. This is its kernel, annealing and optimiser, as for formulas: the walk changes
     # a digit of the first number, and the second number is what the sum leaves.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
-    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 5e-3, "augment": True},
+    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},
 }
 IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # whatever the numbers' length
 

@@ -81,6 +81,9 @@ class LongFormulas(Inverse):
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         return self._enumeration.fibre(z, y, dropped)
 
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        return self._enumeration.pinned(y, seed, known)
+
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
         top, bottom = self.program.numbers(y).cpu().unbind(1)

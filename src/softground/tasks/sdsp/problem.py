@@ -51,7 +51,7 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep")
+    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "anchors", "noise")
 
     nodes: int = 30
     """Vertices of a graph."""

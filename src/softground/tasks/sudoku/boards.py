@@ -7,6 +7,8 @@ onto each other have the same one, but the law over all boards is **not exactly 
 more easily than others.
 """
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,7 @@ from .rule import box_side, groups
 
 Boards = npt.NDArray[np.int64]
 LARGEST_LISTED = 4  # the largest size whose boards are listed
+SEARCHES = 100  # for one board, each with a limit of its own; an empty board hardly ever needs a second
 
 
 def all_boards(size: int = 4) -> Boards:
@@ -38,22 +41,39 @@ def random_boards(size: int, count: int, rng: np.random.Generator) -> Boards:
     if size <= LARGEST_LISTED:
         listed = all_boards(size)
         return listed[rng.integers(0, len(listed), count)]
-    peers = _peers(size)
-    found = [_shuffle(np.array(_search(size, peers, rng)), size, rng) for _ in range(count)]
+    found = [_shuffle(np.array(completed(size, [-1] * size**2, rng)[0]), size, rng) for _ in range(count)]
     return np.array(found, dtype=np.int64).reshape(count, size**2)
 
 
+@cache
 def _peers(size: int) -> list[list[int]]:
     """The cells that share a group with each cell."""
     return [sorted({p for group in groups(size) if cell in group for p in group} - {cell}) for cell in range(size**2)]
 
 
-def _search(size: int, peers: list[list[int]], rng: np.random.Generator) -> list[int]:
-    """Fill an empty board: always a cell with fewest digits left, a random digit, backtracking where stuck.
+def completed(size: int, clues: list[int], rng: np.random.Generator) -> tuple[list[int] | None, bool]:
+    """A random board with these digits, −1 where a cell is empty; and whether it is sure that there is one, or none."""
+    peers = _peers(size)
+    if any(digit >= 0 and clues[p] == digit for cell, digit in enumerate(clues) for p in peers[cell]):
+        return None, True
+    for _ in range(SEARCHES):
+        board, ended = _search(size, peers, rng, clues)
+        if ended:
+            return board, True
+    return None, False
 
-    A search that takes too long starts again.
+
+def _search(
+    size: int, peers: list[list[int]], rng: np.random.Generator, clues: list[int] | None = None
+) -> tuple[list[int] | None, bool]:
+    """Fill a board: always a cell with fewest digits left, a random digit, backtracking where stuck.
+
+    Gives the board, if there is one, and whether the search came to its end; one that takes too long does not.
     """
-    board, left, budget = [-1] * size**2, [(1 << size) - 1] * size**2, 50 * size**2
+    board, left, budget = list(clues or [-1] * size**2), [(1 << size) - 1] * size**2, 50 * size**2
+    for cell, shown in enumerate(board):
+        for p in peers[cell] if shown >= 0 else []:
+            left[p] &= ~(1 << shown)
 
     def fill() -> bool:
         nonlocal budget
@@ -76,7 +96,7 @@ def _search(size: int, peers: list[list[int]], rng: np.random.Generator) -> list
         board[cell] = -1
         return False
 
-    return board if fill() else _search(size, peers, rng)
+    return (board, True) if fill() else (None, budget > 0)
 
 
 def _shuffle(board: Boards, size: int, rng: np.random.Generator) -> Boards:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...inverses.base import Fibre, Inverse, Start
 from ...projections.base import Dropped
-from .boards import random_boards
+from .boards import completed, random_boards
 from .rule import group_cells, sudoku_program
 
 
@@ -58,6 +58,14 @@ class Completion(Inverse):
         boards = random_boards(self.size, len(y), np.random.default_rng(seed))
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(torch.from_numpy(boards).to(y.device), true, true)
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """A random valid board with the known digits for each example, by search."""
+        rng = np.random.default_rng(seed)
+        boards, sure = zip(*(completed(self.size, row, rng) for row in known.tolist()), strict=True)
+        z = torch.tensor([board or [0] * self.size**2 for board in boards], device=y.device)
+        found = torch.tensor([board is not None for board in boards], device=y.device)
+        return Start(z, found, torch.tensor(sure, device=y.device))
 
     def grow(self, z: Tensor, dropped: Dropped) -> tuple[Tensor, Tensor, Tensor]:
         """All valid boards that agree with z at the kept cells, the example of each, and which examples were cut."""

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...constraints.scan.messages import LOG_ZERO
 from ...dice import Dice
 from ...inverses.base import Inverse
 from ...kernels import Guided
@@ -51,6 +52,7 @@ class Kempe(Kernel):
         first, second = z == pair[:, :1], z == pair[:, 1:]
         other = torch.where(first, pair[:, 1:], torch.where(second, pair[:, :1], z))
         gain = target.weights.site_scores(other) - target.weights.site_scores(z)
+        gain = gain.clamp(min=LOG_ZERO)  # −∞ at a known cell would spoil the sums of the components without it
         joined = self.joined(first, second)
         odds = (joined * gain.view(-1, 1, size, size).sum(-1)).sum(-1)
         # One choice for every row; that of a component's first row counts for the whole component.

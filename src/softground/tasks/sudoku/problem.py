@@ -31,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The 288 boards can be listed, so Q* needs no chain, and its marginals at γ = 1 no annealing: within a few hundred
     # updates all boards agree on one labelling of the digits. From then on it is ordinary training, which distorted
     # images help.
-    "best": EXACT | {"batch_size": 16, "learning_rate": 3e-3, "augment": True},
+    "best": EXACT | {"network": "convnet", "batch_size": 16, "learning_rate": 3e-3, "augment": True},
     # Boards of 9×9 cannot be listed: Gibbs steps on two digits at a time, then a jump to what the network reads, which
     # succeeds as γ falls. With 81 images per board, distortion is not needed.
     "large": EXACT

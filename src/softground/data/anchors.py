@@ -1,0 +1,112 @@
+r"""Anchors: a few labelled inputs of single symbols beside the examples.
+
+Every gradient step adds
+
+.. math:: \lambda \cdot \frac{1}{m} \sum_{k=1}^{m} -\log P_i(s_k | a_k)
+
+for m anchors a_k with symbols s_k, drawn at random, each at a random site i whose alphabet has its symbol: what a known
+symbol at that site would add. The network reads them in the batch of the examples, put together to inputs of the
+examples' shape and distorted like them. That needs a network whose output at a site depends on that site's input alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import DataError
+from .examples import Examples, as_tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Labelled inputs of single symbols.
+
+    Parameters
+    ----------
+    inputs
+        One input per anchor, of the shape that one site has: for images ``[anchors, channels, height, width]``.
+    symbols
+        The symbol that each shows, as in the alphabets.
+    weight
+        λ, what they count beside the examples, whose loss is per site too.
+    batch
+        How many are drawn for a gradient step, about, over all processes together.
+
+    >>> Anchors(torch.zeros(3, 1, 8, 8), [7, 7, 1])
+    Anchors(3 of 2 symbols)
+    """
+
+    inputs: Tensor
+    symbols: Sequence[Hashable]
+    weight: float = 1.0
+    batch: int = 32
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", as_tensor(self.inputs))
+        object.__setattr__(self, "symbols", [s.item() if hasattr(s, "item") else s for s in self.symbols])
+        if not len(self.inputs) or len(self.inputs) != len(self.symbols):
+            given = f"{len(self.inputs)} anchors and {len(self.symbols)} symbols"
+            raise DataError(f"{given} were given; expected one or more anchors, with one symbol each.")
+        if not 0 < self.weight < math.inf or self.batch < 1:
+            raise DataError(
+                f"Anchors have weight={self.weight} and batch={self.batch}; expected a positive weight, and one anchor "
+                "or more for each step."
+            )
+        if not bool(torch.isfinite(self.inputs).all()):
+            row = int((~torch.isfinite(self.inputs)).flatten(1).any(1).nonzero()[0])
+            raise DataError(f"Anchor {row} holds NaN or infinity; correct it or leave it out.")
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __repr__(self) -> str:
+        return f"Anchors({len(self)} of {len(set(self.symbols))} symbols)"
+
+    def codes(self, space: Any) -> Tensor:
+        """Each anchor's code at every site, ``[sites, anchors]``; −1 where the site's alphabet has not its symbol."""
+        if not space.categorical:
+            raise DataError(f"Anchors were given for {space!r}, whose components are reals; they need symbols.")
+        if lost := [row for row, symbol in enumerate(self.symbols) if symbol not in space.symbols]:
+            raise DataError(
+                f"Anchors {lost[:8]} show {[self.symbols[row] for row in lost[:8]]!r}, which no site's alphabet has; "
+                f"the symbols are {list(space.symbols)!r}."
+            )
+        places = [{symbol: code for code, symbol in enumerate(alphabet)} for alphabet in space.alphabets]
+        return torch.tensor([[place.get(symbol, -1) for symbol in self.symbols] for place in places])
+
+    def fit(self, space: Any, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Refuse anchors that are not inputs of single sites of examples with this ``shape`` and ``dtype``."""
+        if shape != (space.sites, *self.inputs.shape[1:]):
+            raise DataError(
+                f"Anchors have shape {tuple(self.inputs.shape[1:])} and examples {shape}; expected {space.sites} sites "
+                "of the anchors' shape. Anchors need a network that reads every site by itself."
+            )
+        if self.inputs.is_floating_point() != dtype.is_floating_point:
+            raise DataError(
+                f"Anchors are {self.inputs.dtype} and examples {dtype}; give both the same kind of numbers."
+            )
+
+    @classmethod
+    def of(cls, examples: Examples, space: Any, each: int, seed: int, **given: Any) -> Anchors:
+        """``each`` labelled inputs per symbol, drawn from examples whose true symbols are known: for experiments."""
+        if each < 1:
+            raise DataError(
+                f"anchors={each} was given; expected at least one labelled input per symbol, or 0 for none."
+            )
+        if examples.symbols is None:
+            raise DataError("Anchors are to be drawn from these examples, and they have no true symbols.")
+        shown = space.decode(examples.symbols)
+        order = torch.randperm(len(shown) * space.sites, generator=torch.Generator().manual_seed(seed)).tolist()
+        found: dict[Hashable, list[tuple[int, int]]] = {symbol: [] for symbol in space.symbols}
+        for row, site in (divmod(place, space.sites) for place in order):
+            if len(found[shown[row][site]]) < each:
+                found[shown[row][site]].append((row, site))
+        places = [place for symbol in space.symbols for place in found[symbol]]
+        rows, sites = (torch.tensor(part) for part in zip(*places, strict=True))
+        return cls(examples.x[rows, sites], [shown[row][site] for row, site in places], **given)

@@ -1,0 +1,157 @@
+r"""Wrong answers: how probable it is that the answer of an example is meant.
+
+With probability 1 − ε an answer comes from the symbols that x shows, and then it is y with probability
+:math:`M = \sum_{z \in S_y} P(z|x)`. With probability ε it is wrong: the answer of symbols that have nothing to do with
+x, drawn uniformly, and then it is y with probability R, the share of all readings that explain y. So
+
+.. math:: P(y|x) = (1 - \varepsilon) M + \varepsilon R, \qquad
+          w = \frac{(1 - \varepsilon) M}{(1 - \varepsilon) M + \varepsilon R}, \qquad
+          \nabla \log P(y|x) = w\, \nabla \log M :
+
+w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the objective.
+An untrained network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (With the shares of
+the answers in the training set as R they would begin near 0 where answers are many, and nothing would be learnt.) ε is
+given, or learnt by EM: the mean of 1 − w over an epoch is the next epoch's ε, which begins at 0.1.
+
+M is exact where the law on S_y is known. Elsewhere it is **approximated** by :math:`P(z|x) / P(\hat z|x)`, with z where
+the example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something
+else. R is then the share of the training examples that have the answer y, at most 0.1.
+
+Reference: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..objectives.base import CHAINS, Objective
+from ..target import Target
+from ..task import Task
+from .evaluation import beliefs
+from .labels import ROWS
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+Level = float | Literal["learn"]
+FIRST = 0.1  # where a learnt ε begins
+BOUNDS = 0.01, 0.9  # of a learnt ε, so that it can move on
+COMMON = 0.1  # R at most, where the law is not known: an answer that all examples have would say nothing
+LIKELY = 0.5  # an answer less probably meant than this is suspect
+
+
+def check_level(level: Any) -> Level:
+    """A noise level as it was given, if it is one."""
+    if level == "learn":
+        return "learn"
+    if isinstance(level, Real) and 0 <= float(level) < 1:
+        return float(level)
+    raise LearnerError(
+        f"noise={level!r} was given; expected the share of wrong answers, from 0 to below 1, or 'learn'."
+    )
+
+
+class Noise:
+    """The probability that answers ``y`` are meant, where a share ``level`` of them is wrong."""
+
+    def __init__(self, level: Level, task: Task, y: Tensor, known: Tensor | None) -> None:
+        space = task.space
+        if not space.categorical:
+            raise LearnerError(f"noise={level} was given, and {space!r} has reals; a noise level needs symbols.")
+        self.given, self.task = level, task
+        if task.inverse.exact:
+            choices = [space.outputs if space.readings == "all" else size for size in space.sizes]
+            each = torch.tensor(choices, device=y.device).double().log()
+            parts = []
+            for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
+                weights, free = space.uniform(len(rows), y.device), each.sum()
+                if known is not None:
+                    weights, free = weights.given(known[rows]), (each * (known[rows] < 0)).sum(1)
+                parts.append(task.inverse.law(Target(weights, y[rows], 1.0)).log_mass() - free)
+            self.log_reference = torch.cat(parts)
+        else:
+            _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
+            self.log_reference = (count[place].double() / len(y)).clamp(max=COMMON).log()
+
+    def level(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """ε for the epoch after these."""
+        if self.given != "learn":
+            return float(self.given)
+        last = history[-1].get("noise") if history else None
+        return FIRST if last is None else min(max(float(last), BOUNDS[0]), BOUNDS[1])
+
+    def check(self, objective: Objective) -> None:
+        """Refuse an objective whose groundings would have to stand in for the law, where it has none."""
+        if not self.task.inverse.exact and CHAINS not in objective.state():
+            raise LearnerError(
+                f"noise={self.given} was given, and nothing tells how probable answers are: {self.task.inverse!r} does "
+                "not know the law on S_y, and this objective has no chains. Use a table, a listing or a scan, or "
+                "SoftenedGrounding."
+            )
+
+    def weigh(
+        self, belief: Any, y: Tensor, index: Tensor, level: float, objective: Objective
+    ) -> tuple[Any, dict[str, Tensor]]:
+        """A batch's belief whose gradient counts by w, and 1 − w, of which the epoch's mean is the next ε."""
+        chains = objective.state().get(CHAINS)
+        meant = self.meant(belief, y, index, level, None if chains is None else chains[index])
+        return belief.weighted(meant), {"noise": 1 - meant}
+
+    def meant(self, belief: Any, y: Tensor, index: Tensor, level: float, z: Tensor | None) -> Tensor:
+        """w for the examples at positions ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
+        with torch.no_grad():
+            belief = belief.detach()
+            if self.task.inverse.exact:
+                mass = self.task.inverse.law(Target(belief, y, 1.0)).log_mass()
+            else:
+                assert z is not None
+                mass = belief.log_prob(z) - belief.log_prob(belief.mode())
+            return (mass.double() - self.log_reference[index] + math.log1p(-level) - math.log(level)).sigmoid()
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An example whose answer is probably wrong."""
+
+    example: int  # its position in the training set
+    answer: str
+    reading: str  # what the network reads
+    gives: str  # the answer that this has, for a rule that computes answers
+    meant: float  # the probability that the answer is meant
+
+
+def suspects(learner: Learner, y: Tensor, chains: Tensor | None) -> list[Suspect]:
+    """The training examples whose answer is less probably meant than not, the least probable first."""
+    loop, task = learner.loop, learner.task
+    noise, train = loop.noise, loop.train
+    assert noise is not None
+    level, found = noise.level(loop.progress.history), []
+    for index, belief in beliefs(learner.space, learner.network, train, train.known):
+        z = belief.mode()
+        meant = noise.meant(belief, y[index], index, level, None if chains is None else chains[index])
+        doubtful = (meant < LIKELY).nonzero().flatten()
+        answers = task.computed(z[doubtful]) or [None] * len(doubtful)
+        for row, reading, gives in zip(doubtful.tolist(), learner.space.decode(z[doubtful]), answers, strict=True):
+            place = int(index[row])
+            words = (str(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
+            found.append(Suspect(place, *words, float(meant[row])))
+    return sorted(found, key=lambda one: (one.meant, one.example))
+
+
+def written(found: Sequence[Suspect]) -> bytes:
+    """Suspects as CSV."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, [f.name for f in fields(Suspect)])
+    table.writeheader()
+    table.writerows(asdict(one) for one in found)
+    return text.getvalue().encode()

@@ -1,0 +1,106 @@
+"""P(z|x) of categorical symbols: a product over sites, at any temperature, given what is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..errors import SpaceError
+
+if TYPE_CHECKING:
+    from .categorical import Categorical
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalBelief:
+    """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet.
+
+    ``every[b, i, code]`` are the scores of all symbols, where sites have different ones: log-probabilities for
+    ``readings="all"``, else the network's output, which tells only what it would have read.
+    """
+
+    space: Categorical
+    scores: Tensor
+    every: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def read(self) -> Tensor:
+        """The scores of all that can be read, ``[batch, n, codes]``."""
+        return self.scores if self.every is None or self.space.readings == "grammatical" else self.every
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self.site_scores(z).sum(-1)
+
+    def site_scores(self, z: Tensor) -> Tensor:
+        """The score of each site's symbol, ``[batch, n]``."""
+        return self.read.gather(2, z[..., None]).squeeze(2)
+
+    def mode(self) -> Tensor:
+        return self.read.argmax(-1)
+
+    def other_mode(self) -> Tensor:
+        """The mode that the other kind of ``readings`` would give, for a mixed space."""
+        assert self.every is not None
+        return (self.every if self.space.readings == "grammatical" else self.scores).argmax(-1)
+
+    def sample(self, dice: Dice) -> Tensor:
+        return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
+
+    def detach(self) -> CategoricalBelief:
+        return CategoricalBelief(self.space, self.scores.detach(), None if self.every is None else self.every.detach())
+
+    def rows(self, index: Tensor | slice) -> CategoricalBelief:
+        return CategoricalBelief(self.space, self.scores[index], None if self.every is None else self.every[index])
+
+    def tempered(self, gamma: float) -> CategoricalBelief:
+        """The weights of the space's states; what else can be read has none."""
+        if not gamma > 0:
+            raise SpaceError(f"γ = {gamma} was given; a temperature is positive (∞ samples uniformly).")
+        if math.isinf(gamma):
+            uniform = torch.zeros_like(self.scores).masked_fill(torch.isinf(self.scores), -math.inf)
+            return CategoricalBelief(self.space, uniform)
+        return CategoricalBelief(self.space, self.scores / gamma)
+
+    def given(self, known: Tensor) -> CategoricalBelief:
+        """P(z|x, z_i = k_i) for codes ``known[batch, n]``, −1 where a site is unknown: certain at known sites.
+
+        Sites are independent under P, so the others stay what they are. As the scores of all other codes are −∞, no
+        law, kernel or prediction can leave what is known, at any temperature.
+        """
+
+        def certain(scores: Tensor) -> Tensor:
+            other = torch.arange(scores.shape[2], device=known.device) != known[..., None]
+            return torch.where((known < 0)[..., None], scores, torch.zeros_like(scores).masked_fill(other, -math.inf))
+
+        return CategoricalBelief(self.space, certain(self.scores), None if self.every is None else certain(self.every))
+
+    def weighted(self, weight: Tensor) -> CategoricalBelief:
+        """The same belief, with each example's gradient multiplied by ``weight[batch]``."""
+
+        def scaled(scores: Tensor) -> Tensor:
+            scores = scores.view_as(scores)
+            if scores.requires_grad:
+                scores.register_hook(lambda gradient: gradient * weight[:, None, None].to(gradient.dtype))  # type: ignore[no-untyped-call]
+            return scores
+
+        return CategoricalBelief(self.space, scaled(self.scores), None if self.every is None else scaled(self.every))
+
+    def log_known(self, known: Tensor) -> Tensor:
+        r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""
+        return self.site_scores(known.clamp(min=0)).masked_fill(known < 0, 0.0).sum(-1)
+
+    def marginals(self) -> Tensor:
+        """P_i(s|x), ``[batch, n, codes]``; 0 for codes beyond a site's alphabet that cannot be read."""
+        return self.read.softmax(-1)
+
+    def marginal_log_prob(self, marginals: Tensor) -> Tensor:
+        r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
+        return (marginals * self.scores.masked_fill(marginals == 0, 0.0)).sum((1, 2))  # 0 · log 0 = 0

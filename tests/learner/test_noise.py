@@ -1,0 +1,205 @@
+"""Wrong answers: weights, gradients, a learnt level, suspects; and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from baseline_cases import batch_of
+from cli_cases import read
+from learner_cases import DIGITS, adam, addition, assert_same_run, classifier, examples, kernel, make_learner
+from reals import PROBLEMS as REALS
+from softground import (
+    Categorical,
+    Constant,
+    Examples,
+    Learner,
+    Program,
+    SemanticLoss,
+    SoftenedGrounding,
+    SoftGrounder,
+    Stage,
+    Supervised,
+    Target,
+    Task,
+    ZeroDegree,
+)
+from softground.cli import main
+from softground.errors import LearnerError
+from softground.learner.noise import Noise
+from softground.tasks.sudoku import sudoku_task
+
+LEVEL = 0.2
+
+
+def noisy(task: Task, count: int = 400, share: float = 0.2) -> tuple[Examples, Tensor]:
+    """Examples of which some have the sum of other digits, and which ones."""
+    data = examples(task, count, seed=5)
+    chance = torch.Generator().manual_seed(1)
+    wrong = torch.rand(count, generator=chance) < share
+    other = torch.randint(DIGITS, (count, task.space.sites), generator=chance).sum(1)
+    y = [int(b) if bad else a for a, b, bad in zip(data.y, other, wrong, strict=True)]
+    return Examples(data.x, y, data.symbols), torch.tensor([a != b for a, b in zip(data.y, y, strict=True)])
+
+
+def mixture(task: Task, belief: Any, y: list[Any], known: Tensor | None = None) -> Tensor:
+    """(1 − ε) M + ε R by brute force."""
+    states = task.space.states(torch.arange(task.space.size))
+    found = []
+    for row, answer in enumerate(y):
+        explain = torch.tensor([a == answer for a in task.constraint.compute(states)])
+        if known is not None:
+            pinned = (known[row] < 0) | (states == known[row])
+            explain, possible = explain & pinned.all(1), pinned.all(1)
+        else:
+            possible = torch.ones(len(states), dtype=torch.bool)
+        mass = belief.rows(torch.full((len(states),), row)).log_prob(states).exp()[explain].sum()
+        found.append((1 - LEVEL) * mass + LEVEL * explain.sum() / possible.sum())
+    return torch.stack(found)
+
+
+def test_the_gradient_is_that_of_the_mixture() -> None:
+    task = addition()
+    y = [3, 4, 9, 0]
+    codes = task.constraint.encode(y)
+    output = torch.randn(4, 3, DIGITS, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    belief = task.space.belief(output)
+    objective = SemanticLoss()
+    objective.begin(task, codes, 0)
+    weighed, doubts = Noise(LEVEL, task, codes, None).weigh(belief, codes, torch.arange(4), LEVEL, objective)
+    assert ((doubts["noise"] > 0) & (doubts["noise"] < 1)).all()
+    ours = torch.autograd.grad(objective.loss(batch_of(weighed, codes)).loss, output, retain_graph=True)[0]
+    exact = torch.autograd.grad(-mixture(task, belief, y).log().mean() / 3, output)[0]
+    assert torch.allclose(ours, exact)
+
+
+def test_known_symbols_count_on_both_sides() -> None:
+    task = addition()
+    y, known = [3, 4], torch.tensor([[1, -1, -1], [-1, -1, -1]])
+    codes = task.constraint.encode(y)
+    belief = task.space.belief(torch.randn(2, 3, DIGITS, dtype=torch.float64)).given(known)
+    meant = Noise(LEVEL, task, codes, known).meant(belief, codes, torch.arange(2), LEVEL, None)
+    mass = task.inverse.law(Target(belief, codes, 1.0)).log_mass().exp()
+    assert torch.allclose(meant, (1 - LEVEL) * mass / mixture(task, belief, y, known))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        addition(),
+        sudoku_task(4),
+        Task(s := Categorical([range(2), "+-", "abc"], readings="all"), Program(lambda *z: z, s)),
+    ],
+    ids=["addition", "sudoku", "all readings"],
+)
+def test_a_network_that_knows_nothing_leaves_all_at_one_weight(task: Task) -> None:
+    answer = task.constraint.compute(torch.zeros(1, task.space.sites, dtype=torch.long))[0]
+    y = task.constraint.encode([True if task.name == "sudoku" else answer] * 3)
+    belief = task.space.belief(torch.zeros(3, task.space.sites, task.space.outputs))
+    meant = Noise(LEVEL, task, y, None).meant(belief, y, torch.arange(3), LEVEL, None)
+    assert torch.allclose(meant, torch.full((3,), 1 - LEVEL, dtype=torch.float64), atol=1e-5)
+
+
+@pytest.mark.parametrize(("level", "tabulated"), [("learn", True), (0.2, True), ("learn", False)])
+def test_wrong_answers_are_found(level: Any, tabulated: bool) -> None:
+    task = addition(tabulated=tabulated)
+    data, wrong = noisy(task, 1500)
+    objective = SoftenedGrounding(
+        kernel("exact" if tabulated else "guided", task), Constant(1.0), steps=1 if tabulated else 4
+    )
+    learner = make_learner(task, [Stage("I", objective, 8, adam)], noise=level)
+    learner.fit(data, examples(task, 100, seed=9))
+    found = {one.example for one in learner.suspects_}
+    bad = set(wrong.nonzero().flatten().tolist())
+    assert len(found & bad) > 0.95 * len(bad)
+    assert len(found & bad) > 0.95 * len(found)
+    assert learner.results_["I"]["symbol_accuracy"] > 0.97
+    probability = [one.meant for one in learner.suspects_]
+    assert probability == sorted(probability)
+    assert max(probability) < 0.5
+    share = learner.history_[-1]["noise"]
+    assert abs(share - len(bad) / 1500) < 0.05  # some wrong answers are right by chance
+    one = learner.suspects_[0]
+    assert one.answer == str(data.y[one.example])
+    assert one.gives != one.answer
+
+
+def run(folder: Path, stop: int | None = None, resume: bool = False, noise: Any = "learn") -> Learner:
+    task = addition(tabulated=False)
+    stages = [
+        Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 2, adam),
+        Stage("II", SoftenedGrounding(kernel("collapsed", task), Constant(0.5)), 2, adam),
+    ]
+    events = 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == stop:
+            raise KeyboardInterrupt
+
+    learner = make_learner(task, stages, classifier(dropout=0.2), noise=noise)
+    return learner.fit(noisy(task, 64)[0], examples(task, 20, seed=1), out=folder, resume=resume, observer=observer)
+
+
+def test_a_run_resumes_to_the_same_bits_and_leaves_a_list(tmp_path: Path) -> None:
+    learner = run(tmp_path / "whole")
+    for stop in (5, 8):
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / f"{stop}", stop)
+        run(tmp_path / f"{stop}", resume=True)
+        assert_same_run(tmp_path / f"{stop}", tmp_path / "whole")
+    for name in ("5", "whole"):
+        with (tmp_path / name / "suspects.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert [int(row["example"]) for row in rows] == [one.example for one in learner.suspects_]
+    summary = read(tmp_path / "whole" / "summary.json")
+    assert summary["suspects"]["count"] == len(learner.suspects_)
+    assert summary["noise"] == max(0.01, learner.history_[-1]["noise"])
+    assert "less probably meant" in (tmp_path / "whole" / "report.html").read_text()
+    with pytest.raises(Exception, match=r"noise was learn, is 0\.3"):
+        run(tmp_path / "whole", resume=True, noise=0.3)
+
+
+def test_labels_are_not_doubted() -> None:
+    task = addition()
+    data, _ = noisy(task, 64)
+    nets = [classifier(), classifier()]
+    for net, level in zip(nets, (0.0, 0.3), strict=True):
+        make_learner(task, [Stage("SUP", Supervised(), 2, adam)], net, noise=level).fit(data)
+    assert all(torch.equal(a, b) for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
+
+
+@pytest.mark.parametrize("level", [1.0, -0.1, math.nan, "much", None, True])
+def test_levels_that_are_none_are_refused(level: Any) -> None:
+    with pytest.raises(LearnerError, match=r"expected the share of wrong answers, from 0 to below 1, or 'learn'"):
+        make_learner(addition(), noise=level)
+
+
+def test_what_no_probability_is_known_for_is_refused() -> None:
+    task = addition(tabulated=False)
+    with pytest.raises(LearnerError, match="does not know the law on S_y, and this objective has no chains"):
+        make_learner(task, [Stage("II", ZeroDegree(), 1, adam)], noise=0.1).fit(examples(task, 32))
+    real = REALS[0].rule
+    reals = Task(real.space, real)
+    with pytest.raises(LearnerError, match="needs symbols"):
+        Noise(0.1, reals, torch.zeros(2), None)
+
+
+def test_the_estimator_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = examples(addition(), 64)
+    model = SoftGrounder(lambda *digits: sum(digits), [range(4)] * 3, epochs=2, noise="learn", device="cpu")
+    assert isinstance(model.fit(data.x, data.y).learner_.suspects_, list)
+    size = ["--train-size", "60", "--epochs", "1", "--network", "lenet", "--no-augment", "--quiet", "--device", "cpu"]
+    for level in ("0.1", "learn"):
+        assert main(["train", "addition", *size, "--noise", level, "--out", str(tmp_path / level)]) == 0
+        assert (tmp_path / level / "suspects.csv").read_text().startswith("example,answer,reading,gives,meant")
+        assert main(["resume", str(tmp_path / level), "--quiet"]) == 0
+    assert main(["train", "addition", *size, "--noise", "1.5", "--out", str(tmp_path / "bad")]) == 2
+    assert "expected the share of wrong answers" in capsys.readouterr().err

@@ -1,0 +1,230 @@
+"""Known symbols hold exactly in every law, kernel, first state and objective: S_y ∩ {z_i = k_i} by brute force."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from baseline_cases import batch_of
+from exhaustive import reaches_everything, transition_matrix
+from proofs import BATCH, BOARD, PROBLEM, SPACE, STATES, SUM, TABLE, TABLES, TASK, Ground, scan, smt
+from softground import Categorical, Drop, Exact, Guided, Program, Table, Target, Uniform
+from softground.dice import Sampler
+from softground.inverses import Z3, Inverse, Listing, Scanned
+from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
+from softground.objectives import Objective
+from softground.objectives.back_search import correct_one
+from softground.projections import ChangeOne
+from softground.tasks.sudoku.kernels import Kempe
+from sudoku_cases import BOARDS
+from sudoku_cases import SPACE as BOARD_SPACE
+from sudoku_cases import law as board_law
+from sudoku_cases import target as board_target
+
+KNOWN = torch.tensor([-1, 2, -1])  # of three digits that add up to 5
+LEFT = STATES[STATES[:, 1] == 2]
+LAWS: dict[str, Any] = {
+    "ragged": lambda: PROBLEM.ragged,
+    "padded": lambda: PROBLEM.padded,
+    "enumeration": lambda: PROBLEM.enumeration,
+    "listing": lambda: Listing(SPACE, STATES),
+    "scan": lambda: Scanned(scan()),
+    "z3": lambda: Z3(smt()),
+}
+WALKS = [kind for kind, (_, ground, *_) in TABLES[Kernel].items() if ground in (SUM, BOARD)]
+MATRICES = [kind for kind in WALKS if TABLES[Kernel][kind][1] is SUM and kind is not Composed]  # that of its parts
+FINDERS = [kind for kind, (_, ground, *_) in TABLES[Inverse].items() if ground.rule.space.categorical]
+
+
+def given(rows: int, gamma: float = 0.7) -> Target[Any]:
+    target = PROBLEM.target(rows, gamma)
+    return replace(target, weights=target.weights.given(KNOWN.expand(rows, -1)))
+
+
+def left_law(gamma: float = 0.7) -> Tensor:
+    weight = PROBLEM.belief(len(LEFT)).log_prob(LEFT)
+    return (torch.zeros_like(weight) if math.isinf(gamma) else weight / gamma).softmax(0)
+
+
+@pytest.mark.parametrize("gamma", [0.7, math.inf])
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_are_those_of_what_is_left(name: str, gamma: float) -> None:
+    inverse, rows = LAWS[name](), 400
+    target = given(rows, gamma)
+    target = replace(target, answers=inverse.constraint.encode([5] * rows) if name != "listing" else target.answers)
+    law, q = inverse.law(target), left_law(gamma)
+    expected = (q[:, None, None] * one_hot(LEFT, SPACE.width)).sum(0)
+    assert torch.allclose(law.marginals()[0], expected)
+    assert torch.equal(law.mode()[0], LEFT[q.argmax()])
+    assert set(map(tuple, law.draw(Sampler(0)).tolist())) <= set(map(tuple, LEFT.tolist()))
+    conditional = target.weights.log_prob(LEFT[:1].expand(rows, -1))[0] - q[0].log()
+    assert torch.allclose(law.log_mass()[0], conditional)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_contradiction_has_no_mass(name: str) -> None:
+    inverse = LAWS[name]()
+    y = inverse.constraint.encode([5] * 2) if name != "listing" else torch.zeros(2, dtype=torch.long)
+    known = torch.tensor([[0, 0, -1], [-1, 2, -1]])  # 0 + 0 + 3 is less than 5
+    mass = inverse.law(Target(SPACE.uniform(2, y.device).given(known), y, 1.0)).log_mass()
+    assert torch.isneginf(mass).tolist() == [True, False]
+    assert torch.allclose(mass[1], torch.tensor(float(len(LEFT))).double().log())
+
+
+@pytest.mark.parametrize("gamma", [0.7, math.inf])
+@pytest.mark.parametrize("kind", MATRICES, ids=lambda kind: kind.__name__)
+def test_kernels_keep_the_law_of_what_is_left(kind: type[Kernel], gamma: float) -> None:
+    kernel, q = TABLES[Kernel][kind][0](), left_law(gamma)
+    matrix = transition_matrix(kernel, LEFT, lambda rows: given(rows, gamma), SPACE)  # raises where a step leaves them
+    assert torch.allclose(matrix.sum(1), torch.ones(len(LEFT), dtype=torch.float64))
+    if kind is not Metropolis:  # the paper's, which keeps another law
+        assert float((q @ matrix - q).abs().max()) < 1e-12
+    assert reaches_everything(matrix) or kind is DirectWalk  # which does not connect S_y either
+
+
+def test_metropolis_completes_by_what_is_known() -> None:
+    first = Metropolis(TABLE, Drop(SPACE, [1, 2]), ChangeOne(SPACE), completion="first")
+    after = first.step(Sampler(0), LEFT[:1].expand(200, -1), given(200, math.inf))[0]
+    assert len(set(map(tuple, after.tolist()))) > 1  # the first completion of S_y has another digit at site 1
+
+
+def test_kempe_keeps_the_law_of_boards_with_clues() -> None:
+    known = torch.full((16,), -1)
+    known[[0, 5]] = BOARDS[0][[0, 5]]
+    left = (BOARDS[:, [0, 5]] == known[[0, 5]]).all(1)
+
+    def target(rows: int) -> Target[Any]:
+        free = board_target(rows, 0.7)
+        return replace(free, weights=free.weights.given(known.expand(rows, -1)))
+
+    matrix = transition_matrix(Kempe(4), BOARDS[left], target, BOARD_SPACE)
+    q = board_law(0.7)[left] / board_law(0.7)[left].sum()
+    assert float((q @ matrix - q).abs().max()) < 1e-12
+    assert (matrix.diagonal() < 1).all()
+
+
+def test_a_walk_whose_dropped_site_is_known_stands_still_and_a_guided_one_does_not() -> None:
+    drop = Drop(SPACE, [1])
+    still = transition_matrix(Uniform(TABLE, drop, ChangeOne(SPACE)), LEFT, given, SPACE)
+    assert torch.allclose(still, torch.eye(len(LEFT), dtype=torch.float64))
+    assert reaches_everything(transition_matrix(Guided(TABLE, drop), LEFT, given, SPACE))
+
+
+@pytest.mark.parametrize("kind", WALKS, ids=lambda kind: kind.__name__)
+def test_no_kernel_leaves_known_symbols(kind: type[Kernel]) -> None:
+    make, ground = TABLES[Kernel][kind][:2]
+    sites = [0, 1] if ground is SUM else [0, 3, 7, 12]
+    known = torch.full_like(ground.z, -1)
+    known[:, sites] = ground.z[:, sites]
+    target = ground.target()
+    target, z, dice = replace(target, weights=target.weights.given(known)), ground.z, Sampler(2)
+    for _ in range(20):
+        z, info = make().step(dice, z, target)
+        assert torch.equal(z[:, sites], known[:, sites])
+        assert ground.rule.feasible(z, target.answers).all()
+        if info.marginals is not None:
+            certain = one_hot(known[:, sites], info.marginals.shape[2])
+            assert torch.allclose(info.marginals[:, sites].double(), certain.double())
+
+
+def answers(inverse: Inverse, ground: Ground) -> Tensor:
+    return getattr(inverse, "constraint", ground.rule).encode(ground.answers)
+
+
+@pytest.mark.parametrize("kind", FINDERS, ids=lambda kind: kind.__name__)
+def test_first_states_have_the_known_symbols(kind: type[Inverse]) -> None:
+    make, ground = TABLES[Inverse][kind][:2]
+    inverse, sites = make(), [0, 2]
+    good = ground.rule.feasible(ground.z, ground.rule.encode(ground.answers))
+    y, z = answers(inverse, ground)[good], ground.z[good]
+    known = torch.full_like(z, -1)
+    known[1:, sites] = z[1:, sites]  # the first example knows nothing
+    known[-1] = z[-1]  # the last one everything
+    start = inverse.start_given(y, 3, known)
+    assert start.found.all()
+    assert inverse.feasible(start.z, y).all()
+    assert ((known < 0) | (start.z == known)).all()
+    assert torch.equal(start.z, inverse.start_given(y, 3, known).z)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_first_states_are_everywhere_in_what_is_left_or_proved_absent(name: str) -> None:
+    inverse, rows = LAWS[name](), 100
+    y = inverse.constraint.encode([5] * rows) if name != "listing" else torch.zeros(rows, dtype=torch.long)
+    known = KNOWN.repeat(rows, 1)
+    known[-2:] = torch.tensor([[0, 0, -1], [0, 0, 0]])  # against the answer, in part and as a whole
+    start = inverse.start_given(y, 0, known)
+    assert set(map(tuple, start.z[:-2].tolist())) == set(map(tuple, LEFT.tolist()))
+    assert start.found.tolist() == [True] * (rows - 2) + [False] * 2
+    assert start.proved.all()
+
+
+def test_a_search_with_fixed_sites_finds_states_of_a_space_too_large_to_list() -> None:
+    space = Categorical([range(10)] * 8)
+    program = Program(lambda *digits: sum(digits), space, vectorised=True)
+    smt_rule = TABLES[Inverse][Z3][0]().smt.__class__(lambda z, y: sum(z) == y, space)
+    known = torch.full((4, 8), -1)
+    known[:, [1, 6]] = torch.tensor([9, 3])
+    for inverse in (TABLES[Inverse][type(PROBLEM.enumeration)][0]().__class__(space, program), Z3(smt_rule, table=16)):
+        y = inverse.constraint.encode([40] * 4)
+        start = inverse.start_given(y, 0, known)
+        assert start.found.all()
+        assert (start.z[:, [1, 6]] == torch.tensor([9, 3])).all()
+        assert inverse.feasible(start.z, y).all()
+
+
+@pytest.mark.parametrize("kind", TABLES[Objective], ids=lambda kind: kind.__name__)
+def test_objectives_leave_known_sites_to_the_cross_entropy(kind: type[Objective]) -> None:
+    make, ground = TABLES[Objective][kind][:2]
+    if ground is not SUM:
+        pytest.skip("its symbols are reals")
+    y = PROBLEM.program.encode(ground.answers)
+    known = torch.full_like(ground.z, -1)
+    known[:, 1] = ground.z[:, 1]
+    objective = make()
+    objective.known = known
+    objective.begin(TASK, y, seed=0)
+    noise = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
+    output = (2 * one_hot(ground.z, SPACE.outputs) + noise).double().requires_grad_()
+    for seed in range(6):
+        belief = SPACE.belief(output)
+        outcome = objective.loss(replace(batch_of(belief.given(known), y, dice=Sampler(seed)), symbols=ground.z))
+        (gradient,) = torch.autograd.grad(outcome.loss, output)
+        assert gradient.isfinite().all()
+        assert (gradient[:, 1] == 0).all()
+        assert outcome.loss.isfinite()
+        assert torch.equal(objective.state().get("chains", known)[:, 1], known[:, 1])
+
+
+def test_back_search_does_not_correct_known_symbols() -> None:
+    z, y = torch.tensor([[0, 0, 2]] * 2), PROBLEM.program.encode([5] * 2)
+    known = torch.tensor([[0, 0, -1], [-1, 0, -1]])  # (3, 0, 2) would do, if the first were unknown
+    found = correct_one(TABLE, PROBLEM.belief(2).given(known), z, y)
+    assert found.found.tolist() == [False, True]
+    assert found.z.tolist() == [[0, 0, 2], [3, 0, 2]]
+
+
+def test_the_semantic_loss_given_known_symbols_is_that_of_what_is_left() -> None:
+    output = torch.randn(1, SPACE.sites, SPACE.outputs, dtype=torch.float64, requires_grad=True)
+    belief, known = SPACE.belief(output), KNOWN[None]
+    y = PROBLEM.program.encode([5])
+    whole = TABLE.law(Target(belief.given(known), y, 1.0)).log_mass() + belief.log_known(known)
+    brute = belief.rows(torch.zeros(len(LEFT), dtype=torch.long)).log_prob(LEFT).logsumexp(0)
+    assert torch.allclose(whole, brute)
+    assert torch.allclose(*(torch.autograd.grad(value.sum(), output, retain_graph=True)[0] for value in (whole, brute)))
+
+
+def test_exact_steps_without_known_symbols_are_what_they_were() -> None:
+    nothing = torch.full((BATCH, 3), -1)
+    target = SUM.target()
+    same = replace(target, weights=target.weights.given(nothing))
+    assert torch.equal(same.weights.scores, target.weights.scores)
+    assert torch.equal(
+        Exact(Table(PROBLEM.program)).step(Sampler(0), SUM.z, same)[0], Exact(TABLE).step(Sampler(0), SUM.z, target)[0]
+    )
