@@ -257,3 +257,23 @@ def test_a_listing_of_one_state_and_fibres_of_none() -> None:
     assert (nothing.values.shape, nothing.mask.shape) == ((0, 1, 1), (0, 1))
     start = listing.start(torch.zeros(2), 0)
     assert start.z.tolist() == [[1, 2]] * 2
+
+
+def test_a_start_is_drawn_uniformly_by_one_number_each() -> None:
+    y = PROBLEM.program.encode([PROBLEM.answer, 0, PROBLEM.answer])
+    uniform = torch.rand(3, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    place = (uniform * torch.tensor([12, 1, 12])).long()
+    expected = torch.stack([PROBLEM.states[place[0]], torch.zeros(3, dtype=torch.long), PROBLEM.states[place[2]]])
+    assert torch.equal(PROBLEM.table.start(y, 4).z, expected)
+    draw = torch.randint(12, (3,), generator=torch.Generator().manual_seed(4))
+    assert torch.equal(Listing(PROBLEM.space, PROBLEM.states).start(y, 4).z, PROBLEM.states[draw])
+
+
+@pytest.mark.parametrize("code", [-1, 4])
+def test_a_listing_refuses_codes_outside_an_alphabet_and_counts_what_is_repeated(code: int) -> None:
+    wrong = PROBLEM.states.clone()
+    wrong[3, 1] = code
+    with pytest.raises(InverseError, match="outside its site's alphabet"):
+        Listing(PROBLEM.space, wrong)
+    with pytest.raises(InverseError, match="3 of 15 listed states are repeated"):
+        Listing(PROBLEM.space, torch.cat([PROBLEM.states, PROBLEM.states[:3]]))
