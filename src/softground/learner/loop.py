@@ -197,10 +197,10 @@ class Loop:
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(self.task.space, self.module, inputs, rows, watch, step)
             belief, given, labelled = self.labels.split(belief, index, anchors)
-            doubts: dict[str, Tensor] = {}
+            weights: dict[str, Tensor] = {}
             if noise is not None:
                 with stopwatch("sampling"):
-                    given, doubts = noise.weigh(given, y, index, level, stage.objective)
+                    given, weights = noise.weigh(given, y, index, level, stage.objective)
             outcome = stage.objective.loss(Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
@@ -211,11 +211,11 @@ class Loop:
                 self.fabric.backward(loss)
                 watch.learn(loss, self.network)
                 self.optimizer.step()
-            tally.add(index, belief, loss, doubts | outcome.diagnostics)
+            tally.add(index, belief, loss, weights | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        return tally.record(stage, epoch)
+        return tally.record(stage, epoch) | ({} if noise is None else {"noise": level})
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
