@@ -109,3 +109,13 @@ def test_the_faults_of_a_solver_are_reported_beside_the_temperature() -> None:
     objective.task = replace(TASK, inverse=SimpleNamespace(faults={"unknowns": 2, "deaths": 0}))
     assert objective.settings(0) == {"gamma": 1.0, "solver_unknowns": 2}
     assert math.isclose(objective.settings(40)["gamma"], 0.6)  # linear, 0.01 a pass
+
+
+def test_the_semantic_loss_asks_for_the_law_at_gamma_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, inner = [], type(TASK.inverse).law
+    monkeypatch.setattr(type(TASK.inverse), "law", lambda self, target: asked.append(target) or inner(self, target))
+    belief = SPACE.belief(OUTPUT)
+    begun(SemanticLoss()).loss(batch_of(belief, Y))
+    assert [target.gamma for target in asked] == [1.0, 1.0]  # whether there is a law, and the law
+    assert [len(target) for target in asked] == [1, 3]
+    assert asked[1].weights is belief

@@ -103,9 +103,10 @@ class Listing(Inverse):
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from the list for each answer."""
         states = self.states(y.device)
-        draw = torch.randint(len(states), (len(y),), generator=torch.Generator().manual_seed(seed)).to(y.device)
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randint(len(states), (len(y),), generator=generator, device="cpu")
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
-        return Start(states[draw], true, true)
+        return Start(states[draw.to(y.device)], true, true)
 
     def record(self) -> Record:
         return {"kind": "listing"}, {"states": self.states(torch.device("cpu")).int()}

@@ -187,7 +187,7 @@ class Table(Inverse):
         first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
         found = count > 0
         generator = torch.Generator().manual_seed(seed)
-        uniform = torch.rand(len(y), generator=generator, dtype=torch.float64).to(y.device)
+        uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
         place = first + (uniform * count).long()
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
