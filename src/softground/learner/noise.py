@@ -36,8 +36,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from ..constraints.relations import in_words
 from ..errors import LearnerError
 from ..objectives.base import CHAINS, Objective
+from ..objectives.starts import WAITING
 from ..target import Target
 from ..task import Task
 from .evaluation import beliefs
@@ -107,7 +109,10 @@ class Noise:
         """A batch's belief whose gradient counts by w, and w to be averaged over the epoch."""
         chains = objective.state().get(CHAINS)
         meant = self.meant(belief, y, index, level, None if chains is None else chains[index])
-        return belief.weighted(meant), {"meant": meant}
+        counted = meant
+        if (waiting := objective.state().get(WAITING)) is not None and not self.task.inverse.exact:
+            counted = meant[waiting[index] == 0]  # of the others nothing is known yet
+        return belief.weighted(meant), {"meant": counted}
 
     def meant(self, belief: Any, y: Tensor, index: Tensor, level: float, z: Tensor | None) -> Tensor:
         """w for the examples at positions ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
@@ -118,7 +123,9 @@ class Noise:
             else:
                 assert z is not None
                 mass = belief.log_prob(z) - belief.log_prob(belief.mode())
-            return (mass.double() - self.log_reference[index] + math.log1p(-level) - math.log(level)).sigmoid()
+            reference = self.log_reference[index]
+            meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
+            return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ def suspects(learner: Learner, y: Tensor, chains: Tensor | None) -> list[Suspect
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
         for row, reading, gives in zip(doubtful.tolist(), learner.space.decode(z[doubtful]), answers, strict=True):
             place = int(index[row])
-            words = (str(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
+            words = (in_words(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
             found.append(Suspect(place, *words, float(meant[row])))
     return sorted(found, key=lambda one: (one.meant, one.example))
 
