@@ -27,6 +27,7 @@ from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.loop import Augment
 from .learner.noise import Level
+from .learner.unexplained import Mode
 from .manners import Manners
 from .model import load
 from .networks import default_network
@@ -36,14 +37,8 @@ from .task import Task
 
 Rule = Constraint | Task | Callable[..., Any]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
-PLAIN = (
-    "epochs",
-    "learning_rate",
-    "batch_size",
-    "site_shape",
-    "noise",
-    "seed",
-)  # parameters that a saved estimator keeps
+PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
+"""Parameters that a saved estimator keeps."""
 
 
 class SoftGrounder(Manners):
@@ -61,7 +56,7 @@ class SoftGrounder(Manners):
         :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
     stages
         ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule, at γ = 1.
-    epochs, learning_rate, batch_size, augment, noise, seed, device
+    epochs, learning_rate, batch_size, unexplained, augment, noise, seed, device
         See :class:`~softground.learner.Learner`.
     site_shape
         The shape of one site's input, where X is flat as scikit-learn's tools want it: X of ``[n, sites · 64]`` is read
@@ -90,6 +85,7 @@ class SoftGrounder(Manners):
         epochs: int = 20,
         learning_rate: float = 3e-3,
         batch_size: int = 64,
+        unexplained: Mode = "raise",
         augment: Augment | None = None,
         site_shape: Sequence[int] | None = None,
         noise: Level = 0.0,
@@ -100,6 +96,7 @@ class SoftGrounder(Manners):
         self.rule, self.alphabets, self.network, self.stages = rule, alphabets, network, stages
         self.epochs, self.learning_rate, self.batch_size = epochs, learning_rate, batch_size
         self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
+        self.unexplained: Mode = unexplained
         self.device: Literal["auto", "cpu", "cuda"] = device
 
     def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
@@ -114,7 +111,9 @@ class SoftGrounder(Manners):
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(x, task)
         stages = self._stages(task) if self.stages is None else self.stages(task)
-        given = {name: getattr(self, name) for name in ("batch_size", "seed", "augment", "noise", "device")}
+        given = {
+            name: getattr(self, name) for name in ("batch_size", "unexplained", "seed", "augment", "noise", "device")
+        }
         self.learner_ = Learner(task, self.network_, stages, **given)
         self.learner_.fit(Examples(x, answers, known=known), anchors=anchors)
         self.model_ = self.learner_.model

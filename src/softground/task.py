@@ -53,6 +53,8 @@ class Task:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if self.inverse is None:
             object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
+        if isinstance(self.inverse, Inverse) and not hasattr(self.inverse, "constraint"):  # a listing needs no rule
+            self.inverse.constraint = self.constraint
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
@@ -88,8 +90,14 @@ class Task:
         except ConstraintError:
             return None
 
-    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> InfeasibleAnswer:
+    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> ConstraintError:
         """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""
+        for example, answer in zip(examples, y, strict=True):
+            if found := self.constraint.misfit(answer):
+                return ConstraintError(
+                    f"Example {example}: the answer {self.constraint.answer(answer)!r} is {found}. Give answers of "
+                    "that type, or correct the rule."
+                )
         shown = ", ".join(f"{i} (answer {self.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
         return InfeasibleAnswer(
             f"{len(examples)} example(s) are infeasible: {shown}{' …' if len(examples) > 5 else ''}. "
@@ -97,7 +105,7 @@ class Task:
             tuple(examples),
         )
 
-    def contradicted(self, y: Tensor, examples: Sequence[int]) -> InfeasibleAnswer:
+    def contradicted(self, y: Tensor, examples: Sequence[int]) -> ConstraintError:
         """The error for examples whose known symbols leave nothing of S_y."""
         return self.infeasible(
             y,

@@ -85,7 +85,7 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(ConstraintError, match="is a dict"):
         program.encode([{}])
     with pytest.raises(ConstraintError, match="float"):
-        Program(lambda a, b: a / 2, PAIR).answer_ids(torch.zeros(1, 2, dtype=torch.long))
+        Program(lambda a, b: (a + 1) / 2, PAIR).answer_ids(torch.zeros(1, 2, dtype=torch.long))
     with pytest.raises(ConstraintError, match="KeyError"):
         Program(lambda a, b: {}[a], PAIR).answer_ids(torch.zeros(1, 2, dtype=torch.long))
     with pytest.raises(ConstraintError, match="vectorised=False"):

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from baseline_cases import batch_of, logits
-from learner_cases import addition
+from learner_cases import adam, addition, make_learner
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
-from softground import Enumeration, Task
+from softground import Enumeration, Examples, Stage, Task
 from softground.errors import InfeasibleAnswer, LearnerError
 from softground.objectives import BestMapping, FeasibleMapping
 from softground.reals import Intervals
@@ -63,11 +63,13 @@ def test_an_inverse_that_does_not_know_the_best_is_refused() -> None:
 
 
 def test_an_answer_that_nothing_explains_is_named() -> None:
-    task = addition()
-    y = task.constraint.encode([4, 99])
+    data = Examples(torch.zeros(2, 3, 4), [4, 99])
     for objective in (BestMapping(), FeasibleMapping()):
+        stages = [Stage("I", objective, 1, adam)]
         with pytest.raises(InfeasibleAnswer, match=r"1 \(answer 99\)"):
-            objective.begin(task, y, seed=0)
+            make_learner(addition(), stages).fit(data)
+        learner = make_learner(addition(), stages, unexplained="drop").fit(data)
+        assert learner.history_[0]["unexplained"] == 1
 
 
 def test_of_reals_the_best_is_the_nearest_point() -> None:

@@ -26,7 +26,8 @@ class Stop(Exception):
     pass
 
 
-def run(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
+def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Learner:
+    """``lost`` of process 0's examples have answers that nothing explains, and are dropped."""
     task = addition()
     grounding = SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.9), steps=4)
     stages = [Stage("I", grounding, 4, adam, keep="best"), Stage("II", ZeroDegree(), 1, adam)]
@@ -38,10 +39,12 @@ def run(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
         if events == stop:
             raise Stop
 
-    learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32)
+    learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32, unexplained="drop")
     data = reveal(examples(task, COUNT), 0.2, seed=0)
     anchors = Anchors.of(data, task.space, 2, seed=0)
     test = examples(task, 40, seed=1)
+    answers = [99 if i % 2 == 0 and i < 2 * lost else y for i, y in enumerate(data.y)]
+    data = Examples(data.x, answers, data.symbols, known=None if lost else data.known)
     return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=observer)
 
 
@@ -84,6 +87,25 @@ def assert_all_end_together(folder: Path) -> None:
     assert [r["stage"] for r in learner.history_] == ["I", "I", "I", "II"]  # a network that stays gets no better
 
 
+def assert_examples_can_be_dropped(out: Path) -> None:
+    """Process 0 has 13 of its 33 examples left, and takes as many steps as the other; resumed, in Stage II, too."""
+    learner = run(out / "dropped", lost=20)
+    fabric = learner.fabric
+    assert [record["unexplained"] for record in learner.history_] == [20] * 5
+    try:
+        run(out / "dropped and stopped", 16, lost=20)
+        raise AssertionError("it was not stopped")
+    except Stop:
+        fabric.barrier()
+    run(out / "dropped and stopped", resume=True, lost=20)
+    fabric.barrier()
+    if fabric.is_global_zero:
+        assert_same_run(out / "dropped and stopped", out / "dropped")
+        waiting = RunFolder.open(out / "dropped").load_checkpoint()[0]["objective/0/waiting"]
+        assert waiting.nonzero().flatten().tolist() == list(range(0, 40, 2))
+    fabric.barrier()
+
+
 def main(out: Path) -> None:
     learner = run(out / "whole")
     fabric = learner.fabric
@@ -107,6 +129,7 @@ def main(out: Path) -> None:
         if fabric.is_global_zero:
             assert_same_run(folder, out / "whole")
         fabric.barrier()
+    assert_examples_can_be_dropped(out)
     if fabric.is_global_zero:
         tensors, _ = RunFolder.open(out / "whole").load_checkpoint()
         assert task.feasible(tensors["objective/0/chains"], y).all()

@@ -2,7 +2,8 @@
 
 from .base import Constraint
 from .program import Program
+from .relations import Between, Contains, Not, OneOf
 from .scan import Scan
 from .smt import SMT
 
-__all__ = ["SMT", "Constraint", "Program", "Scan"]
+__all__ = ["SMT", "Between", "Constraint", "Contains", "Not", "OneOf", "Program", "Scan"]

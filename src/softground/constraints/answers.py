@@ -1,29 +1,22 @@
 """Exact answers: what a user may give as y, and the whole numbers that stand for it.
 
 Feasibility is decided by equality of exact values, never by a float tolerance. Ints, bools,
-:class:`fractions.Fraction`, strings and tuples of these are exact; floats are not.
+:class:`fractions.Fraction`, strings and tuples of these are exact; of floats only whole numbers are.
 """
 
 import operator
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from ..errors import ConstraintError
-
-INTERNING = threading.RLock()
-"""Held while a rule learns of new answers, whose numbers depend on their order. One for all: locks cannot be copied."""
 
 
 def exact(answer: Any) -> Hashable:
     """The answer in one canonical, hashable, exact form (a zero-dimensional array counts as its number).
 
-    >>> exact(Fraction(4, 2)), exact([1, True]), exact("3h")
-    (2, (1, 1), '3h')
+    >>> exact(Fraction(4, 2)), exact([1, True]), exact("3h"), exact(7.0)
+    (2, (1, 1), '3h', 7)
     """
     if hasattr(answer, "tolist"):  # numpy and torch scalars and arrays
         answer = answer.tolist()
@@ -33,55 +26,20 @@ def exact(answer: Any) -> Hashable:
         return tuple(exact(a) for a in answer)
     if isinstance(answer, Fraction):
         return answer.numerator if answer.denominator == 1 else answer
+    if isinstance(answer, float) and answer.is_integer():
+        return int(answer)
     if isinstance(answer, float):
         raise ConstraintError(
-            f"The answer {answer!r} is a float, which is not exact. Give an int or a fractions.Fraction "
-            "(for example Fraction(7, 2) for 3.5)."
+            f"The answer {answer!r} is a float and no whole number, so it is not exact. Give an int or a "
+            "fractions.Fraction (for example Fraction(7, 2) for 3.5), or None where the answer is unknown."
         )
     try:
         return operator.index(answer)
     except TypeError:
         raise ConstraintError(
             f"The answer {answer!r} is a {type(answer).__name__}; expected an int, a fractions.Fraction, a string, "
-            "or a tuple of these."
+            "a tuple of these, or a relation such as OneOf(3, 4); None where the answer is unknown."
         ) from None
-
-
-class Interned:
-    """Exact answers by number, in the order in which they were first seen; equal answers have equal numbers."""
-
-    def __init__(self) -> None:
-        self.ids: dict[Hashable, int] = {}
-        self.keys: list[Any] = []
-        self.given: dict[int, Any] = {}  # those that the user gave, as they were written
-
-    def number(self, key: Hashable) -> int:
-        """The number of an exact answer."""
-        if key not in self.ids:
-            with INTERNING:
-                if key not in self.ids:
-                    self.keys.append(key)
-                    self.ids[key] = len(self.keys) - 1
-        return self.ids[key]
-
-    def encode(self, answers: Sequence[Any], key: Callable[[Any], Hashable] = exact) -> Tensor:
-        """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position."""
-        ids = []
-        for position, answer in enumerate(answers):
-            try:
-                ids.append(self.number(key(answer)))
-            except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
-            self.given.setdefault(ids[-1], answer)
-        return torch.tensor(ids, dtype=torch.long)
-
-
-def remember_in(cache: dict[Any, Any], key: Hashable, value: Any, limit: int) -> None:
-    """Keep a value, and at most ``limit`` of them: the oldest goes first."""
-    with INTERNING:
-        while len(cache) >= limit:
-            del cache[next(iter(cache))]
-        cache[key] = value
 
 
 def integers(answer: Hashable, width: int) -> tuple[int, ...]:

@@ -12,6 +12,11 @@ from ..errors import ConstraintError
 class Constraint(ABC):
     """A rule that ties symbol vectors to answers."""
 
+    @property
+    def negates(self) -> bool:
+        """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
+        return False
+
     @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as a tensor whose first axis is the example; the form :meth:`feasible` takes."""
@@ -27,6 +32,10 @@ class Constraint(ABC):
     @abstractmethod
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
+
+    def misfit(self, y: Tensor) -> str:
+        """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""
+        return ""
 
     def compute(self, z: Tensor) -> list[Any]:
         """The answer of each state ``z[rows, sites]``, in the form the user gives answers in; None where it has none.

@@ -7,6 +7,9 @@ their positions in the site's alphabet) and returns a tensor of whole numbers, o
 denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
 which states have an answer.
 
+An answer may be a relation (:mod:`~softground.constraints.relations`): S_y is then everything that the program maps to
+an answer it admits. Where the tie between value and answer is none of these, ``relation(value, answer)`` states it.
+
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
 >>> total = Program(lambda a, b: a + b, space)
@@ -24,18 +27,38 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, Interned, exact, integers, remember_in, shaped
+from .answers import exact, integers, shaped
 from .base import Constraint
+from .interned import INTERNING, Interned, remember_in
+from .related import admits, met
+from .relations import misfit, pattern
 
 NO_ANSWER = -1
+ASKED = 256  # states whose answers say what type answers have
 CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
 
 
 class Program(Constraint):
-    """The constraint z ∈ S_y ⇔ function(z) = y, for a function of one argument per site."""
+    """The constraint z ∈ S_y ⇔ function(z) = y, for a function of one argument per site.
 
-    def __init__(self, function: Callable[..., Any], space: Categorical, *, vectorised: bool = False) -> None:
-        self.function, self.space, self.vectorised = function, space, vectorised
+    With ``relation`` it is z ∈ S_y ⇔ relation(function(z), y). The relation is called with a value and an answer in
+    their exact form; that of a vectorised program with its tensors of values and one answer, for a bool tensor.
+
+    >>> space = Categorical([range(10), range(10)])
+    >>> near = Program(lambda a, b: a + b, space, relation=lambda value, y: abs(value - y) <= 1)
+    >>> near.feasible(space.encode([(9, 9), (1, 1)]), near.encode([17, 4])).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        space: Categorical,
+        *,
+        relation: Callable[[Any, Any], Any] | None = None,
+        vectorised: bool = False,
+    ) -> None:
+        self.function, self.space, self.relation, self.vectorised = function, space, relation, vectorised
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.
         self.answers = Interned()
@@ -46,7 +69,7 @@ class Program(Constraint):
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        return self.answers.encode(answers, self._key)
+        return self.answers.encode(answers, self._key, None if self.relation is None else met)
 
     def _key(self, answer: Any) -> Hashable:
         key = exact(answer)
@@ -56,12 +79,23 @@ class Program(Constraint):
         return row
 
     @property
+    def negates(self) -> bool:
+        return self.answers.negates
+
+    @property
     def known(self) -> int:
         """How many answers have ids so far."""
         return len(self.answers.keys)
 
     def answer(self, y: Tensor) -> Any:
         return self._written(int(y))
+
+    def misfit(self, y: Tensor) -> str:
+        if self.relation is not None:
+            return ""
+        draws = torch.rand(ASKED, self.space.sites, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        values = self.compute((draws * torch.tensor(self.space.sizes)).long())
+        return misfit(pattern(self.answer(y)), [exact(value) for value in values if value is not None])
 
     def compute(self, z: Tensor) -> list[Any]:
         """The program's answers; None where there is none.
@@ -83,9 +117,31 @@ class Program(Constraint):
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         if not self.vectorised:
-            return self.answer_ids(z) == y
+            return self.explained(self.answer_ids(z), y)
         rows, defined = self._values(z)
-        return (rows == self.numbers(y)).all(-1) & defined
+        if self.answers.plain:
+            return (rows == self.numbers(y)).all(-1) & defined
+        return self._each(rows, defined, y)
+
+    def explained(self, ids: Tensor, y: Tensor) -> Tensor:
+        """Whether states whose answers have these ids, −1 for none, are feasible for y: ``[rows]``."""
+        if self.answers.plain:
+            return ids == y
+        return self._each(self.numbers(ids.clamp(min=0)) if self.vectorised else ids, ids != NO_ANSWER, y)
+
+    def admitted(self, y: int) -> Tensor:
+        """Whether y admits each of the answers known, and at the end whether it admits having none: ``[known + 1]``."""
+        ids = torch.arange(self.known + 1)
+        ids[-1] = NO_ANSWER
+        return self.explained(ids, torch.full_like(ids, y))
+
+    def _each(self, values: Tensor, defined: Tensor, y: Tensor) -> Tensor:
+        """Whether each y admits its row of values, which are ids, or whole numbers of a vectorised program."""
+        found = torch.zeros_like(defined)
+        for number in torch.unique(y).tolist():
+            at = y == number
+            found[at] = admits(self, self.answers.pattern(number), values[at], defined[at])
+        return found
 
     def numbers(self, y: Tensor) -> Tensor:
         """The whole numbers ``[…, width]`` that a vectorised program's answers are made of.
@@ -167,7 +223,7 @@ class Recorded(Program):
         return self.ids(z).long()
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        return self.ids(z) == y
+        return self.explained(self.ids(z).long(), y)
 
     def admissible(self, z: Tensor) -> Tensor:
         return self.ids(z) != NO_ANSWER

@@ -7,6 +7,9 @@ where the site is free and a numeral (``z3.IntVal``) where it is known. The form
 bool, or a list of these, which must all hold. It may use constants of its own; they count as existentially
 quantified.
 
+Of an answer that is a relation (:mod:`~softground.constraints.relations`) the formula is made: a disjunction for one of
+several answers, a negation for a complement, and for a range the formula is called with a Z3 Real constant ``y``.
+
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
 >>> total = SMT(lambda z, y: z[0] + z[1] == y, space)
@@ -19,6 +22,7 @@ import importlib
 import uuid
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,8 +30,9 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import Interned, exact, remember_in
 from .base import Constraint
+from .interned import Interned, remember_in
+from .relations import Between, Not, Relation, complements, pattern, resolve
 
 CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
 POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
@@ -82,6 +87,7 @@ class SMT(Constraint):
         self._answers = Interned()
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._terms: Terms | None = None
+        self._complements: set[Not] = set()  # those that can be stated
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs. Z3's expressions cannot travel, and answers go along with each query."""
@@ -103,8 +109,13 @@ class SMT(Constraint):
         return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
-        """The exact form of answer ``y`` (an id): what the formula is called with."""
-        return self._answers.keys[y] if self.shared is None else exact(self.shared.answer(torch.tensor(y)))
+        """Answer ``y`` (an id) in its exact form, which the formula is called with, or the relation that it is."""
+        answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
+        return answer
+
+    @property
+    def negates(self) -> bool:
+        return self._answers.negates if self.shared is None else self.shared.negates
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
@@ -118,13 +129,14 @@ class SMT(Constraint):
         """
         if self.shared is not None:
             return self.shared.admissible(z)
-        if not self._answers.keys:
+        answers = [i for i in self._answers.given if i >= 0]
+        if not answers:
             raise ConstraintError(
                 "admissible() of a Z3 rule looks among the answers encoded so far, and there are none. "
                 "Call encode() with the answers first (any answer will do for a rule that ignores y)."
             )
         states = [tuple(row) for row in z.tolist()]
-        some = [any(self._holds(i, codes) for i in range(len(self._answers.keys))) for codes in states]
+        some = [any(self._holds(i, codes) for i in answers) for codes in states]
         return torch.tensor(some, dtype=torch.bool, device=z.device)
 
     def terms(self) -> Terms:
@@ -143,15 +155,54 @@ class SMT(Constraint):
             self._terms = Terms(variables, bounds, numerals, tuple(symbols))
         return self._terms
 
-    def expression(self, answer: Hashable, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
+    def expression(self, answer: Any, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
         """The formula with every site known but the ``free`` ones: a Z3 Bool in the main context.
 
         Known sites are numerals, so that the formula itself can specialise and the solver gets little to do.
         """
-        z3, terms = load_z3(), self.terms()
+        terms = self.terms()
         z = [numerals[code] for numerals, code in zip(terms.numerals, codes, strict=True)]
         for site in free:
             z[site] = terms.variables[site]
+        if not isinstance(answer, Relation | None):
+            return self._formula(z, answer)
+        for part in complements(answer):
+            self._check_complement(part)
+        return resolve(answer, partial(self._formula, z), partial(self._ranged, z), load_z3().BoolVal(True))
+
+    def _ranged(self, z: list[Any], relation: Relation) -> Any:
+        """The formula for some number of a range."""
+        z3 = load_z3()
+        if not isinstance(relation, Between):
+            raise ConstraintError(
+                f"The answer {relation!r} was given to a Z3 rule, which cannot tell what an answer contains. Say it in "
+                "the formula: let the answer be what is contained."
+            )
+        y = z3.Real("softground.answer")
+        bounds = [(relation.low, y.__ge__), (relation.high, y.__le__)]
+        return z3.And(
+            self._formula(z, y), *(side(z3.Q(*bound.as_integer_ratio())) for bound, side in bounds if bound is not None)
+        )
+
+    def _check_complement(self, answer: Not) -> None:
+        """Refuse the complement of 'there is …', which Z3 would have to read as 'for all …'."""
+        z3, names = load_z3(), {f"softground.site.{site}" for site in range(self.space.sites)}
+        if answer in self._complements:
+            return
+        free = range(self.space.sites)
+        inner = self.expression(answer.answer, [0] * self.space.sites, free)
+        own = {str(c) for c in z3.z3util.get_vars(inner)} - names
+        if own:
+            raise ConstraintError(
+                f"The answer {answer!r} was given to a Z3 rule whose formula uses constants of its own "
+                f"({', '.join(sorted(own))}): its complement cannot be stated. Write the formula without them, and "
+                "list answers instead of a range: Not(OneOf(…))."
+            )
+        self._complements.add(answer)
+
+    def _formula(self, z: list[Any], answer: Any) -> Any:
+        """What the user's formula says, as one Z3 Bool."""
+        z3 = load_z3()
         try:
             result = self.formula(z, answer)
         except MemoryError:

@@ -22,6 +22,7 @@ from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
 from ..learner.loop import Augment
 from ..learner.noise import Level
+from ..learner.unexplained import Mode
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -40,7 +41,7 @@ class Experiment:
     ----------
     task, network, train, test, validation
         What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
-    stages, batch_size, seed, augment, evaluate_every
+    stages, batch_size, seed, augment, evaluate_every, unexplained
         See :class:`~softground.learner.Learner`.
     note
         One sentence on where the data come from.
@@ -63,6 +64,7 @@ class Experiment:
     seed: int = 0
     augment: Augment | None = None
     evaluate_every: int = 1
+    unexplained: Mode = "raise"
     note: str = ""
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
@@ -91,9 +93,9 @@ class Experiment:
             network = problem.network(recipe, data.train.x, task.space)
         stages, augment = problem.stages(recipe, task, data.train.y), problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        return cls(
-            *parts, recipe.evaluate_every, data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise
-        )
+        kept: Any = recipe.unexplained
+        more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
+        return cls(*parts, recipe.evaluate_every, kept, *more)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -120,7 +122,7 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        names = ("batch_size", "seed", "augment", "evaluate_every", "note", "noise")
+        names = ("batch_size", "seed", "augment", "evaluate_every", "unexplained", "note", "noise")
         made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}

@@ -85,6 +85,12 @@ class Recipe:
         "validation figure (validation).",
         KEPT,
     )
+    unexplained: str = setting(
+        "raise",
+        "Examples whose answer no symbols explain: stop with an error that names them (raise), train without them "
+        "(drop), or keep them with weight 0 (weigh).",
+        ("raise", "drop", "weigh"),
+    )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..constraints.relations import in_words
 from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
 from ..inverses import Listing
 from ..inverses.base import Inverse
@@ -179,7 +180,7 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
             kept = math.prod(space.sizes[:-last])
             count = kept * float(fibre.count.double().mean())
             error = kept * float(fibre.count.double().std()) / math.sqrt(RANDOM)
-    answer = str(found.answer)
+    answer = in_words(found.answer)
     short = answer if len(answer) <= 24 else f"{answer[:23]}…"
     return Size(short, count, error, found.count is not None, len(found.z))
 

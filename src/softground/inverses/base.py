@@ -172,6 +172,15 @@ INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
 
 
+def drawn(inverse: Inverse, y: Tensor, found: Tensor, seed: int) -> Start:
+    """A state drawn uniformly from each S_y that ``found`` says is not empty, from an inverse that knows the law."""
+    z = torch.zeros(len(y), inverse.space.sites, dtype=torch.long, device=y.device)
+    if bool(found.any()):
+        uniform = inverse.space.uniform(int(found.sum()), y.device)
+        z[found] = inverse.law(Target(uniform, y[found], 1.0)).draw(Sampler(seed, y.device))
+    return Start(z, found, torch.ones_like(found))
+
+
 def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:
     """z with its dropped sites set to ``values``: the state (u, v)."""
     return z.scatter(-1, dropped.sites, values)

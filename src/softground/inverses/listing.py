@@ -15,18 +15,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..constraints.interned import EVERYTHING, NOTHING
 from ..constraints.program import Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import RECORDED, Fibre, Inverse, Record, Start
+from .base import RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
+from .complement import signed
 from .law import Law, Shared, Solutions, ragged
+
+COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites, where those that are not listed are wanted
 
 
 @RECORDED.register("listing")
 class Listing(Inverse):
-    """Fibres, starts and solutions out of a list of **all** feasible states; the answer y is ignored.
+    """Fibres, starts and solutions out of a list of **all** feasible states, the same for every answer y.
+
+    Only complements (``Not``) and unknown answers (``None``) are told apart from it.
 
     The states are given as codes ``[N, sites]``, in any order, each once.
 
@@ -69,6 +75,11 @@ class Listing(Inverse):
             self._codes[device] = hot.float().flatten(1)
         return self._codes[device]
 
+    @property
+    def _negates(self) -> bool:
+        """Whether some answers are complements, as the rule that encoded them knows."""
+        return hasattr(self, "constraint") and self.constraint.negates
+
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         states, kept = self.states(z.device), dropped.kept(z.shape[1])
         # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
@@ -80,29 +91,57 @@ class Listing(Inverse):
         options = max(1, int(mask.sum(-1).max())) if len(z) else 1
         place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
         values = states[place].gather(2, dropped.sites[:, None].expand(-1, options, -1))
-        return Fibre(values, mask.gather(1, place), torch.ones(len(z), dtype=torch.bool, device=z.device))
+        whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        if self._negates:
+            return self._rest(Fibre(values, mask.gather(1, place), whole), y, dropped)
+        return Fibre(values, mask.gather(1, place), whole)
+
+    def _rest(self, listed: Fibre, y: Tensor, dropped: Dropped) -> Fibre:
+        """All combinations of the dropped sites: those listed where y ≥ 0, the others where it is a complement."""
+        options = self.space.combinations(dropped.count)
+        if options > COMPLEMENT_OPTIONS:
+            raise InverseError(
+                f"Dropping {dropped.count} sites leaves up to {options:,} states that are not listed; at most "
+                f"{COMPLEMENT_OPTIONS:,} are looked at. Drop fewer sites, or use the exact kernel."
+            )
+        sizes = self.space.layout(y.device).sizes
+        values, real = candidates(sizes, dropped.sites, options)
+        radix = sizes[dropped.sites]
+        place = (listed.values * (radix.flip(-1).cumprod(-1).flip(-1) // radix)[:, None]).sum(-1)
+        inside = torch.zeros_like(real, dtype=torch.long).scatter_add(1, place, listed.mask.long()) > 0
+        free = (y == EVERYTHING)[:, None]
+        return Fibre(values, real & (free | (inside ^ (y < 0)[:, None])), listed.complete)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z is on the list: one search in its sorted indices."""
         listed, wanted = self._indices(z.device), self.space.index(z)
-        return listed[torch.searchsorted(listed, wanted).clamp(max=len(listed) - 1)] == wanted
+        found = listed[torch.searchsorted(listed, wanted).clamp(max=len(listed) - 1)] == wanted
+        return (found ^ (y < 0)) | (y == EVERYTHING) if self._negates else found
 
     def solutions(self, y: Tensor) -> Solutions:
         """The whole list for each answer."""
+        if self._negates and bool((y < 0).any()):
+            raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
         index = self._indices(y.device)
         count = torch.full((len(y),), len(index), device=y.device)
         return Solutions(index.repeat(len(y)), *ragged(count))
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
+        return signed(self._law, self.feasible, target) if self._negates else self._law(target)
+
+    def _law(self, target: Target[CategoricalBelief]) -> Law:
         device = target.answers.device
         return Shared(self.states(device), self.codes(device), target.weights)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
-        return True
+        return not self._negates
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from the list for each answer."""
         states = self.states(y.device)
+        if self._negates:
+            nothing = (y < 0) & (y != EVERYTHING) if len(states) == self.space.size else y == NOTHING
+            return drawn(self, y, ~nothing, seed)
         generator = torch.Generator().manual_seed(seed)
         draw = torch.randint(len(states), (len(y),), generator=generator, device="cpu")
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
@@ -119,7 +158,7 @@ class Listing(Inverse):
 
     def _answer_ids(self, z: Tensor) -> Tensor:
         """A listed state's answer is True, whose id is 0; any other state has none."""
-        return self.feasible(z, z).long() - 1
+        return self.feasible(z, torch.zeros_like(z[:, 0])).long() - 1
 
     def _indices(self, device: torch.device) -> Tensor:
         if device not in self._index:

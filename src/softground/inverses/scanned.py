@@ -47,12 +47,12 @@ class Scanned(Inverse):
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         batch, device = len(z), z.device
         tables = self.scan.tables(device)
-        cues, order = tables.cues[y], tables.order
+        (cues, accepts), order = tables.at(y), tables.order
         free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped.sites, True)
         symbols = torch.arange(self.space.width, device=device)
         # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
-        beta = suffix(tables.layers, cues, tables.accepts[y], torch.where(may, 0.0, LOG_ZERO).double())
+        beta = suffix(tables.layers, cues, accepts, torch.where(may, 0.0, LOG_ZERO).double())
         owner = torch.arange(batch, device=device)
         state = torch.zeros_like(owner)
         read = torch.zeros(batch, 0, dtype=torch.long, device=device)
@@ -91,8 +91,8 @@ class Scanned(Inverse):
         tables = scan.tables(torch.device("cpu"))
         finals = list(scan.tabulation.states[-1]) if scan.computes else []
         facts = {"kind": "scan", "order": scan.order, "answers": list(answers), "computes": scan.computes}
-        layers = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}
-        return facts | {"finals": finals}, layers | {"cues": tables.cues.int(), "accepts": tables.accepts}
+        layers, rows = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}, slice(len(answers))
+        return facts | {"finals": finals}, layers | {"cues": tables.cues[rows].int(), "accepts": tables.accepts[rows]}
 
     @classmethod
     def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:

@@ -9,9 +9,7 @@ Length-7 formulas have 419,904 states: the table takes 5 MB and a fraction of a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +21,10 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
+from .columns import Columns
+from .complement import signed
 from .enumeration import Enumeration, default_inverse
+from .folded import Folded
 from .law import Law, Padded, Parts, Ragged, Solutions, ragged
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
@@ -35,25 +36,8 @@ TABULATE_VECTORISED = 20_000_000
 RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
 PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
+PART_STATES = 2**22  # of ragged rows that are relations' and may hold the whole space
 PART_ROWS = 512  # examples whose ragged rows are worked on together: those of length-7 formulas stay in a CPU's cache
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """The table on one device."""
-
-    answer: Tensor  # [states] int32 id of each state's answer, −1 for none
-    by_answer: Tensor  # [states with an answer] state indices sorted by answer, then by index
-    offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
-
-
-@dataclass(frozen=True, eq=False)
-class Folded:
-    """The table for one drop set: one row per u, one column per completion."""
-
-    answer: Tensor  # [kept states, options]
-    strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones
-    values: Tensor  # [1, options, dropped] the completions
 
 
 @RECORDED.register("table")
@@ -66,7 +50,6 @@ class Table(Inverse):
     Table(100 states, 19 answers, 1.2 kB)
     """
 
-    static = True
     exact = True
 
     def __init__(self, program: Program, *, limit: int = 2**30, _padded: bool | None = None) -> None:
@@ -81,15 +64,17 @@ class Table(Inverse):
             )
         chunks = torch.split(torch.arange(self.space.size), CHUNK_STATES)
         answer = torch.cat([program.answer_ids(self.space.states(chunk), remember=False).int() for chunk in chunks])
-        order = torch.sort(answer, stable=True)
-        none = int((answer == NO_ANSWER).sum())
-        count = torch.bincount(order.values[none:].long()) if none < len(answer) else torch.zeros(0, dtype=torch.long)
-        offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
-        self._columns = {torch.device("cpu"): Columns(answer, order.indices[none:], offsets)}
+        self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known))}
+        count = columns.offsets.diff()
         self._answers = int((count > 0).sum())
         self._folded: dict[tuple[torch.device, tuple[int, ...]], Folded] = {}
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
+        self._relations: dict[tuple[int, torch.device], Tensor] = {}
+
+    @property
+    def static(self) -> bool:  # type: ignore[override]
+        return self.program.answers.plain
 
     @staticmethod
     def bytes_needed(space: Categorical) -> int:
@@ -102,46 +87,55 @@ class Table(Inverse):
     def columns(self, device: torch.device) -> Columns:
         """The table on ``device``, copied once."""
         if device not in self._columns:
-            c = self._columns[torch.device("cpu")]
-            self._columns[device] = Columns(c.answer.to(device), c.by_answer.to(device), c.offsets.to(device))
+            self._columns[device] = self._columns[torch.device("cpu")].to(device)
         return self._columns[device]
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
         if dropped.key is not None:  # all rows drop the same sites: F(u) is one row of the table folded for them
             folded = self._fold(dropped.key, z.device)
-            mask = folded.answer.index_select(0, (z * folded.strides).sum(-1)) == y[:, None]
+            mask = self._explained(folded.answer.index_select(0, (z * folded.strides).sum(-1)), y)
             return Fibre(folded.values.expand(len(z), -1, -1), mask, whole)
         layout, sites = self.space.layout(z.device), dropped.sites
         values, mask = candidates(layout.sizes, sites, self.space.combinations(dropped.count))
         base = (z.scatter(-1, sites, 0) * layout.strides).sum(-1)
         index = base[:, None] + (values * layout.strides[sites][:, None]).sum(-1)
         # Masked candidates count past their radix and so repeat real states: inside the table, never used.
-        mask = mask & (self.columns(z.device).answer[index] == y[:, None])
+        mask = mask & self._explained(self.columns(z.device).answer[index], y)
         return Fibre(values, mask, whole)
+
+    def _explained(self, answer: Tensor, y: Tensor) -> Tensor:
+        """Whether states whose answers have the ids ``answer[batch, states]`` are feasible for ``y[batch]``."""
+        if self.program.answers.plain:
+            return answer == y[:, None]
+        numbers, row = torch.unique(y, return_inverse=True)
+        return torch.stack([self._admitted(i, y.device) for i in numbers.tolist()])[row[:, None], answer.long()]
+
+    def _admitted(self, y: int, device: torch.device) -> Tensor:
+        """Which answers y admits, found once: the table has all of them."""
+        if (y, device) not in self._relations:
+            self._relations[y, device] = self.program.admitted(y).to(device)
+        return self._relations[y, device]
 
     def _fold(self, dropped: tuple[int, ...], device: torch.device) -> Folded:
         """The table with the dropped sites last, made once for each of the last few sets."""
         key = (device, dropped)
         if key not in self._folded:
-            sizes, sites = self.space.sizes, range(self.space.sites)
-            kept = [site for site in sites if site not in dropped]
-            options = math.prod(sizes[site] for site in dropped)
-            answer = self.columns(device).answer.view(sizes).permute(*kept, *dropped).reshape(-1, options)
-            strides = [math.prod(sizes[k] for k in kept if k > site) if site in kept else 0 for site in sites]
-            given = torch.tensor([dropped], device=device)
-            values, _ = candidates(self.space.layout(device).sizes, given, options)
             while len(self._folded) >= FOLDS_KEPT:
                 del self._folded[next(iter(self._folded))]
-            self._folded[key] = Folded(answer, torch.tensor(strides, device=device), values)
+            self._folded[key] = Folded.of(self.columns(device).answer, self.space, dropped)
         return self._folded[key]
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y: one look-up."""
-        return self.answer_ids(z) == y
+        return self._explained(self.answer_ids(z)[:, None], y)[:, 0]
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
+        if not self.program.answers.plain:
+            mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
+            owner, index = mask.nonzero(as_tuple=True)
+            return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
         first, count = self._rows(y)
         owner, offsets = ragged(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
@@ -156,15 +150,19 @@ class Table(Inverse):
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
+        return signed(self._law, self.feasible, target) if self.program.negates else self._law(target)
+
+    def _law(self, target: Target[CategoricalBelief]) -> Law:
         weights, y = target.weights, target.answers
         if self.static_law(target):
             columns = self.columns(y.device)
             first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
             mask = place < (columns.offsets[y + 1] - first)[:, None]
             return Padded(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask, weights)
-        if len(y) <= PART_ROWS:
+        rows = PART_ROWS if self.program.answers.plain else max(1, min(PART_ROWS, PART_STATES // self.space.size))
+        if len(y) <= rows:
             return Ragged(self.solutions(y), weights)
-        parts = [slice(first, first + PART_ROWS) for first in range(0, len(y), PART_ROWS)]
+        parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
         return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
@@ -180,15 +178,17 @@ class Table(Inverse):
         if self._solvable[0] != known:
             offsets = self._columns[torch.device("cpu")].offsets
             self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))
-        return self._solvable[1]
+        return self._solvable[1] and self.program.answers.plain
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
-        first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
-        found = count > 0
         generator = torch.Generator().manual_seed(seed)
         uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
-        place = first + (uniform * count).long()
+        if self.program.answers.plain:
+            first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
+            place, found = first + (uniform * count).long(), count > 0
+        else:
+            place, found = self.columns(y.device).somewhere(y, uniform, lambda i: self._admitted(i, y.device))
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
         return Start(z, found, torch.ones_like(found))
@@ -199,7 +199,7 @@ class Table(Inverse):
 
     def record(self) -> Record | None:
         rule, answer = self.program, self.columns(torch.device("cpu")).answer
-        if self.space.size > RECORD_STATES or rule.known > RECORD_ANSWERS:
+        if self.space.size > RECORD_STATES or rule.known > RECORD_ANSWERS or rule.relation is not None:
             return None
         facts = {"kind": "table", "width": rule.width if rule.vectorised else 0, "form": rule.form}
         if rule.vectorised:

@@ -166,12 +166,12 @@ def _to(x: Any, device: torch.device) -> Any:
     return x.to(device)
 
 
-def shuffled(own: Tensor, count: int, world: int, batch_size: int, order: torch.Generator) -> list[Tensor]:
-    """A process's ``own`` of ``count`` examples in random order, in as many batches as every other process has."""
-    size = max(1, batch_size // world)
-    steps = math.ceil(math.ceil(count / world) / size)
+def shuffled(own: Tensor, most: int, size: int, order: torch.Generator) -> list[Tensor]:
+    """A process's ``own`` examples in random order, in as many batches of ``size`` as it takes for ``most``.
+
+    Those are the most that any process has. A process with fewer batches begins again with its first examples, so that
+    all take as many steps.
+    """
+    least = (math.ceil(most / size) - 1) * size + 1
     mixed = own[torch.randperm(len(own), generator=order)]
-    short = (steps - 1) * size + 1 - len(mixed)
-    if short > 0:  # other processes own one example more: begin again, so that all take as many steps
-        mixed = torch.cat([mixed, mixed[:short]])
-    return list(torch.split(mixed, size))
+    return list(torch.split(mixed[torch.arange(max(least, len(own))) % len(own)], size))

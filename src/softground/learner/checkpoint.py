@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
+from ..objectives.starts import WAITING
 from ..runs.checkpoint import one_is_missing, part
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder
@@ -224,5 +225,6 @@ def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task
             raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
         if symbols and not 0 <= int(value.min()) <= int(value.max()) < task.space.width:
             raise ValueError("its chains hold symbols that the space does not have")
-        if symbols and not bool(task.feasible(value[:GROUNDED], y[:GROUNDED]).all()):
+        waiting = state.get(WAITING, torch.zeros(len(y), device=value.device))[:GROUNDED]
+        if symbols and not bool((task.feasible(value[:GROUNDED], y[:GROUNDED]) | (waiting > 0)).all()):
             raise ValueError("its chains do not explain the answers, so the rule has changed")

@@ -50,6 +50,7 @@ def settings(learner: Learner) -> dict[str, Any]:
         "batch_size": learner.batch_size,
         "seed": learner.seed,
         "evaluate_every": learner.evaluate_every,
+        "unexplained": learner.unexplained,
         "augment": told(learner.augment),
         "noise": learner.noise,
         "network": told(learner.network),

@@ -22,6 +22,7 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .reading import Reader
 from .stage import Stage
+from .unexplained import Mode
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -51,6 +52,9 @@ class Learner(Reader):
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
+    unexplained
+        What to do about examples whose answer no symbols explain (S_y is proved empty): ``"raise"`` an error that names
+        them, ``"drop"`` them, or ``"weigh"`` them with 0, the probability that the answer is meant.
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.
@@ -82,6 +86,7 @@ class Learner(Reader):
         device: Literal["auto", "cpu", "cuda"] = "auto",
         evaluate_every: int = 1,
         workers: int = 0,
+        unexplained: Mode = "raise",
         recipe: Mapping[str, Any] | None = None,
         place: Mapping[str, Any] | None = None,
         note: str = "",
@@ -102,6 +107,7 @@ class Learner(Reader):
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
         self.batch_size = int(batch_size)
         self.workers = int(workers)
+        self.unexplained: Mode = unexplained
         self.seed = seed
         self.augment = augment
         self.noise = check_level(noise)

@@ -90,6 +90,7 @@ def finish(
         "grounded": int(task.feasible(trained[0], y).sum()),
         "train": figures_of(task, trained, y, train.symbols),
         "before": first,
+        **learner.loop.unexplained.summed_up(history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
         "wall_seconds": learner.seconds_,

@@ -31,6 +31,7 @@ from .progress import Progress, validation_figure
 from .stage import Stage, make_optimizer, set_learning_rate
 from .streams import Streams
 from .tally import Tally
+from .unexplained import Unexplained
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -68,6 +69,8 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
+                    for stage in self.stages[: self.progress.stage]:
+                        self._note(stage)
                 progress = self.progress
                 done = len(progress.history)
                 self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
@@ -92,6 +95,7 @@ class Loop:
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.own: Tensor = torch.arange(rank, len(train), world)
+        self.unexplained = Unexplained(self.task, len(train), self.learner.unexplained, train.known)
         self.train, self.held_out = train, held_out or {}
         self.y = self.task.constraint.encode(train.answers).to(device)
         self.labels = Labels(self.task, train, self.y, world)
@@ -107,11 +111,16 @@ class Loop:
         self.optimizer = optimizer
         stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
+        self._note(stage)
         if self.noise is not None and stage.objective.weak:
             self.noise.check(stage.objective)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
+
+    def _note(self, stage: Stage) -> None:
+        """Learn from a stage that has begun which examples nothing explains."""
+        self.unexplained.note(stage.objective.state(), self.y)
 
     @property
     def seconds(self) -> float:
@@ -184,7 +193,8 @@ class Loop:
         level = 0.0 if noise is None else noise.level(self.progress.history)
         augment, world = self.learner.augment, self.fabric.world_size
         size = stage.batch_size or self.learner.batch_size
-        batches = shuffled(self.own, len(self.train), world, size, self.streams.order)
+        trained, most = self.unexplained.trained(self.own, world)
+        batches = shuffled(trained, most, max(1, size // world), self.streams.order)
 
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
@@ -197,11 +207,12 @@ class Loop:
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(self.task.space, self.module, inputs, rows, watch, step)
             belief, given, labelled = self.labels.split(belief, index, anchors)
-            doubts: dict[str, Tensor] = {}
+            weights: dict[str, Tensor] = {}
             if noise is not None:
                 with stopwatch("sampling"):
-                    given, doubts = noise.weigh(given, y, index, level, stage.objective)
-            outcome = stage.objective.loss(Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch))
+                    given, weights = noise.weigh(given, y, index, level, stage.objective)
+            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch)
+            outcome = stage.objective.loss(self.unexplained.weighed(batch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
                 if stage.learning_rate is not None:
@@ -211,11 +222,11 @@ class Loop:
                 self.fabric.backward(loss)
                 watch.learn(loss, self.network)
                 self.optimizer.step()
-            tally.add(index, belief, loss, doubts | outcome.diagnostics)
+            tally.add(index, belief, loss, weights | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        return tally.record(stage, epoch)
+        return tally.record(stage, epoch) | ({} if noise is None else {"noise": level})
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:

@@ -11,13 +11,16 @@ x, drawn uniformly, and then it is y with probability R, the share of all readin
 w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the objective.
 An untrained network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (With the shares of
 the answers in the training set as R they would begin near 0 where answers are many, and nothing would be learnt.) ε is
-given, or learnt by EM: the mean of 1 − w over an epoch is the next epoch's ε, which begins at 0.1.
+given, or learnt: the share of examples in the epoch before whose answer the network's own reading does not explain,
+from 0.01 to 0.5, and 0.1 in the first epoch. That is EM with hard assignments. The mean of 1 − w, EM's own update,
+falls short: a network that is not yet sure takes wrong answers for its own doubts, and goes on learning them.
 
 M is exact where the law on S_y is known. Elsewhere it is **approximated** by :math:`P(z|x) / P(\hat z|x)`, with z where
 the example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something
 else. R is then the share of the training examples that have the answer y, at most 0.1.
 
-Reference: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977).
+References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
+G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
 """
 
 from __future__ import annotations
@@ -33,8 +36,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from ..constraints.relations import in_words
 from ..errors import LearnerError
 from ..objectives.base import CHAINS, Objective
+from ..objectives.starts import WAITING
 from ..target import Target
 from ..task import Task
 from .evaluation import beliefs
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 
 Level = float | Literal["learn"]
 FIRST = 0.1  # where a learnt ε begins
-BOUNDS = 0.01, 0.9  # of a learnt ε, so that it can move on
+BOUNDS = 0.01, 0.5  # of a learnt ε
 COMMON = 0.1  # R at most, where the law is not known: an answer that all examples have would say nothing
 LIKELY = 0.5  # an answer less probably meant than this is suspect
 
@@ -87,8 +92,7 @@ class Noise:
         """ε for the epoch after these."""
         if self.given != "learn":
             return float(self.given)
-        last = history[-1].get("noise") if history else None
-        return FIRST if last is None else min(max(float(last), BOUNDS[0]), BOUNDS[1])
+        return min(max(1 - history[-1]["feasible"], BOUNDS[0]), BOUNDS[1]) if history else FIRST
 
     def check(self, objective: Objective) -> None:
         """Refuse an objective whose groundings would have to stand in for the law, where it has none."""
@@ -102,10 +106,13 @@ class Noise:
     def weigh(
         self, belief: Any, y: Tensor, index: Tensor, level: float, objective: Objective
     ) -> tuple[Any, dict[str, Tensor]]:
-        """A batch's belief whose gradient counts by w, and 1 − w, of which the epoch's mean is the next ε."""
+        """A batch's belief whose gradient counts by w, and w to be averaged over the epoch."""
         chains = objective.state().get(CHAINS)
         meant = self.meant(belief, y, index, level, None if chains is None else chains[index])
-        return belief.weighted(meant), {"noise": 1 - meant}
+        counted = meant
+        if (waiting := objective.state().get(WAITING)) is not None and not self.task.inverse.exact:
+            counted = meant[waiting[index] == 0]  # of the others nothing is known yet
+        return belief.weighted(meant), {"meant": counted}
 
     def meant(self, belief: Any, y: Tensor, index: Tensor, level: float, z: Tensor | None) -> Tensor:
         """w for the examples at positions ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
@@ -116,7 +123,9 @@ class Noise:
             else:
                 assert z is not None
                 mass = belief.log_prob(z) - belief.log_prob(belief.mode())
-            return (mass.double() - self.log_reference[index] + math.log1p(-level) - math.log(level)).sigmoid()
+            reference = self.log_reference[index]
+            meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
+            return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ def suspects(learner: Learner, y: Tensor, chains: Tensor | None) -> list[Suspect
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
         for row, reading, gives in zip(doubtful.tolist(), learner.space.decode(z[doubtful]), answers, strict=True):
             place = int(index[row])
-            words = (str(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
+            words = (in_words(train.answers[place]), " ".join(map(str, reading)), "" if gives is None else str(gives))
             found.append(Suspect(place, *words, float(meant[row])))
     return sorted(found, key=lambda one: (one.meant, one.example))
 

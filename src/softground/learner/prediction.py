@@ -1,11 +1,12 @@
 """Constrained prediction: the most probable feasible z, given y or the rule alone."""
 
-import heapq
+import math
 
 import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
+from ..inverses.complement import likeliest
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
@@ -42,36 +43,20 @@ def most_probable(
 
 
 def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:
-    """Walk down the states of one example in the order of their probability.
-
-    The i-th best symbol of each site gives a state a rank vector; lowering one rank at a time from the all-best vector
-    reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
-    """
-    ranked, symbols = scores.double().cpu().sort(-1, descending=True)
-    sizes, score = (ranked > -torch.inf).sum(-1).tolist(), ranked.tolist()  # known symbols leave one
-    heap = [(0.0, (0,) * len(sizes), 0)]
+    """Walk down the states of one example in the order of their probability."""
+    size = math.prod((scores > -torch.inf).sum(-1).tolist())  # known symbols leave less than the space
     tried = 0
-    while heap and tried < budget:
-        chunk: list[tuple[int, ...]] = []
-        while heap and len(chunk) < 256 and tried + len(chunk) < budget:
-            loss, ranks, site = heapq.heappop(heap)
-            chunk.append(ranks)
-            for i in range(site, len(sizes)):
-                if ranks[i] + 1 < sizes[i]:
-                    lower = (*ranks[:i], ranks[i] + 1, *ranks[i + 1 :])
-                    step = score[i][ranks[i]] - score[i][ranks[i] + 1]
-                    heapq.heappush(heap, (loss + step, lower, i))
-        # Popped in order, so the first feasible one of the chunk is the best.
-        states = symbols.gather(1, torch.tensor(chunk).T).T.to(scores.device)
-        tried += len(chunk)
+    for states in likeliest(scores):
+        states = states[: budget - tried]
+        tried += len(states)
         good = task.admissible(states) if y is None else task.feasible(states, y.expand(len(states), *y.shape))
-        if bool(good.any()):
+        if bool(good.any()):  # they come in order, so that the first feasible one is the best
             return states[int(good.to(torch.uint8).argmax())]
-    if heap:
-        raise LearnerError(
-            f"Example {example}: none of its {tried:,} most probable states is feasible. Raise the budget of "
-            f"{budget:,} states (the space has {task.space.size:,}), or train further."
-        )
+        if tried == budget < size:
+            raise LearnerError(
+                f"Example {example}: none of its {tried:,} most probable states is feasible. Raise the budget of "
+                f"{budget:,} states (the space has {task.space.size:,}), or train further."
+            )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
-    raise (task.infeasible if sizes == list(task.space.sizes) else task.contradicted)(y[None], [example])
+    raise (task.infeasible if size == task.space.size else task.contradicted)(y[None], [example])

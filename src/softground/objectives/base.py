@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor
@@ -44,6 +44,11 @@ class Batch:
     epoch: int  # passes over the data since the stage began
     dice: Dice
     stopwatch: Stopwatch
+
+    def rows(self, rows: Tensor) -> Batch:
+        """Some of the examples."""
+        symbols = None if self.symbols is None else self.symbols[rows]
+        return replace(self, index=self.index[rows], belief=self.belief.rows(rows), y=self.y[rows], symbols=symbols)
 
 
 @dataclass(frozen=True, eq=False)

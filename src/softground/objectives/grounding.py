@@ -19,9 +19,11 @@ from ..errors import InfeasibleAnswer, LearnerError
 from ..kernels.base import Kernel
 from ..kernels.composed import Composed
 from ..schedules.base import Schedule
+from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
 from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
+from .starts import WAITING, WAITS, completed_readings, first_states, has_state, kept, mean_loss
 
 
 @OBJECTIVES.register("grounding")
@@ -33,6 +35,7 @@ class SoftenedGrounding(Objective):
     schedule: Schedule  # γ per epoch
     steps: int = 1  # T, kernel steps per gradient step
     chains: Tensor = field(init=False, repr=False)
+    waiting: Tensor | None = field(init=False, repr=False)  # see WAITING; None where every example had a first state
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -41,9 +44,11 @@ class SoftenedGrounding(Objective):
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
         self.task = task
-        self.chains = initial_states(task, y, seed, self.known)
+        self.chains, self.waiting = first_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
+        if self.waiting is not None:
+            batch = self._started(batch, self.waiting)
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
             try:
@@ -55,31 +60,29 @@ class SoftenedGrounding(Objective):
         known = info.marginals
         log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
-        return Outcome(-log_prob.mean() / self.task.space.sites, diagnostics)
+        return Outcome(mean_loss(log_prob, self.task.space.sites), diagnostics)
+
+    def _started(self, batch: Batch, waiting: Tensor) -> Batch:
+        """The examples of a batch that have a state, once the network was asked for those that wait for one."""
+        index = batch.index
+        rows = (waiting[index] == WAITS).nonzero().flatten()
+        if len(rows) and self.task.space.categorical:
+            with batch.stopwatch("sampling"), torch.no_grad():
+                belief: CategoricalBelief = batch.belief.detach().rows(rows)  # type: ignore[assignment]
+                z, found = completed_readings(self.task, belief, batch.y[rows], batch.dice)
+            self.chains[index[rows[found]]] = z[found]
+            waiting[index[rows[found]]] = 0
+        return has_state(batch, waiting)
 
     def settings(self, epoch: int) -> dict[str, float]:
         faults = {f"solver_{name}": count for name, count in self.task.inverse.faults.items() if count}
         return {"gamma": self.schedule.gamma(epoch)} | faults
 
     def state(self) -> dict[str, Tensor]:
-        return {CHAINS: self.chains}
+        return {CHAINS: self.chains} | kept(self.waiting)
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.chains = state[CHAINS]
+        self.chains, self.waiting = state[CHAINS], state.get(WAITING)
 
     def record(self, recorded: Callable[[Kernel], Kernel]) -> None:
         self.walk = recorded(self.walk)
-
-
-def initial_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None) -> Tensor:
-    """A feasible state per example, from the rule and the ``known`` symbols alone; raises with the examples' indices
-    where there is none."""
-    start = task.inverse.start(y, seed) if known is None else task.inverse.start_given(y, seed, known)
-    lost = (~start.found).nonzero().flatten().tolist()
-    if not lost:
-        return start.z
-    reason = "No feasible state was found, though one may exist. Raise the inverse's tries, or use the Z3 inverse."
-    proved = bool(start.proved[lost].all())
-    if proved and known is not None and bool((known[lost] >= 0).any()):
-        raise task.contradicted(y[lost], lost)
-    raise task.infeasible(y[lost], lost, "" if proved else reason)

@@ -33,7 +33,7 @@ from ..errors import LearnerError
 from ..target import Target
 from ..task import Task
 from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
-from .grounding import initial_states
+from .starts import WAITING, first_states, has_state, kept, mean_loss
 
 
 @OBJECTIVES.register("hard-feasible")
@@ -46,19 +46,21 @@ class FeasibleMapping(Objective):
     """
 
     mapping: Tensor = field(init=False, repr=False)
+    waiting: Tensor | None = field(init=False, repr=False)  # examples without a first state are left out
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        self.mapping = initial_states(task, y, seed, self.known)
+        self.mapping, self.waiting = first_states(task, y, seed, self.known)
 
     def loss(self, batch: Batch) -> Outcome:
-        return Outcome(-batch.belief.log_prob(self.mapping[batch.index]).mean() / self.task.space.sites, {})
+        batch = has_state(batch, self.waiting)
+        return Outcome(mean_loss(batch.belief.log_prob(self.mapping[batch.index]), self.task.space.sites), {})
 
     def state(self) -> dict[str, Tensor]:
-        return {CHAINS: self.mapping}
+        return {CHAINS: self.mapping} | kept(self.waiting)
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.mapping = state[CHAINS]
+        self.mapping, self.waiting = state[CHAINS], state.get(WAITING)
 
 
 @OBJECTIVES.register("hard-best")
@@ -72,7 +74,13 @@ class BestMapping(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task = task
-        initial_states(task, y, seed, self.known)  # refuses answers that nothing explains
+        self.waiting = first_states(task, y, seed, self.known)[1]  # which says whose answers nothing explains
+
+    def state(self) -> dict[str, Tensor]:
+        return kept(self.waiting)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.waiting = state.get(WAITING)
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"), torch.no_grad():
@@ -82,7 +90,7 @@ class BestMapping(Objective):
                 f"The best mapping needs the most probable z of all S_y, which {self.task.inverse!r} does not know. "
                 "Tables, listings and scans do; otherwise sample, with SoftenedGrounding at a small γ."
             )
-        return Outcome(-batch.belief.log_prob(z).mean() / self.task.space.sites, {})
+        return Outcome(mean_loss(batch.belief.log_prob(z), self.task.space.sites), {})
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": 0.0}

@@ -21,6 +21,7 @@ from ..errors import InverseError, LearnerError
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
+from .starts import WAITING, first_states, kept, mean_loss
 
 
 @OBJECTIVES.register("semantic")
@@ -37,6 +38,13 @@ class SemanticLoss(Objective):
                 "SoftenedGrounding at γ = 1."
             ) from error
         self.task = task
+        self.waiting = first_states(task, y, seed, self.known)[1]
+
+    def state(self) -> dict[str, Tensor]:
+        return kept(self.waiting)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.waiting = state.get(WAITING)
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):
@@ -44,4 +52,4 @@ class SemanticLoss(Objective):
             lost = torch.isinf(log_mass).nonzero().flatten()
             if len(lost):
                 raise self.task.infeasible(batch.y[lost], batch.index[lost].tolist())
-        return Outcome(-log_mass.mean() / self.task.space.sites, {"feasible_mass": log_mass.detach().exp()})
+        return Outcome(mean_loss(log_mass, self.task.space.sites), {"feasible_mass": log_mass.detach().exp()})

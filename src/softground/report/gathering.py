@@ -60,6 +60,9 @@ def gather(
     known = predictions or (None, None)
     trained, held_out = _read(learner, train, TRAINED, known[0]), _read(learner, test, HELD_OUT, known[1])
     epochs, chains = _memory(learner, folder)
+    chains = None if chains is None else chains[: len(trained.predicted)]
+    # Examples that have no state, because nothing explains them or none was found yet, are no groundings.
+    held = learner.task.feasible(chains, trained.y) if chains is not None and space.categorical else None
     names = [str(symbol) for symbol in space.symbols] if space.categorical else []
     renamed = {}
     if (codes := _relabelling(learner, held_out)) is not None:
@@ -77,7 +80,7 @@ def gather(
         epochs=epochs,
         symbols=names,
         renamed=renamed,
-        matrices=_matrices(space, held_out, trained, chains) if 0 < len(names) <= MOST_SYMBOLS else [],
+        matrices=_matrices(space, held_out, trained, chains, held) if 0 < len(names) <= MOST_SYMBOLS else [],
         held_out=len(feasible),
         wrong=int((~feasible).sum()),
         lucky=int(lucky.sum()),
@@ -126,12 +129,16 @@ def _relabelling(learner: Learner, read: _Read) -> Tensor | None:
     return whole
 
 
-def _matrices(space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None) -> list[Matrix]:
-    chains = None if chains is None else chains[: len(trained.predicted)]
+def _matrices(
+    space: Categorical, held_out: _Read, trained: _Read, chains: Tensor | None, held: Tensor | None
+) -> list[Matrix]:
+    def part(z: Tensor | None) -> Tensor | None:
+        return z if z is None or held is None else z[held]
+
     pairs = (
         ("true", "predicted", "held-out", held_out.symbols, held_out.predicted),
-        ("grounded", "predicted", "training", chains, trained.predicted),
-        ("true", "grounded", "training", trained.symbols, chains),
+        ("grounded", "predicted", "training", part(chains), part(trained.predicted)),
+        ("true", "grounded", "training", part(trained.symbols), part(chains)),
     )
     return [Matrix(r, c, d, counts(space, a, b)) for r, c, d, a, b in pairs if a is not None and b is not None]
 
@@ -180,9 +187,13 @@ def _examples(learner: Learner, read: _Read, index: list[int], chains: Tensor | 
     answers = task.computed(z) or [None] * len(index)
     gives = [None if fine else written(answer) for fine, answer in zip(feasible, answers, strict=True)]
     return [
-        Shown(i, look_at(read.data[i][0], space.sites), written(read.answers[i]), *facts)
+        Shown(i, look_at(read.data[i][0], space.sites), _given(read.answers[i]), *facts)
         for i, *facts in zip(index, *columns, feasible, gives, strict=True)
     ]
+
+
+def _given(answer: Any) -> str | None:
+    return "unknown" if answer is None else written(answer)
 
 
 def written(answer: Any) -> str | None:

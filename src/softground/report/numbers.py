@@ -4,7 +4,9 @@ from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 # Shares that are not called accuracies.
-SHARES = frozenset({"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise"})
+SHARES = frozenset(
+    {"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise", "meant"}
+)
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 
 

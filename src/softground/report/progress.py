@@ -92,6 +92,7 @@ def summary_line(record: dict[str, Any]) -> str:
         for key, (name, form) in forms.items()
         if key in record
     ]
+    parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
     lines = [", ".join(parts)]
     for part in ("test", "validation"):
         own = {k: v for k, v in record.items() if k.startswith(f"{part}_") and v is not None}

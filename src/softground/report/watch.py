@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -21,6 +22,7 @@ from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..objectives.base import CHAINS
+from ..objectives.starts import WAITING
 from ..runs import RunFolder
 from ..seeds import untouched
 from .findings import Symbols
@@ -64,15 +66,22 @@ class Watch:
         except NonFiniteOutput:  # the loop will say where
             return
         objective = next((s.objective for s in self.learner.stages if s.name == stage), None)
-        chains = objective.state().get(CHAINS) if objective else None
+        state = objective.state() if objective else {}
+        chains, waiting = (_rows(state.get(name), self.index) for name in (CHAINS, WAITING))
+        if chains is not None and waiting is not None:  # those without a grounding show the network's reading
+            chains = torch.where((waiting > 0)[:, None], predicted.to(chains.device), chains)
         record = {
             "epochs": self.done,
             "stage": stage,
             "examples": self.index.tolist(),
-            "grounded": None if chains is None else texts(space, chains[self.index.to(chains.device)]),
+            "grounded": None if chains is None else texts(space, chains),
             "predicted": texts(space, predicted),
         }
         append_line(self.path, _line(record))
+
+
+def _rows(memory: Tensor | None, index: Tensor) -> Tensor | None:
+    return None if memory is None else memory[index.to(memory.device)]
 
 
 def texts(space: Any, z: Tensor) -> list[Symbols]:

@@ -17,7 +17,6 @@ shows it at this site. The state then need not remember what was written so far.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,24 +25,16 @@ from torch import Tensor
 from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
-from ..answers import INTERNING, Interned, exact
+from ..answers import exact
 from ..base import Constraint
+from ..interned import INTERNING, Interned
+from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, OneByOne, draw, possible_states, suffix
+from .tables import Tables, accepted
 from .tabulate import Tabulation, tabulate, taking_four
 from .tree import Tree
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """A scan on one device, for the answers seen so far."""
-
-    layers: list[Tensor]  # per position [cues, states + 1, symbols]: the next state, the last being dead
-    cues: Tensor  # [answers, n] number of the cue that each answer shows at each position
-    accepts: Tensor  # [answers, states + 1] whether the answer accepts the final state
-    order: Tensor  # [n] the site that is read at each position
-    recursion: OneByOne | Tree  # how sums over S_y are computed; symbols, cues and scores are in reading order
 
 
 class Scan(Constraint):
@@ -108,7 +99,23 @@ class Scan(Constraint):
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         with INTERNING:
-            return self.answers.encode(answers, self._key)
+            return self.answers.encode(answers, self._key, self._read)
+
+    def _read(self, answer: Any) -> Any:
+        """The answer, unless it is a relation that this scan cannot take."""
+        inner = answer
+        while isinstance(inner, Not):
+            inner = inner.answer
+        if isinstance(inner, Relation) and not self.computes and (self.cue or not isinstance(inner, OneOf)):
+            raise ConstraintError(
+                f"The answer {answer!r} was given to a scan with {'a cue=' if self.cue else 'an accept='} of its own; "
+                "expected an exact answer, or not one (Not). Leave it out, so that the final state is the answer."
+            )
+        return answer
+
+    @property
+    def negates(self) -> bool:
+        return self.answers.negates
 
     def _key(self, answer: Any) -> Hashable:
         key = exact(answer)
@@ -118,6 +125,10 @@ class Scan(Constraint):
 
     def answer(self, y: Tensor) -> Any:
         return self.answers.given[int(y)]
+
+    def misfit(self, y: Tensor) -> str:
+        finals = [exact(state) for state in self.tabulation.states[-1]] if self.computes else []
+        return misfit(self.answers.pattern(int(y)), finals)
 
     def compute(self, z: Tensor) -> list[Any]:
         """The final states, where the answer is the final state; None where a symbol is refused."""
@@ -131,42 +142,45 @@ class Scan(Constraint):
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         tables = self.tables(z.device)
-        return tables.accepts[y, tables.recursion.final_state(tables.cues[y], z[:, tables.order])]
+        cues, accepts = tables.at(y)
+        final = tables.recursion.final_state(cues, z[:, tables.order])
+        return accepts.gather(1, final[:, None]).squeeze(1)
 
     def admissible(self, z: Tensor) -> Tensor:
         """Whether some answer seen so far accepts what some of its cues let pass."""
         tables = self.tables(z.device)
         alive = possible_states(tables.layers, z[:, tables.order])[:, :-1]
-        wanted = tables.accepts[:, :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
+        wanted = tables.accepts[: sum(tables.seen[:2]), :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
         return (alive & wanted).any(-1)
 
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
         tables = self.tables(belief.scores.device)
-        total = tables.recursion.log_partition(tables.cues[y], tables.accepts[y], self.read(belief))
+        total = tables.recursion.log_partition(*tables.at(y), self.read(belief))
         return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
 
     def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
         """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
         tables = self.tables(belief.scores.device)
-        return self.unread(tables.recursion.sample(tables.cues[y], tables.accepts[y], self.read(belief), dice))
+        return self.unread(tables.recursion.sample(*tables.at(y), self.read(belief), dice))
 
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         """The likeliest z of each S_y; meaningless where S_y is empty."""
         tables, scores = self.tables(belief.scores.device), self.read(belief)
-        best = suffix(tables.layers, tables.cues[y], tables.accepts[y], scores, lambda s: s.amax(-1))
-        return self.unread(draw(tables.layers, tables.cues[y], best, scores, None))
+        cues, accepts = tables.at(y)
+        best = suffix(tables.layers, cues, accepts, scores, lambda s: s.amax(-1))
+        return self.unread(draw(tables.layers, cues, best, scores, None))
 
     @property
     def solvable(self) -> bool:
         """Whether every answer seen so far has a solution; asked again only when more have been seen."""
-        known = len(self.answers.keys)
+        known = len(self.answers.given)
         if self._solvable[0] != known:
             tables, layout = self.tables(torch.device("cpu")), self.space.layout(torch.device("cpu"))
             allowed = torch.where(layout.allowed, 0.0, LOG_ZERO).double()[tables.order]
             found = [
-                tables.recursion.log_partition(tables.cues[y], tables.accepts[y], allowed.expand(len(y), -1, -1))
-                for y in torch.split(torch.arange(known), ANSWERS_AT_ONCE)
+                tables.recursion.log_partition(*tables.at(y), allowed.expand(len(y), -1, -1))
+                for y in torch.split(torch.tensor(list(self.answers.given), dtype=torch.long), ANSWERS_AT_ONCE)
             ]
             self._solvable = (known, all(bool((part > LOG_ZERO / 2).all()) for part in found))
         return self._solvable[1]
@@ -194,22 +208,26 @@ class Scan(Constraint):
     def tables(self, device: torch.device) -> Tables:
         """The tables on ``device``, copied once."""
         with INTERNING:
-            if device not in self._tables or len(self._tables[device].accepts) < len(self.answers.keys):
+            if device not in self._tables or self._tables[device].seen != self._seen():
                 self._tables[device] = self._made(device)
             return self._tables[device]
+
+    def _seen(self) -> tuple[int, int, bool]:
+        return len(self.answers.keys), len(self.answers.relations), self.answers.negates
 
     def _made(self, device: torch.device) -> Tables:
         if not self.ready:
             raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
-        found, answers = self.tabulation, self.answers.keys
-        final = found.states[-1]
-        accepted = [[bool(self.accept(state, answer)) for state in final] + [False] for answer in answers]
-        accepts = torch.tensor(accepted, dtype=torch.bool, device=device).reshape(len(answers), len(final) + 1)
-        cues = [self._shown[answer] for answer in answers]
-        shown = torch.tensor(cues, dtype=torch.long, device=device).reshape(-1, len(self.order))
+        found, seen = self.tabulation, [*self.answers.keys, *self.answers.relations]
+        accepts = torch.stack([accepted(answer, found.states[-1], self.accept) for answer in seen])
+        cues = torch.tensor([self._shown.get(answer, [0] * len(self.order)) for answer in seen], dtype=torch.long)
+        if self.negates:
+            accepts, cues = torch.cat([accepts, ~accepts.flip(0)]), torch.cat([cues, cues.flip(0)])
         layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
-        recursion = Tree.of(layers) if Tree.pays(layers) else OneByOne(layers)
-        return Tables(layers, shown, accepts, order, recursion)
+        # In a tree nothing is read on once a symbol was refused; complements need these states too.
+        tree = Tree.pays(layers) and not self.negates
+        recursion = Tree.of(layers) if tree else OneByOne(layers)
+        return Tables(layers, cues.to(device), accepts.to(device), order, recursion, self._seen())
 
     def _show(self, answer: Hashable) -> list[int]:
         """The numbers of an answer's cues, one per position."""

@@ -26,6 +26,10 @@ GAMMA = "The temperature of Q*: at ∞ chains wander freely over S_y, at 1 they 
 GAMMA += "best feasible guess."
 LOSS = "−log P(z|x) per site: how surprised the network is by what it is taught."
 SOLVER = "Queries since the run was last begun or resumed; their chains stayed where they were."
+COUNTS = {
+    "unexplained": "Training examples whose answer no symbols explain; nothing was learnt from them.",
+    "unstarted": "Training examples for which no feasible symbols are known yet; the network is asked in every epoch.",
+}
 PLACED = {"stage", "epoch", "gamma", "loss", "seconds", *TRAINING, *CHAINS}
 
 # Colour, name, meaning.
@@ -60,7 +64,7 @@ def curves(history: Records) -> list[Chart]:
         if key not in PLACED | held_out.keys() | validation.keys():
             apart = key.startswith(("test_", "validation_"))
             where = "On held-out data, after each epoch." if apart else "The mean of each epoch."
-            where = SOLVER if key.startswith("solver_") else where
+            where = SOLVER if key.startswith("solver_") else COUNTS.get(key, where)
             line = Line("", "c1", points(history, key))
             charts.append(numbers(spoken(key).capitalize(), where, [line], epochs))
     return [chart for chart in charts if chart.lines or chart.bands]

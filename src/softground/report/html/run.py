@@ -16,6 +16,7 @@ from .page import render
 
 REPORT = "report.html"
 MOST_ROWS = 200
+LACKING = {"unexplained": "no symbols give their answer", "unstarted": "no feasible symbols were found"}
 
 
 def write_report(folder: RunFolder, findings: Findings | None = None, path: Path | None = None) -> Path:
@@ -62,6 +63,10 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
             yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""
     if is_number(summary.get("grounded")):
         yield "training examples explained", f"{summary['grounded']:,}", "by the network's own prediction"
+    last_epoch = facts.history[-1] if facts.history else {}
+    for name, words in LACKING.items():
+        if is_number(last_epoch.get(name)) and last_epoch[name]:
+            yield f"training examples {name}", f"{last_epoch[name]:,}", words
     if is_number(summary.get("wall_seconds")):
         epochs = len(facts.history)
         yield "time", seconds(summary["wall_seconds"]), f"{epochs:,} epoch{'s' if epochs != 1 else ''}"

@@ -8,20 +8,24 @@ looked up among all of them.
 - After × or ÷ it is (y − N) / t, where t is the prefix's last term and N what comes before it. Then the suffix is a
   single term.
 
-No label is looked at. Where no draw succeeds, the formula gets no state.
+Values that no draw finds have a rare denominator or are large. One term makes them so, and is taken off first
+(:mod:`~softground.tasks.formulas.terms`). No label is looked at.
 """
 
+from fractions import Fraction
 from functools import cache
 
 import torch
 from torch import Tensor
 
+from ...constraints.interned import RELATIONS
 from ...constraints.program import Program
 from ...errors import InverseError
 from ...inverses.base import Fibre, Inverse, Start
 from ...inverses.enumeration import Enumeration
 from ...projections.base import Dropped
 from .rule import formula_space, value
+from .terms import DIVIDE, TIMES, Peeled, peeled, whole_term
 
 SUFFIX_LENGTH = 7
 DENOMINATOR_BOUND = 8192  # above the denominator of any formula of length 7, or of what it divides by: 9⁴
@@ -29,17 +33,18 @@ FACTOR_BOUND = 2**31  # numbers below this can be multiplied in 64 bits
 ABSENT_KEY = -(2**62)
 DRAWS_PER_TURN = 64  # prefixes for each formula
 PREFIXES_TOGETHER = 2**18  # of all formulas
-TIMES, DIVIDE = 2, 3  # the operators' codes are 0 … 3 for + − × ÷
 # The operator before the suffix, and whether the prefix may divide. Without division P is a whole number, and y − P has
 # y's own denominator.
 TURNS = [(operator, divides) for operator in range(4) for divides in (False, True)]
+# Rests of formulas that are looked for by prefixes: at most so many for each term's length, the simplest ones.
+RESTS, REST_DENOMINATOR, REST_SIZE = 64, 1000, 5000
 
 
 class Suffixes:
-    """All formulas of length 7, sorted by what they contribute after an operator."""
+    """All formulas of a length, sorted by what they contribute after an operator."""
 
-    def __init__(self, operator: int) -> None:
-        space = formula_space(SUFFIX_LENGTH)
+    def __init__(self, operator: int, length: int = SUFFIX_LENGTH) -> None:
+        space = formula_space(length)
         states = space.states(torch.arange(space.size))
         if operator >= TIMES:
             states = states[(states[:, 1::2] >= TIMES).all(1)]
@@ -59,7 +64,9 @@ suffixes = cache(Suffixes)
 
 
 class LongFormulas(Inverse):
-    """Enumeration with first states by prefix and suffix (see above); ``draws`` prefixes are tried per formula.
+    """Enumeration with first states by prefix and suffix, and by terms (see above).
+
+    ``draws`` prefixes are tried per formula.
 
     >>> from softground.tasks.formulas import formula_program
     >>> program = formula_program(15)
@@ -69,7 +76,7 @@ class LongFormulas(Inverse):
     ([True, True], [True, True])
     """
 
-    def __init__(self, program: Program, *, draws: int = 65_536) -> None:
+    def __init__(self, program: Program, *, draws: int = 8_192) -> None:
         if program.space.sites <= SUFFIX_LENGTH:
             raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
         self.space, self.constraint, self.program, self.draws = program.space, program, program, draws
@@ -86,33 +93,95 @@ class LongFormulas(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
+        exact = (y >= 0) & (y < RELATIONS)
+        if not bool(exact.all()):
+            return self._mixed(y, exact, seed)
         top, bottom = self.program.numbers(y).cpu().unbind(1)
-        z = torch.zeros(len(y), self.space.sites, dtype=torch.long)
-        found = torch.zeros(len(y), dtype=torch.bool)
-        fits = _narrow(top, bottom)
-        for turn in range(max(1, self.draws // DRAWS_PER_TURN)):
-            rest = (fits & ~found).nonzero().flatten()
-            if not len(rest):
-                break
-            for rows in torch.split(rest, PREFIXES_TOGETHER // DRAWS_PER_TURN):
-                z[rows], found[rows] = self._tried(top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
+        z, found = by_prefix(self.space.sites, top, bottom, self.draws, generator)
+        for row in (~found).nonzero().flatten().tolist():
+            state = by_term(Fraction(int(top[row]), int(bottom[row])), self.space.sites, generator)
+            if state is not None:
+                z[row], found[row] = torch.tensor(state), True
         return Start(z.to(y.device), found.to(y.device), torch.zeros_like(found).to(y.device))
 
-    def _tried(
-        self, top: Tensor, bottom: Tensor, operator: int, divides: bool, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        """Draws for each of these values: a state, and whether one was found."""
-        prefix, known = self.space.sites - SUFFIX_LENGTH - 1, suffixes(operator)
-        sizes = torch.tensor(self.space.sizes[:prefix])
-        sizes[1::2] = DIVIDE + 1 if divides else DIVIDE
-        drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
-        first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
-        hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
-        first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]
-        place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
-        head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
-        tail = known.states[place.clamp(max=len(known.states) - 1)]
-        return torch.cat([head, torch.full((len(top), 1), operator), tail], 1), last > first
+    def _mixed(self, y: Tensor, exact: Tensor, seed: int) -> Start:
+        """Relations admit so much that random prefixes meet them."""
+        parts = [self.start(y[exact], seed), self._enumeration.start(y[~exact], seed)]
+        order = torch.cat([exact.nonzero().flatten(), (~exact).nonzero().flatten()]).argsort()
+        return Start(*(torch.cat([getattr(p, name) for p in parts])[order] for name in ("z", "found", "proved")))
+
+
+def by_prefix(
+    length: int, top: Tensor, bottom: Tensor, draws: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Formulas with the values ``top / bottom``, and which were found."""
+    z, found = torch.zeros(len(top), length, dtype=torch.long), torch.zeros(len(top), dtype=torch.bool)
+    fits = _narrow(top, bottom)
+    for turn in range(max(1, draws // DRAWS_PER_TURN)):
+        rest = (fits & ~found).nonzero().flatten()
+        if not len(rest):
+            break
+        for rows in torch.split(rest, PREFIXES_TOGETHER // DRAWS_PER_TURN):
+            z[rows], found[rows] = _tried(length, top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
+    return z, found
+
+
+def by_term(y: Fraction, length: int, generator: torch.Generator) -> list[int] | None:
+    """A formula of the value y, one of whose terms is gone through; None where none was found."""
+    digits = (length + 1) // 2
+    for count in range(digits - 1, 0, -1):
+        rest, left = length - 2 * count, digits - count
+        if rest <= SUFFIX_LENGTH:
+            found = _looked_up([*peeled(y, count, denominator=9 ** (left - 1), size=9**left)], rest)
+        else:
+            some = sorted(peeled(y, count, denominator=REST_DENOMINATOR, size=REST_SIZE), key=_simplicity)[:RESTS]
+            found = _drawn(some, rest, generator)
+        if found is not None:
+            return found
+    return whole_term(y, digits)
+
+
+def _looked_up(ways: list[Peeled], length: int) -> list[int] | None:
+    """The formula of the first way whose rest is one of all formulas of this length."""
+    top, bottom = _parts(ways)
+    known = suffixes(0, length)
+    first, last = known.find(top, bottom)
+    hit = (last > first).nonzero().flatten().tolist()
+    return ways[hit[0]].joined(known.states[first[hit[0]]].tolist()) if hit else None
+
+
+def _drawn(ways: list[Peeled], length: int, generator: torch.Generator) -> list[int] | None:
+    """The formula of the first way whose rest prefixes find."""
+    z, found = by_prefix(length, *_parts(ways), len(TURNS) * DRAWS_PER_TURN, generator)
+    hit = found.nonzero().flatten().tolist()
+    return ways[hit[0]].joined(z[hit[0]].tolist()) if hit else None
+
+
+def _parts(ways: list[Peeled]) -> tuple[Tensor, Tensor]:
+    pairs = [(way.rest.numerator, way.rest.denominator) for way in ways]
+    top, bottom = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).unbind(1)
+    return top, bottom
+
+
+def _simplicity(way: Peeled) -> tuple[int, Fraction]:
+    return way.rest.denominator, abs(way.rest)
+
+
+def _tried(
+    length: int, top: Tensor, bottom: Tensor, operator: int, divides: bool, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Draws for each of these values: a state, and whether one was found."""
+    prefix, known = length - SUFFIX_LENGTH - 1, suffixes(operator)
+    sizes = torch.tensor(formula_space(length).sizes[:prefix])
+    sizes[1::2] = DIVIDE + 1 if divides else DIVIDE
+    drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
+    first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
+    hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
+    first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]
+    place = first + (torch.rand(len(top), generator=generator, dtype=torch.float64) * (last - first)).long()
+    head = drawn.gather(1, hit[..., None].expand(-1, -1, prefix)).squeeze(1)
+    tail = known.states[place.clamp(max=len(known.states) - 1)]
+    return torch.cat([head, torch.full((len(top), 1), operator), tail], 1), last > first
 
 
 def missing(top: Tensor, bottom: Tensor, drawn: Tensor, operator: int) -> tuple[Tensor, Tensor]:

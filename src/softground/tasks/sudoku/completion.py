@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...errors import InverseError
 from ...inverses.base import Fibre, Inverse, Start
 from ...projections.base import Dropped
 from .boards import completed, random_boards
@@ -55,6 +56,11 @@ class Completion(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A random valid board for each example (see :mod:`.boards`); no label is looked at."""
+        if bool((y < 0).any()):
+            raise InverseError(
+                "Boards that are not valid, or about which nothing is known, were given; this inverse completes valid "
+                "boards. Use a listing (boards of 4×4) or the Z3 inverse."
+            )
         boards = random_boards(self.size, len(y), np.random.default_rng(seed))
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(torch.from_numpy(boards).to(y.device), true, true)

@@ -1,0 +1,101 @@
+"""Answers by number, so that a batch of them is a tensor.
+
+Exact answers are 0, 1, 2, … in the order in which they were first seen, and relations :data:`RELATIONS` and above. A
+**negative** number is a complement: ~c, that is −1 − c, stands for all states that c does not explain. The first
+relation is 'none of all', which explains nothing; its complement is the unknown answer, which explains everything.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import ConstraintError
+from .answers import exact
+from .relations import Not, OneOf, Relation
+
+INTERNING = threading.RLock()
+"""Held while a rule learns of new answers, whose numbers depend on their order. One for all: locks cannot be copied."""
+RELATIONS = 2**32
+NOTHING, EVERYTHING = RELATIONS, ~RELATIONS
+
+
+class Interned:
+    """The answers a rule has seen; equal answers have equal numbers.
+
+    >>> seen = Interned()
+    >>> seen.encode([7, 7.0, OneOf(1, 2), Not(7), None]).tolist()
+    [0, 0, 4294967297, -1, -4294967297]
+    >>> [seen.pattern(number) for number in (0, RELATIONS + 1, -1, EVERYTHING)]
+    [7, OneOf(1, 2), Not(7), None]
+    """
+
+    def __init__(self) -> None:
+        self.ids: dict[Hashable, int] = {}
+        self.keys: list[Any] = []  # the exact answers, as the rule compares them
+        self.relations: dict[Relation, int] = {OneOf(): 0}
+        self.given: dict[int, Any] = {}  # those that the user gave, as they were written
+        self.negates = False  # whether one of them was a complement
+
+    @property
+    def plain(self) -> bool:
+        """Whether all answers seen so far are exact."""
+        return not self.negates and len(self.relations) == 1
+
+    def number(self, key: Hashable) -> int:
+        """The number of an exact answer."""
+        if key not in self.ids:
+            with INTERNING:
+                if key not in self.ids:
+                    self.keys.append(key)
+                    self.ids[key] = len(self.keys) - 1
+        return self.ids[key]
+
+    def encode(
+        self, answers: Sequence[Any], key: Callable[[Any], Hashable] = exact, read: Callable[[Any], Any] | None = None
+    ) -> Tensor:
+        """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position.
+
+        ``read`` says what the rule takes an answer for, where that is not the answer itself.
+        """
+        numbers = []
+        for position, answer in enumerate(answers):
+            try:
+                numbers.append(self.code(answer if read is None else read(answer), key))
+            except ConstraintError as error:
+                raise ConstraintError(f"Example {position}: {error}") from error
+            self.given.setdefault(numbers[-1], answer)
+        return torch.tensor(numbers, dtype=torch.long)
+
+    def code(self, answer: Any, key: Callable[[Any], Hashable] = exact) -> int:
+        """The number of an answer or a relation."""
+        if answer is None:
+            self.negates = True
+            return EVERYTHING
+        if isinstance(answer, Not):
+            self.negates = True
+            return ~self.code(answer.answer, key)
+        if isinstance(answer, Relation):
+            for leaf in answer.leaves():
+                self.number(key(leaf))  # which refuses what the rule cannot compare with
+            with INTERNING:
+                return RELATIONS + self.relations.setdefault(answer, len(self.relations))
+        return self.number(key(answer))
+
+    def pattern(self, number: int) -> Any:
+        """What a number stands for: an exact answer, a relation or None."""
+        if number == EVERYTHING:
+            return None
+        if number < 0:
+            return Not(self.pattern(~number))
+        return self.keys[number] if number < RELATIONS else list(self.relations)[number - RELATIONS]
+
+
+def remember_in(cache: dict[Any, Any], key: Hashable, value: Any, limit: int) -> None:
+    """Keep a value, and at most ``limit`` of them: the oldest goes first."""
+    with INTERNING:
+        while len(cache) >= limit:
+            del cache[next(iter(cache))]
+        cache[key] = value

@@ -1,0 +1,47 @@
+"""A scan's tables on one device, and where encoded answers stand in them."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..answers import exact
+from ..interned import RELATIONS
+from ..relations import Relation, resolve
+from .messages import OneByOne
+from .tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """A scan on one device, for the answers seen so far."""
+
+    layers: list[Tensor]  # per position [cues, states + 1, symbols]: the next state, the last being dead
+    # One row for each exact answer, then for each relation; their complements follow, the last one first, so that a
+    # negative place is that of a complement.
+    cues: Tensor  # [rows, n] number of the cue that each answer shows at each position
+    accepts: Tensor  # [rows, states + 1] whether the answer accepts the final state
+    order: Tensor  # [n] the site that is read at each position
+    recursion: OneByOne | Tree  # how sums over S_y are computed; symbols, cues and scores are in reading order
+    seen: tuple[int, int, bool]  # answers, relations, and whether there are complements
+
+    def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The cues and the accepted states of encoded answers."""
+        code = torch.where(y < 0, ~y, y)
+        row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
+        row = torch.where(y < 0, ~row, row)
+        return self.cues[row], self.accepts[row]
+
+
+def accepted(answer: Any, final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
+    """Which final states an answer accepts; the last, dead, is accepted by complements alone."""
+
+    def leaf(key: Hashable) -> Tensor:
+        return torch.tensor([*(bool(accept(state, key)) for state in final), False])
+
+    def test(relation: Relation) -> Tensor:
+        return torch.tensor([*(relation.admits(exact(state)) for state in final), False])
+
+    return resolve(answer, leaf, test, torch.ones(len(final) + 1, dtype=torch.bool))

@@ -1,0 +1,51 @@
+"""A table of the whole space on one device: each state's answer, and the states sorted by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..constraints.program import NO_ANSWER
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The table on one device."""
+
+    answer: Tensor  # [states] int32 id of each state's answer, −1 for none
+    by_answer: Tensor  # [states] state indices sorted by answer, then by index; those without an answer come first
+    offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
+
+    @classmethod
+    def of(cls, answer: Tensor, known: int) -> Columns:
+        """From the states' answers, of which ``known`` have ids."""
+        order = torch.sort(answer, stable=True)
+        none = int((answer == NO_ANSWER).sum())
+        count = torch.bincount(order.values[none:].long(), minlength=known)
+        return cls(answer, order.indices, torch.nn.functional.pad(count.cumsum(0), (1, 0)) + none)
+
+    def to(self, device: torch.device) -> Columns:
+        """A copy on ``device``."""
+        return Columns(self.answer.to(device), self.by_answer.to(device), self.offsets.to(device))
+
+    def somewhere(self, y: Tensor, uniform: Tensor, admitted: Callable[[int], Tensor]) -> tuple[Tensor, Tensor]:
+        """A place in ``by_answer`` for each y, uniform on S_y, and whether there is any.
+
+        ``admitted(y)`` says which answers y admits and, at the end, whether it admits having none.
+        """
+        begins = torch.nn.functional.pad(self.offsets[:-1], (0, 1))
+        sizes = torch.cat([self.offsets.diff(), self.offsets[:1]])
+        place, found = torch.zeros_like(y), torch.zeros_like(y, dtype=torch.bool)
+        for number in torch.unique(y).tolist():
+            at, wanted = y == number, admitted(number)
+            admits = torch.cat([wanted[:-1][: len(sizes) - 1], wanted[-1:]])  # answers seen later have no states
+            size = torch.where(admits, sizes, 0)
+            ends = size.cumsum(0)
+            level = (uniform[at] * ends[-1]).long()
+            which = torch.searchsorted(ends, level, right=True).clamp(max=len(ends) - 1)
+            place[at] = begins[which] + level - (ends - size)[which]
+            found[at] = ends[-1] > 0
+        return place, found

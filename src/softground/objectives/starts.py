@@ -1,0 +1,85 @@
+r"""Where chains begin, and what becomes of examples for which no beginning is known.
+
+The rule alone gives each example a first state in S_y. Where there is none, that is proved (S_y is empty: the answer is
+wrong) or it is not: a search gave up. Such an example **waits**. It is no part of the loss, and in every epoch the
+network is asked: its own reading, with a few symbols dropped that it is least sure of, is completed by the inverse,
+
+.. math:: z_0 \in \{ (u, v) : v \in F(u) \}, \qquad u = \Pi(\hat z), \quad \hat z = \arg\max_z P_\theta(z|x),
+
+the likeliest of those completions. As the network learns, ẑ comes close to S_y and a completion is found.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..inverses.base import complete
+from ..kernels.base import fibre_weights, pick
+from ..projections.base import Dropped
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from ..task import Task
+from .base import Batch
+
+WAITING = "waiting"
+"""Where :meth:`~softground.objectives.Objective.state` says which examples have no state, ``[examples]``: 0 those that
+have one, :data:`WAITS` or :data:`EMPTY` the others. It is there only if some example had none to begin with."""
+WAITS, EMPTY = 1, 2
+TRIES = 8  # sets of dropped sites, for each example and epoch
+OPTIONS = 1000  # most combinations of the sites that are dropped at once
+
+
+def first_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    """A feasible state per example, from the rule and the ``known`` symbols alone, and which examples have none (see
+    :data:`WAITING`)."""
+    start = task.inverse.start(y, seed) if known is None else task.inverse.start_given(y, seed, known)
+    if bool(start.found.all()):
+        return start.z, None
+    return start.z, torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))
+
+
+def has_state(batch: Batch, waiting: Tensor | None) -> Batch:
+    """The examples of a batch that wait for nothing."""
+    return batch if waiting is None else batch.rows((waiting[batch.index] == 0).nonzero().flatten())
+
+
+def kept(waiting: Tensor | None) -> dict[str, Tensor]:
+    """The part of an objective's state that says who waits."""
+    return {} if waiting is None else {WAITING: waiting}
+
+
+def mean_loss(log_prob: Tensor, sites: int) -> Tensor:
+    """−log P per site, the mean over a batch; 0 where all of its examples wait."""
+    return -(log_prob.mean() if len(log_prob) else log_prob.sum()) / sites
+
+
+def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+    """States among the completions of the network's own reading, and which examples got one."""
+    z = belief.scores.argmax(-1)
+    found = task.inverse.feasible(z, y)
+    space: Any = belief.space
+    most = max((d for d in range(1, space.sites + 1) if space.combinations(d) <= OPTIONS), default=1)
+    for count in [1 + attempt % most for attempt in range(TRIES)]:
+        rest = (~found).nonzero().flatten()
+        if not len(rest):
+            break
+        some = belief.rows(rest)
+        dropped = Dropped(_unsure(some, count, dice))
+        fibre = task.inverse.fibre(z[rest], y[rest], dropped)
+        weight, best = fibre_weights(Target(some, y[rest], 1.0), dropped, fibre).max(-1)
+        hit = weight > -torch.inf  # that of a completion which contradicts a known symbol is −∞
+        z[rest[hit]] = complete(z[rest], dropped, pick(fibre.values, best))[hit]
+        found[rest[hit]] = True
+    return z, found
+
+
+def _unsure(belief: CategoricalBelief, count: int, dice: Dice) -> Tensor:
+    """``count`` sites of each example, drawn by the probability that the network misreads them: ``[batch, count]``."""
+    doubt = (1 - belief.marginals().amax(-1)).clamp(min=1e-6).log()
+    sites: list[Tensor] = []
+    for _ in range(count):
+        sites.append(dice.categorical(doubt))
+        doubt = doubt.scatter(1, sites[-1][:, None], -torch.inf)
+    return torch.stack(sites, 1).sort(1).values

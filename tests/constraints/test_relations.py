@@ -1,0 +1,361 @@
+"""Answers that are relations, against brute force: every rule, every inverse, and the law on complements."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from exhaustive import Replay
+from softground import (
+    SMT,
+    Between,
+    Categorical,
+    Contains,
+    Enumeration,
+    Listing,
+    Not,
+    OneOf,
+    Program,
+    Sampler,
+    Scan,
+    Table,
+    Target,
+    Task,
+    load,
+)
+from softground.constraints import Constraint
+from softground.errors import ConstraintError, InfeasibleAnswer, InverseError
+from softground.inverses import Inverse
+from softground.learner.describe import describe
+from softground.learner.identity import _digest
+from softground.projections import Dropped
+from softground.spaces import CategoricalBelief
+
+SPACE = Categorical([range(3), range(4), range(3)])
+EVERYTHING = SPACE.states(torch.arange(SPACE.size))
+ANSWERS = [
+    3,
+    None,
+    OneOf(1, 2),
+    Between(2, 4),
+    Between(None, 0),
+    Between(Fraction(5, 2)),
+    Not(3),
+    Not(OneOf(0, 1, 3)),
+    Not(99),
+    OneOf(5, Not(1)),
+    Not(None),
+]
+
+
+def value(a: int, b: int, c: int) -> int | None:
+    """Not every state has an answer; a complement holds those too."""
+    return a + b - c if a != c else None
+
+
+def _step(state: Any, digit: int, site: int) -> Any:
+    match site:
+        case 0:
+            return digit, digit
+        case 1:
+            return state[0], state[1] + digit
+    return None if digit == state[0] else state[1] - digit
+
+
+RULES: dict[str, Callable[[], Constraint]] = {
+    "plain": lambda: Program(value, SPACE),
+    "vectorised": lambda: Program(lambda a, b, c: (a + b - c, a != c), SPACE, vectorised=True),
+    "scan": lambda: Scan(_step, SPACE, start=None),
+    "smt": lambda: SMT(lambda z, y: [z[0] + z[1] - z[2] == y, z[0] != z[2]], SPACE),
+}
+
+
+def admits(answer: Any, found: int | None) -> bool:
+    match answer:
+        case None:
+            return True
+        case Not():
+            return not admits(answer.answer, found)
+        case OneOf():
+            return any(admits(part, found) for part in answer.answers)
+        case Between():
+            low, high = (-math.inf if answer.low is None else answer.low), (answer.high or 0)
+            return found is not None and low <= found <= (math.inf if answer.high is None else high)
+    return bool(found == answer)
+
+
+TRUTH = torch.tensor([[admits(answer, value(*z)) for z in EVERYTHING.tolist()] for answer in ANSWERS])
+SOME = TRUTH.any(1)
+
+
+def _inverses(name: str) -> list[Inverse]:
+    rule = RULES[name]()
+    return [Task(SPACE, rule).inverse, Enumeration(SPACE, rule)]
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("number", [0, 1])
+def test_every_rule_and_inverse_knows_the_same_states(name: str, number: int) -> None:
+    inverse = _inverses(name)[number]
+    y = inverse.constraint.encode(ANSWERS)
+    for row in range(len(ANSWERS)):
+        one = y[row].expand(len(EVERYTHING))
+        assert torch.equal(inverse.constraint.feasible(EVERYTHING, one), TRUTH[row]), ANSWERS[row]
+        assert torch.equal(inverse.feasible(EVERYTHING, one), TRUTH[row])
+    assert [inverse.constraint.answer(one) for one in y] == ANSWERS
+    start = inverse.start(y.repeat(3), seed=0)
+    assert torch.equal(start.found, SOME.repeat(3))
+    assert bool(start.proved.all())
+    rows = torch.arange(len(ANSWERS)).repeat(3)[start.found]
+    assert bool(TRUTH[rows, SPACE.index(start.z[start.found])].all())
+    for sites in ((0, 2), (1,), (0, 1, 2)):
+        dropped = Dropped(torch.tensor([sites]).expand(len(ANSWERS), -1))
+        found = inverse.fibre(start.z[: len(ANSWERS)], y, dropped)
+        for row, z in enumerate(start.z[: len(ANSWERS)]):
+            kept = [site for site in range(3) if site not in sites]
+            own = EVERYTHING[TRUTH[row] & (EVERYTHING[:, kept] == z[kept]).all(1)]
+            assert found.values[row][found.mask[row]].tolist() == own[:, list(sites)].tolist()
+
+
+def _listing() -> Listing:
+    listing = Listing(SPACE, EVERYTHING[TRUTH[0]])
+    Task(SPACE, RULES["plain"](), listing)
+    return listing
+
+
+EXACT = {
+    "plain": (lambda: _inverses("plain")[0], ANSWERS),
+    "vectorised": (lambda: _inverses("vectorised")[0], ANSWERS),
+    "scan": (lambda: _inverses("scan")[0], ANSWERS),
+    "listing": (_listing, [3, None, Not(3)]),
+}
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, math.inf])
+@pytest.mark.parametrize("name", EXACT)
+def test_the_law_of_relations_and_complements_is_that_of_brute_force(name: str, gamma: float) -> None:
+    make, answers = EXACT[name]
+    inverse = make()
+    rows = [row for row, answer in enumerate(ANSWERS) if answer in answers and SOME[row]]
+    y = inverse.constraint.encode([ANSWERS[row] for row in rows])
+    output = 2.0 * torch.randn(len(y), 3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    weights = SPACE.belief(output).tempered(gamma)
+    scores = weights.scores.detach().requires_grad_()
+    law = inverse.law(Target(CategoricalBelief(SPACE, scores), y, gamma))
+    mass, marginals, mode = law.log_mass(), law.marginals(), law.mode()
+    (gradient,) = torch.autograd.grad(mass.sum(), scores)
+    for place, row in enumerate(rows):
+        states = EVERYTHING[TRUTH[row]]
+        log_weight = weights.rows(torch.full((len(states),), place)).log_prob(states)
+        q = log_weight.softmax(0)
+        expected = (q[:, None, None] * torch.nn.functional.one_hot(states, SPACE.width)).sum(0)
+        assert torch.allclose(mass[place], log_weight.logsumexp(0), atol=1e-9)
+        assert torch.allclose(marginals[place], expected, atol=1e-9)
+        assert torch.allclose(gradient[place], expected, atol=1e-9)
+        chance = weights.rows(torch.tensor([place])).log_prob(mode[place][None])
+        assert bool(TRUTH[row, SPACE.index(mode[place][None])])
+        assert torch.allclose(chance, log_weight.max())
+        found = torch.zeros(len(EVERYTHING), dtype=torch.float64)
+        for probability, z in _every_draw(inverse, weights.rows(slice(place, place + 1)), y[place : place + 1]):
+            found[SPACE.index(z[None])] += probability
+        assert torch.allclose(found[TRUTH[row]], q, atol=1e-9)
+        assert not bool(found[~TRUTH[row]].any())
+
+
+def _every_draw(inverse: Inverse, weights: CategoricalBelief, y: Tensor) -> list[tuple[float, Tensor]]:
+    decided, probability = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
+    while True:
+        dice, rows = Replay(decided), torch.zeros(len(decided), dtype=torch.long)
+        drawn = inverse.law(Target(weights.rows(rows), y.expand(len(decided)), 1.0)).draw(dice)
+        if dice.next is None:
+            return list(zip(probability.tolist(), drawn, strict=True))
+        way, outcome = dice.next.nonzero(as_tuple=True)
+        probability = probability[way] * dice.next[way, outcome]
+        decided = torch.cat([decided[way], outcome[:, None]], 1)
+
+
+def test_a_complement_keeps_its_digits_where_almost_all_mass_is_inside() -> None:
+    """By Q = 1 − M in single precision nothing would be left of it."""
+    inverse = _inverses("vectorised")[0]
+    y = inverse.constraint.encode([Not(3)])
+    z = EVERYTHING[TRUTH[0]][:1]
+    output = 18.0 * torch.nn.functional.one_hot(z, 4).double()
+    weights = SPACE.belief(output)
+    outside = weights.rows(torch.zeros(int(TRUTH[6].sum()), dtype=torch.long)).log_prob(EVERYTHING[TRUTH[6]])
+    law = inverse.law(Target(weights, y, 1.0))
+    assert outside.logsumexp(0) < math.log(1e-6)
+    assert torch.allclose(law.log_mass()[0], outside.logsumexp(0), atol=1e-4)
+    assert bool(TRUTH[6, SPACE.index(law.draw(Sampler(0)))])
+
+
+def test_tuples_texts_and_rationals() -> None:
+    pair = Categorical([range(1, 4)] * 2)
+    states = pair.states(torch.arange(9))
+
+    def held(rule: Program, answer: Any) -> list[list[int]]:
+        found = rule.feasible(states, rule.encode([answer]).expand(9))
+        return [list(z) for z in pair.decode(states[found])]  # type: ignore[arg-type]
+
+    for vectorised in (False, True):
+        both = Program(lambda a, b: (a, a * b), pair, vectorised=vectorised)
+        assert held(both, Contains(3)) == [[1, 3], [3, 1], [3, 2], [3, 3]]
+        assert held(both, Not(Contains(3))) == [[1, 1], [1, 2], [2, 1], [2, 2], [2, 3]]
+
+    def quotient(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        common = torch.gcd(a, b)
+        return a // common, b // common
+
+    low, wanted = Fraction(2, 3), [[1, 1], [2, 2], [2, 3], [3, 3]]
+    assert held(Program(quotient, pair, vectorised=True), Between(low, 1)) == wanted
+    assert held(Program(lambda a, b: Fraction(a, b), pair), Between(low, 1)) == wanted
+    assert held(Program(lambda a, b: "abc"[a - 1] * b, pair), Contains("bb")) == [[2, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+@pytest.mark.parametrize("tabulated", [False, True])
+def test_a_programs_own_relation(vectorised: bool, tabulated: bool) -> None:
+    def near(total: Any, y: Any) -> Any:
+        return (total >= y[0]) & (total <= y[1])
+
+    pair = Categorical([range(4)] * 2)
+    rule = Program(lambda a, b: a + b, pair, relation=near, vectorised=vectorised)
+    inverse = Table(rule) if tabulated else Enumeration(pair, rule)
+    given = [(2, 3), Not((2, 3)), OneOf((0, 0), (6, 6)), (9, 9), None]
+    y, states = rule.encode(given), pair.states(torch.arange(16))
+    sums = states.sum(1)
+    inside = (sums >= 2) & (sums <= 3)
+    expected = [inside, ~inside, (sums == 0) | (sums == 6), sums < 0, sums >= 0]
+    for one, truth in zip(y, expected, strict=True):
+        assert torch.equal(inverse.feasible(states, one.expand(16)), truth)
+    assert inverse.start(y, 0).found.tolist() == [True, True, True, False, True]
+    assert inverse.record() is None  # without the function, a model would not know the relation
+    with pytest.raises(ConstraintError, match=r"Example 0: .*Between.* relation of its own"):
+        rule.encode([Between(1, 2)])
+    broken = Program(lambda a, b: a + b, pair, relation=lambda value, y: {}[value], vectorised=vectorised)
+    with pytest.raises(ConstraintError, match=r"relation failed for the answer 3"):
+        broken.feasible(states, broken.encode([3]).expand(16))
+
+
+def test_integral_floats_and_numpy_numbers_are_answers() -> None:
+    rule = RULES["plain"]()
+    y = rule.encode([3, 3.0, np.float32(3), np.int64(3), torch.tensor(3.0), Fraction(3), OneOf(3.0), OneOf(np.int8(3))])
+    assert y[:6].unique().tolist() == [int(y[0])]
+    assert y[6] == y[7]
+    for wrong in (3.5, math.nan, math.inf):
+        with pytest.raises(ConstraintError, match=r"Example 1: .*float.*Fraction"):
+            rule.encode([3, wrong])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("plain", (3, 4), "a tuple of 2, where the rule gives a number"),
+        ("plain", "3", "a text, where the rule gives a number"),
+        ("scan", (3, 4), "a tuple of 2, where the rule gives a number"),
+        ("scan", OneOf("a", "b"), "a text, where the rule gives a number"),
+    ],
+)
+def test_a_wrong_type_is_called_a_wrong_type(name: str, answer: Any, message: str) -> None:
+    task = Task(SPACE, RULES[name]())
+    y = task.constraint.encode([3, 99, answer])
+    assert not bool(task.inverse.start(y, 0).found[1:].any())
+    error = task.infeasible(y[1:], [1, 2])
+    assert not isinstance(error, InfeasibleAnswer)
+    assert f"Example 2: the answer {answer!r} is {message}" in str(error)
+    assert isinstance(task.infeasible(y[1:2], [1]), InfeasibleAnswer)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Between(), "None"),
+        (lambda: Between(3, 2), "lower bound first"),
+        (lambda: Between("a", "b"), "number"),
+        (lambda: OneOf(1, {}), "dict"),
+        (lambda: Contains([0.5]), "Fraction"),
+    ],
+)
+def test_relations_that_mean_nothing_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ConstraintError, match=message):
+        make()
+
+
+def test_scans_and_formulas_refuse_what_they_cannot_state() -> None:
+    cued = Scan(lambda s, d, site, cue: s + d, SPACE, cue=lambda y, site: 0, accept=lambda s, y: s == y)
+    with pytest.raises(ConstraintError, match=r"Example 1: .*OneOf\(1, 2\).*cue="):
+        cued.encode([3, OneOf(1, 2)])
+    y = cued.encode([3, Not(3)])
+    assert torch.equal(cued.feasible(EVERYTHING, y[1].expand(36)), EVERYTHING.sum(1) != 3)
+    accepting = Scan(lambda s, d: s + d, SPACE, accept=lambda s, y: s % 2 == y)
+    assert accepting.feasible(EVERYTHING, accepting.encode([OneOf(0, 1)]).expand(36)).all()
+    with pytest.raises(ConstraintError, match=r"Between.*accept="):
+        accepting.encode([Between(1, 2)])
+    rule = RULES["smt"]()
+    with pytest.raises(ConstraintError, match=r"Not\(OneOf"):
+        rule.feasible(EVERYTHING[:1], rule.encode([Not(Between(1, 2))]))
+    with pytest.raises(ConstraintError, match="contains"):
+        rule.feasible(EVERYTHING[:1], rule.encode([Contains(1)]))
+    listing = _listing()
+    y = listing.constraint.encode([Not(3)])
+    with pytest.raises(InverseError, match="not listed"):
+        listing.solutions(y)
+
+
+def test_relations_are_plain_values() -> None:
+    relation = Not(OneOf(3.0, Between(10, None), (1, 2)))
+    again = Not(OneOf(np.int64(3), Between(Fraction(10)), [1, 2]))
+    assert relation == again
+    assert hash(relation) == hash(again)
+    assert pickle.loads(pickle.dumps(relation)) == copy.deepcopy(relation) == relation
+    assert _digest([relation, None]) == _digest([again, None]) != _digest([Not(OneOf(3)), None])
+    assert describe(Between(1, 2)) == {"class": "Between", "low": 1, "high": 2}
+    assert str(relation) == "not (3 or at least 10 or (1, 2))"
+
+
+@pytest.mark.parametrize("name", ["plain", "vectorised", "scan"])
+def test_a_saved_rule_takes_relations(name: str, tmp_path: Any) -> None:
+    from softground import Learner
+    from softground.networks import mlp
+
+    rule = RULES[name]()
+    learner = Learner(Task(SPACE, rule), mlp(3, 4), device="cpu")
+    rule.encode([3, Not(1), OneOf(1, 2)])
+    learner.save(tmp_path)
+    loaded = load(tmp_path).task
+    assert loaded is not None
+    y = loaded.constraint.encode(ANSWERS)
+    for row in range(len(ANSWERS)):
+        assert torch.equal(loaded.feasible(EVERYTHING, y[row].expand(36)), TRUTH[row])
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_known_symbols_hold_in_complements_too(name: str) -> None:
+    make, answers = EXACT[name]
+    inverse = make()
+    rows = [row for row, answer in enumerate(ANSWERS) if answer in answers and SOME[row]]
+    y = inverse.constraint.encode([ANSWERS[row] for row in rows])
+    known = torch.tensor([[-1, 2, -1]]).expand(len(rows), -1)
+    output = 2.0 * torch.randn(len(y), 3, 4, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    weights = SPACE.belief(output).given(known)
+    law = inverse.law(Target(weights, y, 1.0))
+    start = inverse.start_given(y, 0, known)
+    for place, row in enumerate(rows):
+        held = TRUTH[row] & (EVERYTHING[:, 1] == 2)
+        assert bool(start.found[place]) == bool(held.any())
+        if not held.any():
+            continue
+        log_weight = weights.rows(torch.full((int(held.sum()),), place)).log_prob(EVERYTHING[held])
+        expected = log_weight.softmax(0)[:, None, None] * torch.nn.functional.one_hot(EVERYTHING[held], SPACE.width)
+        assert torch.allclose(law.log_mass()[place], log_weight.logsumexp(0), atol=1e-9)
+        assert torch.allclose(law.marginals()[place], expected.sum(0), atol=1e-9)
+        assert bool(held[SPACE.index(start.z[place])])
+        assert bool(held[SPACE.index(law.mode()[place])])

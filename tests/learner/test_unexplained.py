@@ -1,0 +1,294 @@
+"""Examples that nothing explains, and examples whose first state is not found."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
+from softground import (
+    Between,
+    Constant,
+    Enumeration,
+    Examples,
+    Guided,
+    Learner,
+    OneOf,
+    Program,
+    RandomDrop,
+    Sampler,
+    SemanticLoss,
+    SoftenedGrounding,
+    SoftGrounder,
+    Stage,
+    Task,
+    ZeroDegree,
+    mlp,
+    seeded,
+)
+from softground.errors import CheckpointError, ConstraintError, InfeasibleAnswer, LearnerError
+from softground.learner.batches import shuffled
+from softground.objectives.starts import EMPTY, WAITS, completed_readings
+from softground.runs import RunFolder
+from softground.spaces import Categorical
+
+BAD = [0, 3, 50, 51, 63]
+
+
+def spoilt(data: Examples, answer: Any = 99) -> Examples:
+    """The same examples with answers that nothing explains at BAD."""
+    return Examples(data.x, [answer if i in BAD else y for i, y in enumerate(data.y)], data.symbols)
+
+
+def clean(data: Examples) -> Examples:
+    kept = [i for i in range(len(data)) if i not in BAD]
+    assert data.symbols is not None
+    return Examples(data.x[kept], [data.y[i] for i in kept], data.symbols[kept])
+
+
+def stages(task: Task, objective: str) -> list[Stage]:
+    made = SemanticLoss() if objective == "semantic" else SoftenedGrounding(kernel(objective, task), Constant(1.0))
+    return [Stage("I", made, 3, adam), Stage("II", ZeroDegree(), 1, adam)]
+
+
+def learner(objective: str = "exact", **given: Any) -> Learner:
+    task = addition()
+    task.inverse._padded = False  # type: ignore[attr-defined]  # sums in the same order with and without them
+    return make_learner(task, stages(task, objective), classifier(), batch_size=16, **given)
+
+
+@pytest.mark.parametrize("objective", ["exact", "guided", "semantic"])
+@pytest.mark.parametrize("answer", [99, Between(50, None), OneOf(77, 88)])
+def test_an_error_names_the_examples_and_the_option(objective: str, answer: Any) -> None:
+    made = learner(objective)
+    before = weights(made.network)
+    with pytest.raises(InfeasibleAnswer) as caught:
+        made.fit(spoilt(examples(made.task, 80), answer))
+    assert caught.value.examples == tuple(BAD)
+    for words in (f"5 example(s) are infeasible: 0 (answer {answer!r}), 3 ", "--unexplained drop", "'drop'"):
+        assert words in str(caught.value)
+    assert equal(weights(made.network), before)
+
+
+@pytest.mark.parametrize("mode", ["raise", "drop", "weigh"])
+def test_a_wrong_type_is_an_error_in_any_mode(mode: Any) -> None:
+    space = Categorical([range(4)] * 2)
+    task = Task(space, Program(lambda a, b: a + b, space))
+    x = torch.zeros(3, 2, 4)
+    with pytest.raises(ConstraintError, match=r"Example 1: .*\(1, 2\) is a tuple of 2, where the rule gives a number"):
+        make_learner(task, unexplained=mode).fit(Examples(x, [1, (1, 2), 3]))
+
+
+def test_nothing_is_learnt_where_nothing_is_explained() -> None:
+    made = learner(unexplained="drop")
+    with pytest.raises(InfeasibleAnswer, match="2 example"):
+        made.fit(Examples(torch.zeros(2, 3, 4), [98, 99]))
+    with pytest.raises(LearnerError, match="raise, drop, weigh"):
+        learner(unexplained="ignore").fit(examples(made.task, 4))
+
+
+@pytest.mark.parametrize("objective", ["exact", "semantic"])
+def test_dropping_is_training_on_the_others(objective: str) -> None:
+    dropped, others = learner(objective, unexplained="drop"), learner(objective)
+    data = examples(dropped.task, 80)
+    dropped.fit(spoilt(data))
+    others.fit(clean(data))
+    assert [record["unexplained"] for record in dropped.history_] == [len(BAD)] * 4  # Stage II knows them too
+    assert "unexplained" not in others.history_[0]
+    for name, value in weights(dropped.network).items():
+        assert torch.allclose(value, weights(others.network)[name], atol=1e-5), name
+    for record, other in zip(dropped.history_, others.history_, strict=True):
+        assert record["feasible"] == pytest.approx(other["feasible"])
+        assert record["loss"] == pytest.approx(other["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["exact", "guided", "semantic"])
+def test_what_has_weight_0_is_seen_and_not_learnt_from(objective: str) -> None:
+    def fitted(noise: float, mode: Any = "weigh") -> Learner:
+        made = learner(objective, unexplained=mode)
+        data = spoilt(examples(made.task, 80))
+        x = data.x.clone()
+        x[BAD] += noise
+        return made.fit(Examples(x, data.y, data.symbols))
+
+    one, other, dropped = fitted(0.0), fitted(5.0), fitted(0.0, "drop")
+    for name, value in weights(one.network).items():
+        assert torch.equal(value, weights(other.network)[name]), name  # Stage II takes feasible predictions alone
+    assert one.history_[-1]["unexplained"] == len(BAD)
+    assert one.history_[0]["feasible"] != dropped.history_[0]["feasible"]  # they count in the figures
+
+
+def test_folder_summary_and_report_count_them(tmp_path: Path) -> None:
+    made = learner(unexplained="drop")
+    data = examples(made.task, 80)
+    made.fit(spoilt(data), examples(made.task, 20, seed=1), out=tmp_path / "run")
+    assert made.summary_["unexplained"] == len(BAD)
+    assert made.summary_["unexplained_examples"] == BAD
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["unexplained"] == "drop"
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "training examples unexplained" in page
+    assert "no symbols give their answer" in page
+    with pytest.raises(CheckpointError, match="unexplained was drop, is weigh"):
+        learner(unexplained="weigh").fit(spoilt(data), out=tmp_path / "run", resume=True)
+
+
+class Stop(Exception):
+    pass
+
+
+def run(folder: Path, mode: Any, stop: int = 0, resume: bool = False) -> Learner:
+    events = 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == stop:
+            raise Stop
+
+    made = learner("guided", unexplained=mode)
+    data = spoilt(examples(made.task, 80))
+    return made.fit(data, examples(made.task, 20, seed=1), out=folder, resume=resume, observer=observer)
+
+
+@pytest.mark.parametrize("mode", ["drop", "weigh"])
+def test_a_resumed_run_still_knows_them(mode: str, tmp_path: Path) -> None:
+    run(tmp_path / "whole", mode)
+    for stop in (4, 12, 22):  # in the first epoch, in the second, in Stage II
+        with pytest.raises(Stop):
+            run(tmp_path / str(stop), mode, stop)
+        run(tmp_path / str(stop), mode, resume=True)
+        assert_same_run(tmp_path / str(stop), tmp_path / "whole")
+    waiting = RunFolder.open(tmp_path / "whole").load_checkpoint()[0]["objective/0/waiting"]
+    assert waiting.nonzero().flatten().tolist() == BAD
+    assert waiting[BAD].tolist() == [EMPTY] * len(BAD)
+
+
+SITES = 6
+
+
+def numbers(tries: int = 0) -> Task:
+    """Six digits, read as one number: one state for each answer, which random tries hardly meet."""
+    space = Categorical([range(10)] * SITES)
+    rule = Program(lambda *digits: sum(d * 10**i for i, d in enumerate(reversed(digits))), space, vectorised=True)
+    return Task(space, rule, Enumeration(space, rule, cap=1000, tries=tries))
+
+
+def pictures(count: int, seed: int = 0) -> Examples:
+    chance = torch.Generator().manual_seed(seed)
+    digits = torch.randint(10, (count, SITES), generator=chance)
+    x = nn.functional.one_hot(digits, 10).float() + 0.1 * torch.randn(count, SITES, 10, generator=chance)
+    return Examples(x, (digits @ 10 ** torch.arange(SITES).flip(0)).tolist(), digits)
+
+
+def waiting_run(folder: Path | None, stop: int = 0, resume: bool = False, epochs: int = 8) -> Learner:
+    events = 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == stop:
+            raise Stop
+
+    task = numbers(tries=200)
+    guided = Guided(task.inverse, RandomDrop(task.space, 2))
+    with seeded(0):
+        network = mlp(10, 10)
+    stage = Stage("I", SoftenedGrounding(guided, Constant(1.0)), epochs, lambda p: torch.optim.Adam(p, lr=0.003))
+    made = make_learner(task, [stage], network)
+    return made.fit(pictures(300), pictures(50, 1), out=folder, resume=resume, observer=observer)
+
+
+@pytest.mark.filterwarnings("default:No first state")
+def test_examples_without_a_first_state_wait_for_the_network() -> None:
+    with pytest.warns(UserWarning, match=r"No first state was found for 2\d\d of 300 examples \(\d+, "):
+        made = waiting_run(None, epochs=6)
+    unstarted = [record["unstarted"] for record in made.history_]
+    assert 300 > unstarted[0] > 100  # the untrained network has few of the symbols right
+    assert unstarted == sorted(unstarted, reverse=True)
+    assert unstarted[-1] == 0
+    assert made.results_["I"]["symbol_accuracy"] > 0.95
+    objective: Any = made.stages[0].objective
+    assert bool(made.task.feasible(objective.chains, made.loop.y).all())
+
+
+@pytest.mark.filterwarnings("default:No first state")
+def test_a_run_with_waiting_examples_resumes_bit_for_bit(tmp_path: Path) -> None:
+    waiting_run(tmp_path / "whole", epochs=2)
+    for stop in (3, 14):
+        with pytest.raises(Stop):
+            waiting_run(tmp_path / str(stop), stop, epochs=2)
+        waiting_run(tmp_path / str(stop), resume=True, epochs=2)
+        assert_same_run(tmp_path / str(stop), tmp_path / "whole")
+    folder = RunFolder.open(tmp_path / "whole")
+    waiting = folder.load_checkpoint()[0]["objective/0/waiting"]
+    assert set(waiting.tolist()) <= {0, WAITS}
+    assert int((waiting == WAITS).sum()) == folder.read_metrics()[-1]["unstarted"] > 0
+    page = (tmp_path / "whole" / "report.html").read_text()
+    assert "no feasible symbols were found" in page
+
+
+@pytest.mark.filterwarnings("default:No first state")
+def test_a_batch_in_which_all_wait_teaches_nothing() -> None:
+    class Blind(Enumeration):
+        def fibre(self, z: Tensor, y: Tensor, dropped: Any) -> Any:
+            found = super().fibre(z, y, dropped)
+            return type(found)(found.values, torch.zeros_like(found.mask), found.complete)
+
+        def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+            return torch.zeros(len(z), dtype=torch.bool)
+
+    task = numbers()
+    task = Task(task.space, task.constraint, Blind(task.space, task.constraint, cap=1000, tries=0))
+    guided = Guided(task.inverse, RandomDrop(task.space, 2))
+    made = make_learner(task, [Stage("I", SoftenedGrounding(guided, Constant(1.0)), 2, adam)], mlp(10, 10))
+    before = weights(made.network)
+    made.fit(pictures(40))
+    assert [record["unstarted"] for record in made.history_] == [40, 40]
+    assert [record["loss"] for record in made.history_] == [0.0, 0.0]
+    assert equal(weights(made.network), before)
+
+
+def test_processes_keep_step_whatever_was_left_out() -> None:
+    """One process has three examples left and another ten: both take as many steps."""
+    order = torch.Generator().manual_seed(0)
+    few, many = (shuffled(torch.arange(count), 10, 3, order) for count in (3, 10))
+    assert len(few) == len(many) == 4
+    assert torch.cat(few).unique().tolist() == [0, 1, 2]
+    assert torch.cat(many).sort().values.tolist() == list(range(10))
+
+
+def test_the_estimator_takes_the_option() -> None:
+    data = spoilt(examples(addition(), 80))
+    rule = addition().constraint
+    with pytest.raises(InfeasibleAnswer):
+        SoftGrounder(rule, epochs=1, device="cpu").fit(data.x, data.y)
+    fitted = SoftGrounder(rule, epochs=1, device="cpu", unexplained="drop").fit(data.x, data.y)
+    assert fitted.learner_.history_[0]["unexplained"] == len(BAD)
+
+
+@pytest.mark.parametrize("mode", ["drop", "weigh"])
+def test_with_a_noise_level_they_are_suspects_for_certain(mode: Any, tmp_path: Path) -> None:
+    made = learner(unexplained=mode, noise=0.1)
+    made.fit(spoilt(examples(made.task, 80)), examples(made.task, 20, seed=1), out=tmp_path / "run")
+    with (tmp_path / "run" / "suspects.csv").open() as file:
+        certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
+    assert certain == set(BAD)
+    assert all(0 < record["noise"] < 0.5 for record in made.history_[:3])
+
+
+def test_completed_readings_keep_what_is_known() -> None:
+    task = numbers()
+    data = pictures(40)
+    assert data.symbols is not None
+    known = torch.where(torch.rand(40, SITES, generator=torch.Generator().manual_seed(0)) < 0.7, data.symbols, -1)
+    belief = task.space.belief(torch.zeros(40, SITES, 10)).given(known)
+    z, found = completed_readings(task, belief, task.constraint.encode(data.y), Sampler(0))
+    assert bool(found.any())
+    assert bool(((z == known) | (known < 0))[found].all())
+    assert torch.equal(z[found], data.symbols[found])
