@@ -14,6 +14,7 @@ from torch import Tensor
 from learner_cases import addition, classifier, examples, make_learner, weights
 from softground import Learner, Stage
 from softground.errors import NonFiniteOutput
+from softground.learner.stopwatch import Stopwatch
 from softground.objectives import Batch, Objective, Outcome
 
 COUNT, SIZE = 50, 16
@@ -228,3 +229,16 @@ def test_a_run_without_a_folder_names_no_checkpoint() -> None:
         make_learner(task, [stage], batch_size=SIZE).fit(data)
     assert "checkpoint" not in str(caught.value)
     assert "holds NaN or infinity" in str(caught.value)
+
+
+def test_the_networks_time_is_forward_and_backward(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[str] = []
+
+    class Watch(Stopwatch):
+        def __call__(self, part: str) -> Any:
+            parts.append(part)
+            return super().__call__(part)
+
+    monkeypatch.setattr("softground.learner.loop.Stopwatch", Watch)
+    run(1)
+    assert parts == ["network", "network"] * 4
