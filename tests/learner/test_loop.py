@@ -239,6 +239,6 @@ def test_the_networks_time_is_forward_and_backward(monkeypatch: pytest.MonkeyPat
             parts.append(part)
             return super().__call__(part)
 
-    monkeypatch.setattr("softground.learner.loop.Stopwatch", Watch)
+    monkeypatch.setattr("softground.learner.tally.Stopwatch", Watch)
     run(1)
     assert parts == ["network", "network"] * 4
