@@ -101,9 +101,14 @@ def test_scans_of_any_length(sites: int) -> None:
     output = torch.randn(3, sites, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     target = Target(space.belief(output), y, 1.0)
 
+    class Choices(Sampler):
+        def categorical(self, log_weights: torch.Tensor) -> torch.Tensor:
+            assert log_weights.shape[1] > 1  # what is certain takes no chance
+            return super().categorical(log_weights)
+
     def everything() -> list[Any]:
         law, start = inverse.law(target), inverse.start(y, 0)
-        z = law.draw(Sampler(0))
+        z = law.draw(Choices(0))
         found = [z, law.mode(), law.marginals(), law.log_mass(), start.z, inverse.scan.admissible(z)]
         return [*found, inverse.feasible(z, y), inverse.feasible(torch.zeros_like(z), y)]
 

@@ -277,3 +277,22 @@ def test_a_listing_refuses_codes_outside_an_alphabet_and_counts_what_is_repeated
         Listing(PROBLEM.space, wrong)
     with pytest.raises(InverseError, match="3 of 15 listed states are repeated"):
         Listing(PROBLEM.space, torch.cat([PROBLEM.states, PROBLEM.states[:3]]))
+
+
+def test_a_space_within_the_cap_is_listed_whole() -> None:
+    """One state in 100,000 has the sum 0: random projections of at most 10,000 combinations would miss it."""
+    space = Categorical([range(10)] * 5)
+    program = Program(lambda *digits: sum(digits), space, vectorised=True)
+    start = Enumeration(space, program).start(program.encode([0, 0, 0]), seed=0)
+    assert (start.found.tolist(), start.proved.tolist()) == ([True] * 3, [True] * 3)
+    assert not start.z.any()
+
+
+def test_copies_on_another_device_are_whole() -> None:
+    other, inverse, listing = torch.device("meta"), PROBLEM.table, Listing(PROBLEM.space, PROBLEM.states)
+    pairs = list(zip(vars(inverse.columns(CPU)).values(), vars(inverse.columns(other)).values(), strict=True))
+    for ask in (listing.states, listing.codes, listing._indices):
+        pairs.append((ask(CPU), ask(other)))
+        assert ask(other) is ask(other)  # copied once
+    for here, there in pairs:
+        assert (there.device, there.shape, there.dtype) == (other, here.shape, here.dtype)
