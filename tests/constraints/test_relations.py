@@ -33,6 +33,7 @@ from softground import (
     load,
 )
 from softground.constraints import Constraint
+from softground.constraints.scan.tree import Tree
 from softground.errors import ConstraintError, InfeasibleAnswer, InverseError
 from softground.inverses import Inverse
 from softground.learner.describe import describe
@@ -359,3 +360,22 @@ def test_known_symbols_hold_in_complements_too(name: str) -> None:
         assert torch.allclose(law.marginals()[place], expected.sum(0), atol=1e-9)
         assert bool(held[SPACE.index(start.z[place])])
         assert bool(held[SPACE.index(law.mode()[place])])
+
+
+def test_a_scan_that_would_be_read_as_a_tree_reads_on_in_complements() -> None:
+    """No two ones side by side, and none at the end: refused readings are in the complement."""
+    space = Categorical([range(2)] * 9)
+
+    scan = Scan(lambda last, bit: None if bit and last else bit, space)
+    scan.encode([0])
+    assert isinstance(scan.tables(torch.device("cpu")).recursion, Tree)
+    y = scan.encode([0, Not(0), None])
+    states = space.states(torch.arange(512))
+    fine = (states[:, 1:] * states[:, :-1] == 0).all(1) & (states[:, -1] == 0)
+    belief = space.belief(torch.randn(3, 9, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    mass = scan.log_partition(belief, y).exp()
+    expected = belief.rows(torch.zeros(512, dtype=torch.long)).log_prob(states)[fine].exp().sum()
+    other = belief.rows(torch.ones(512, dtype=torch.long)).log_prob(states)[~fine].exp().sum()
+    assert torch.allclose(mass, torch.stack([expected, other, torch.ones(()).double()]), atol=1e-9)
+    drawn = scan.sample(space.uniform(200, y.device), y[1].expand(200), Sampler(0))
+    assert not bool(fine[space.index(drawn)].any())

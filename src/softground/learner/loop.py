@@ -69,8 +69,10 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
+                    begun = {record["stage"] for record in self.progress.history}  # a run may have been ended early
                     for stage in self.stages[: self.progress.stage]:
-                        self._note(stage)
+                        if stage.name in begun:
+                            self.unexplained.note(stage.objective.state(), self.y)
                 progress = self.progress
                 done = len(progress.history)
                 self.observer("begin", {"stages": self.stages, "examples": len(train), "own": self.own, "epochs": done})
@@ -111,16 +113,12 @@ class Loop:
         self.optimizer = optimizer
         stage.objective.known = self.train.known
         stage.objective.begin(self.task, self.y, stream(self.learner.seed, f"start {stage.name}"))
-        self._note(stage)
+        self.unexplained.note(stage.objective.state(), self.y)
         if self.noise is not None and stage.objective.weak:
             self.noise.check(stage.objective)
         if self.fabric.device.type == "cuda":
             stage.objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]
-
-    def _note(self, stage: Stage) -> None:
-        """Learn from a stage that has begun which examples nothing explains."""
-        self.unexplained.note(stage.objective.state(), self.y)
 
     @property
     def seconds(self) -> float:
