@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -12,18 +13,35 @@ import torch
 from baseline_cases import batch_of
 from checks import BATCH
 from proofs import LINE, SPACE, TABLES, TASK
+from softground.constraints import Scan
 from softground.dice import Sampler
-from softground.inverses import Inverse
+from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
 from softground.kernels import Kernel
-from softground.objectives import Objective
+from softground.objectives import MAPO, BackSearch, Objective, Reinforce, ZeroDegree
 from softground.projections import Dropped, Move, Projection
+from softground.spaces import Categorical
+from softground.target import Target
 
 CPU = torch.device("cpu")
 ELSEWHERE = torch.device("meta")
+DEVICES: list[tuple[type, str]] = [(Categorical, "layout"), (Table, "columns"), (Scan, "tables")]
+DEVICES += [(Listing, "states"), (Listing, "codes"), (Listing, "_indices")]
 
 
 def rows(base: type) -> list[Any]:
     return [pytest.param(*row[:2], id=kind.__name__) for kind, row in TABLES[base].items() if row[1] is not LINE]
+
+
+@pytest.fixture(autouse=True)
+def _every_device_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps copies by device is never asked for the default one."""
+    for kind, name in DEVICES:
+        monkeypatch.setattr(kind, name, partialmethod(_named, getattr(kind, name)))
+
+
+def _named(self: Any, inner: Any, device: Any) -> Any:
+    assert isinstance(device, torch.device)
+    return inner(self, device)
 
 
 def same(here: Any, there: Any) -> None:
@@ -64,7 +82,35 @@ def test_inverses(make: Any, ground: Any) -> None:
             full = mass.isfinite().nonzero().squeeze(1)
             law = inverse.law(replace(target, weights=target.weights.rows(full), answers=own[full]))
             found += [mass, law.marginals(), law.mode(), law.draw(Sampler(0)), *law.draw_with_marginals(Sampler(0))]
+        if type(inverse) in (Table, Enumeration, Listing):
+            listed, start = inverse.solutions(own), inverse.start(own, 0)
+            found += [listed.index, listed.owner, listed.offsets, start.z, start.found, start.proved]
         return found
+
+    here = everything()
+    with ELSEWHERE:
+        same(here, everything())
+
+
+@pytest.mark.parametrize("sites", range(1, 8))
+def test_scans_of_any_length(sites: int) -> None:
+    """The tree has an odd block, or an odd position, at some lengths only."""
+    space = Categorical([range(3)] * sites)
+    inverse = Scanned(Scan(lambda total, digit: (total + digit) % 3, space))
+    y = inverse.scan.encode([0, 1, 2])
+    output = torch.randn(3, sites, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    target = Target(space.belief(output), y, 1.0)
+
+    class Choices(Sampler):
+        def categorical(self, log_weights: torch.Tensor) -> torch.Tensor:
+            assert log_weights.shape[1] > 1  # what is certain takes no chance
+            return super().categorical(log_weights)
+
+    def everything() -> list[Any]:
+        law, start = inverse.law(target), inverse.start(y, 0)
+        z = law.draw(Choices(0))
+        found = [z, law.mode(), law.marginals(), law.log_mass(), start.z, inverse.scan.admissible(z)]
+        return [*found, inverse.feasible(z, y), inverse.feasible(torch.zeros_like(z), y)]
 
     here = everything()
     with ELSEWHERE:
@@ -87,6 +133,14 @@ def test_objectives(make: Any, ground: Any) -> None:
     here = loss()
     with ELSEWHERE:
         same(here, loss())
+
+
+@pytest.mark.parametrize("make", [MAPO, Reinforce, BackSearch, ZeroDegree])
+def test_memories(make: Any) -> None:
+    with ELSEWHERE:
+        objective = make()
+        objective.begin(TASK, torch.zeros(BATCH, dtype=torch.long, device=CPU), seed=0)
+    assert all(value.device == CPU for value in objective.state().values())
 
 
 @pytest.mark.parametrize(("make", "ground"), rows(Projection))

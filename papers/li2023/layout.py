@@ -78,6 +78,7 @@ SUDOKU = (
     Row("Not in the paper", "`--preset best --network lenet` (LeNet-5, distorted images)", "best-lenet", "I"),
     Row("Not in the paper", "`--preset best --no-augment` (convolutional network)", "best-plain", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
 )
 SUDOKU_CODE = (
     Row(CODE, "SSL", "ssl-code", "I"),

@@ -45,6 +45,7 @@ SETTINGS = (
     Setting("semantic", PAPER | {"objective": "semantic"} | CANDIDATES[CHOICES["semantic"]], 2, 15),
     Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1, "marginals": True}, 2, 20),
     Setting("best", {"preset": "best"}, 2, 40),
+    Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 30),
     Setting("best-lenet", {"preset": "best", "network": "lenet"}, 2, 40),
     Setting("best-plain", {"preset": "best", "augment": False}, 2, 30),
     # The hard groundings, problems (1) and (2).
@@ -52,7 +53,18 @@ SETTINGS = (
     Setting("hard-best", PAPER | {"objective": "hard-best"}, 1, 15),
 )
 # Rows of which the smallest and the largest training set say enough, and rows of which the largest does.
-ENDS = ("rl", "mapo", "exact", "best-lenet", "best-plain", "log-code", "linear-code", "mcmc-code", "ssl-code")
+ENDS = (
+    "rl",
+    "mapo",
+    "exact",
+    "best-sup",
+    "best-lenet",
+    "best-plain",
+    "log-code",
+    "linear-code",
+    "mcmc-code",
+    "ssl-code",
+)
 LARGEST = ("hard-feasible", "hard-best")
 # Rows whose seeds part ways: MCMC, and those with two neighbours among three seeds 25 points or more apart in 0.2.
 APART = {("mcmc", 50), ("mcmc", 100), ("log", 100), ("log", 300), ("ssl", 300)}

@@ -222,25 +222,3 @@ def test_every_script_explains_itself(
     shown = capsys.readouterr().out
     assert "--quick" in shown
     assert f"python benchmarks/{name}.py" in shown
-
-
-def test_runs_on_record_are_not_repeated_and_the_table_averages_seeds(
-    benchmark: Callable[[str], ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    studies = benchmark("studies")
-    study = studies.Study("sdsp", ("path_accuracy",), {"nodes": 5})
-    known = {"commit": "abc", "recipe": {}}  # a run without them would be repeated
-    runs = {f"best | seed {seed}": known | {"figures": {"path_accuracy": 0.5 + seed / 10}} for seed in range(3)}
-    out = tmp_path / "sdsp.json"
-    out.write_text(json.dumps({"runs": runs}))
-    given = studies.parser("", "sdsp", ["best"]).parse_args(["--out", str(out)])
-    studies.perform(study, given, {key: {"seed": 0} for key in runs})
-    assert json.loads(out.read_text()) == {"runs": runs}
-    assert capsys.readouterr().out == "best: {'seeds': 3, 'path_accuracy': {'mean': 60.0, 'sd': 10.0}}\n"
-    key, result = studies.run((study, "odd | seed 0", {"seed": 0, "train_size": 16, "test_size": 8, "epochs": 1}))
-    assert (key, result["command"]) == (
-        "odd | seed 0",
-        "softground train sdsp --seed 0 --train-size 16 --test-size 8 --epochs 1",
-    )
-    assert 0 <= result["figures"]["path_accuracy"] <= 1
-    assert studies.flag("relabel", False) == "--no-relabel"

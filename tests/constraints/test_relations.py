@@ -33,6 +33,7 @@ from softground import (
     load,
 )
 from softground.constraints import Constraint
+from softground.constraints.scan.tree import Tree
 from softground.errors import ConstraintError, InfeasibleAnswer, InverseError
 from softground.inverses import Inverse
 from softground.learner.describe import describe
@@ -130,6 +131,29 @@ def _listing() -> Listing:
     listing = Listing(SPACE, EVERYTHING[TRUTH[0]])
     Task(SPACE, RULES["plain"](), listing)
     return listing
+
+
+def test_a_listing_knows_fibres_states_and_starts_of_complements() -> None:
+    inverse, answers = _listing(), [3, None, Not(3)]
+    rows = [ANSWERS.index(answer) for answer in answers]
+    y = inverse.constraint.encode(answers)
+    start = inverse.start(y.repeat(20), seed=0)
+    assert bool((start.found & start.proved).all())
+    assert bool(TRUTH[torch.tensor(rows).repeat(20), SPACE.index(start.z)].all())
+    assert torch.equal(start.z, inverse.start(y.repeat(20), seed=0).z)
+    assert not torch.equal(start.z, inverse.start(y.repeat(20), seed=1).z)
+    for place, row in enumerate(rows):
+        one = y[place].expand(len(EVERYTHING))
+        assert torch.equal(inverse.feasible(EVERYTHING, one), TRUTH[row])
+        for sites in ((0, 2), (1,), (2, 1)):
+            fibre = inverse.fibre(EVERYTHING, one, Dropped(torch.tensor([sites]).expand(len(EVERYTHING), -1)))
+            kept = [site for site in range(3) if site not in sites]
+            for state, values, mask in zip(EVERYTHING, fibre.values, fibre.mask, strict=True):
+                own = EVERYTHING[TRUTH[row] & (EVERYTHING[:, kept] == state[kept]).all(1)]
+                assert sorted(values[mask].tolist()) == sorted(own[:, list(sites)].tolist())
+    assert inverse.solutions(y[:1]).count.tolist() == [int(TRUTH[0].sum())]
+    with pytest.raises(InverseError, match="too many to list"):
+        inverse.solutions(y)
 
 
 EXACT = {
@@ -359,3 +383,22 @@ def test_known_symbols_hold_in_complements_too(name: str) -> None:
         assert torch.allclose(law.marginals()[place], expected.sum(0), atol=1e-9)
         assert bool(held[SPACE.index(start.z[place])])
         assert bool(held[SPACE.index(law.mode()[place])])
+
+
+def test_a_scan_that_would_be_read_as_a_tree_reads_on_in_complements() -> None:
+    """No two ones side by side, and none at the end: refused readings are in the complement."""
+    space = Categorical([range(2)] * 9)
+
+    scan = Scan(lambda last, bit: None if bit and last else bit, space)
+    scan.encode([0])
+    assert isinstance(scan.tables(torch.device("cpu")).recursion, Tree)
+    y = scan.encode([0, Not(0), None])
+    states = space.states(torch.arange(512))
+    fine = (states[:, 1:] * states[:, :-1] == 0).all(1) & (states[:, -1] == 0)
+    belief = space.belief(torch.randn(3, 9, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    mass = scan.log_partition(belief, y).exp()
+    expected = belief.rows(torch.zeros(512, dtype=torch.long)).log_prob(states)[fine].exp().sum()
+    other = belief.rows(torch.ones(512, dtype=torch.long)).log_prob(states)[~fine].exp().sum()
+    assert torch.allclose(mass, torch.stack([expected, other, torch.ones(()).double()]), atol=1e-9)
+    drawn = scan.sample(space.uniform(200, y.device), y[1].expand(200), Sampler(0))
+    assert not bool(fine[space.index(drawn)].any())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from problems import PROBLEMS, Problem
+from problems import PROBLEMS, Problem, small_sum
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Listing, Table, blocks, default_inverse, enumeration, table
@@ -18,7 +18,7 @@ from softground.projections import Drop, Dropped
 from softground.spaces import Categorical
 from softground.target import Target
 
-PROBLEM = PROBLEMS[0]
+PROBLEM = small_sum()
 CPU = torch.device("cpu")
 
 
@@ -173,11 +173,12 @@ def test_a_program_is_tabulated_up_to_its_limit(vectorised: bool, monkeypatch: p
 
 
 def test_an_enumeration_tries_what_its_cap_allows() -> None:
-    space, program = PROBLEM.space, PROBLEM.program
+    problem = small_sum()  # its own: an answer that nothing explains would make other tests' tables unsolvable
+    space, program = problem.space, problem.program
     assert [Enumeration(space, program, cap=16).options(d) for d in (1, 2)] == [4, 16]
     with pytest.raises(InverseError, match="64 combinations to try; the cap is 16"):
         Enumeration(space, program, cap=16).options(3)
-    y = program.encode([PROBLEM.answer, 99])
+    y = program.encode([problem.answer, 99])
     listed, tried = Enumeration(space, program, cap=64), Enumeration(space, program, cap=63)
     assert listed.start(y, 0).proved.tolist() == [True, True]
     assert tried.start(y, 0).proved.tolist() == [False, False]
@@ -256,3 +257,42 @@ def test_a_listing_of_one_state_and_fibres_of_none() -> None:
     assert (nothing.values.shape, nothing.mask.shape) == ((0, 1, 1), (0, 1))
     start = listing.start(torch.zeros(2), 0)
     assert start.z.tolist() == [[1, 2]] * 2
+
+
+def test_a_start_is_drawn_uniformly_by_one_number_each() -> None:
+    y = PROBLEM.program.encode([PROBLEM.answer, 0, PROBLEM.answer])
+    uniform = torch.rand(3, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    place = (uniform * torch.tensor([12, 1, 12])).long()
+    expected = torch.stack([PROBLEM.states[place[0]], torch.zeros(3, dtype=torch.long), PROBLEM.states[place[2]]])
+    assert torch.equal(PROBLEM.table.start(y, 4).z, expected)
+    draw = torch.randint(12, (3,), generator=torch.Generator().manual_seed(4))
+    assert torch.equal(Listing(PROBLEM.space, PROBLEM.states).start(y, 4).z, PROBLEM.states[draw])
+
+
+@pytest.mark.parametrize("code", [-1, 4])
+def test_a_listing_refuses_codes_outside_an_alphabet_and_counts_what_is_repeated(code: int) -> None:
+    wrong = PROBLEM.states.clone()
+    wrong[3, 1] = code
+    with pytest.raises(InverseError, match="outside its site's alphabet"):
+        Listing(PROBLEM.space, wrong)
+    with pytest.raises(InverseError, match="3 of 15 listed states are repeated"):
+        Listing(PROBLEM.space, torch.cat([PROBLEM.states, PROBLEM.states[:3]]))
+
+
+def test_a_space_within_the_cap_is_listed_whole() -> None:
+    """One state in 100,000 has the sum 0: random projections of at most 10,000 combinations would miss it."""
+    space = Categorical([range(10)] * 5)
+    program = Program(lambda *digits: sum(digits), space, vectorised=True)
+    start = Enumeration(space, program).start(program.encode([0, 0, 0]), seed=0)
+    assert (start.found.tolist(), start.proved.tolist()) == ([True] * 3, [True] * 3)
+    assert not start.z.any()
+
+
+def test_copies_on_another_device_are_whole() -> None:
+    other, inverse, listing = torch.device("meta"), PROBLEM.table, Listing(PROBLEM.space, PROBLEM.states)
+    pairs = list(zip(vars(inverse.columns(CPU)).values(), vars(inverse.columns(other)).values(), strict=True))
+    for ask in (listing.states, listing.codes, listing._indices):
+        pairs.append((ask(CPU), ask(other)))
+        assert ask(other) is ask(other)  # copied once
+    for here, there in pairs:
+        assert (there.device, there.shape, there.dtype) == (other, here.shape, here.dtype)

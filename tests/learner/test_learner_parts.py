@@ -77,26 +77,15 @@ def test_any_module_serves_and_keeps_its_own_mode() -> None:
         assert equal(state, weights(net))  # batch statistics do not move
 
 
-def test_an_objective_of_ones_own_needs_only_the_protocol() -> None:
-    class Uninterested:
-        begun = 0
-
-        def begin(self, task: Any, y: torch.Tensor, seed: int) -> None:
-            self.begun += 1
-
+def test_an_objective_of_ones_own_needs_only_a_loss() -> None:
+    class Uninterested(Objective):
         def loss(self, batch: Batch) -> Any:
             return Outcome(-batch.belief.scores.amax(-1).mean(), {"size": torch.full((len(batch.index),), 2.0)})
 
         def settings(self, epoch: int) -> dict[str, float]:
             return {"knob": 0.5 * epoch}
 
-        def state(self) -> dict[str, torch.Tensor]:
-            return {}
-
-        def restore(self, state: dict[str, torch.Tensor]) -> None:
-            pass
-
-    objective: Objective = Uninterested()
+    objective = Uninterested()
     task = addition()
     learner = make_learner(task, [Stage("mine", objective, 2, adam)]).fit(examples(task, 40))
     assert [r["knob"] for r in learner.history_] == [0.0, 0.5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from learner_cases import addition, classifier, examples, make_learner, weights
 from softground import Learner, Stage
+from softground.errors import NonFiniteOutput
+from softground.learner.stopwatch import Stopwatch
 from softground.objectives import Batch, Objective, Outcome
 
 COUNT, SIZE = 50, 16
@@ -183,3 +186,59 @@ def test_examples_without_symbols_have_no_accuracy() -> None:
 
     learner = make_learner(task, [Stage("only", Blind(), 1, lambda p: torch.optim.SGD(p, lr=0.1))]).fit(data)
     assert not {"train_symbol_accuracy", "grounded_symbols"} & set(learner.history_[0])
+
+
+class Breaks(torch.optim.SGD):
+    """Steps to infinity, the n-th time."""
+
+    def __init__(self, parameters: Any, when: int) -> None:
+        super().__init__(parameters, lr=0.0)
+        self.left = when
+
+    def step(self, closure: Any = None) -> None:
+        self.left -= 1
+        if not self.left:
+            self.param_groups[0]["params"][0].data[0, 0] = torch.inf
+
+
+@pytest.mark.parametrize(
+    ("when", "place"),
+    [(1, "epoch 1 of 2, batch 2 of 4"), (3, "epoch 1 of 2, batch 4 of 4"), (4, "epoch 1 of 2, after its last batch")],
+)
+def test_what_is_not_finite_is_named_by_its_place_and_never_saved(when: int, place: str, tmp_path: Path) -> None:
+    task = addition()
+    data = examples(task, COUNT)
+    stage = Stage("only", Notes(data.symbols), 2, lambda p: Breaks(p, when))  # type: ignore[arg-type]
+    learner = make_learner(task, [stage], batch_size=SIZE)
+    with pytest.raises(NonFiniteOutput, match=rf"Stage only, {place}: .*checkpoint is in {tmp_path}/run\.$"):
+        learner.fit(data, out=tmp_path / "run")
+    again = Stage("only", Notes(data.symbols), 2, lambda p: Breaks(p, 4 + when))  # type: ignore[arg-type]
+    late = place.replace("epoch 1", "epoch 2")
+    with pytest.raises(
+        NonFiniteOutput, match=rf"Stage only, {late}: .*{tmp_path}/two; if that is too late.*previous=True\)\.$"
+    ):
+        make_learner(task, [again], batch_size=SIZE).fit(data, out=tmp_path / "two")
+    assert not learner.network.training
+
+
+def test_a_run_without_a_folder_names_no_checkpoint() -> None:
+    task = addition()
+    data = examples(task, COUNT)
+    stage = Stage("only", Notes(data.symbols), 1, lambda p: Breaks(p, 4))  # type: ignore[arg-type]
+    with pytest.raises(NonFiniteOutput) as caught:
+        make_learner(task, [stage], batch_size=SIZE).fit(data)
+    assert "checkpoint" not in str(caught.value)
+    assert "holds NaN or infinity" in str(caught.value)
+
+
+def test_the_networks_time_is_forward_and_backward(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[str] = []
+
+    class Watch(Stopwatch):
+        def __call__(self, part: str) -> Any:
+            parts.append(part)
+            return super().__call__(part)
+
+    monkeypatch.setattr("softground.learner.tally.Stopwatch", Watch)
+    run(1)
+    assert parts == ["network", "network"] * 4

@@ -104,8 +104,26 @@ def test_what_is_timed_reported_and_remembered_has_its_name(kind: type) -> None:
     assert objective.task is TASK
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", TABLES[Objective], ids=lambda kind: kind.__name__)
+def test_a_loss_has_the_networks_precision(kind: type, dtype: torch.dtype) -> None:
+    objective: Any = begun(TABLES[Objective][kind][0]())
+    batch = batch_of(SPACE.belief(OUTPUT.to(dtype)), Y, dice=Sampler(0))
+    assert objective.loss(replace(batch, symbols=STATES[:3])).loss.dtype == dtype
+
+
 def test_the_faults_of_a_solver_are_reported_beside_the_temperature() -> None:
     objective: Any = begun(TABLES[Objective][SoftenedGrounding][0]())
     objective.task = replace(TASK, inverse=SimpleNamespace(faults={"unknowns": 2, "deaths": 0}))
     assert objective.settings(0) == {"gamma": 1.0, "solver_unknowns": 2}
     assert math.isclose(objective.settings(40)["gamma"], 0.6)  # linear, 0.01 a pass
+
+
+def test_the_semantic_loss_asks_for_the_law_at_gamma_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, inner = [], type(TASK.inverse).law
+    monkeypatch.setattr(type(TASK.inverse), "law", lambda self, target: asked.append(target) or inner(self, target))
+    belief = SPACE.belief(OUTPUT)
+    begun(SemanticLoss()).loss(batch_of(belief, Y))
+    assert [target.gamma for target in asked] == [1.0, 1.0]  # whether there is a law, and the law
+    assert [len(target) for target in asked] == [1, 3]
+    assert asked[1].weights is belief

@@ -17,6 +17,7 @@ from softground import Task
 from softground.dice import Sampler
 from softground.errors import CheckpointError, LearnerError
 from softground.objectives import MAPO
+from softground.objectives.mapo import LARGEST_RATIO
 
 AVERAGE = 0.4
 
@@ -149,7 +150,7 @@ def test_reals_remember_with_the_least_share() -> None:
         outcome = objective.loss(batch_of(rule.space.belief(leaf), problem.answer(3), dice=dice))
     assert outcome.diagnostics["memory_weight"].tolist() == [0.5] * 3
     assert objective.held.tolist() == [5] * 3
-    assert objective.memory.dtype == torch.float64
+    assert (objective.memory.dtype, objective.held.dtype) == (torch.float64, torch.long)
     assert bool(rule.feasible(objective.memory.flatten(0, 1), problem.answer(15)).all())
     (gradient,) = torch.autograd.grad(outcome.loss, leaf)
     assert bool(torch.isfinite(gradient).all())
@@ -177,3 +178,18 @@ def test_a_checkpoint_of_another_capacity_is_refused() -> None:
     small.begin(task, task.constraint.encode([3]), seed=0)
     with pytest.raises(CheckpointError, match="room for 2 samples per example, this one for 4"):
         large.restore(small.state())
+
+
+def test_remembered_reals_weigh_by_how_their_density_has_changed() -> None:
+    """Ratios to the density at the time of the draw, at most LARGEST_RATIO, over the number remembered."""
+    problem = REALS[0]
+    rule = problem.rule  # made anew each time
+    objective = MAPO(capacity=3)
+    objective.begin(Task(rule.space, rule), problem.answer(3), seed=0)
+    filled = torch.tensor([[True, True, False], [True, False, False], [False, False, False]])
+    ratio = torch.tensor([[0.5, 2.0, 1.0], [1e9, 1.0, 1.0], [1.0, 1.0, 1.0]], dtype=torch.float64)
+    drawn = torch.tensor([-3.0, 1.0, 0.5], dtype=torch.float64)[:, None].expand(3, 3)
+    scores = (drawn + ratio.log()).masked_fill(~filled, -torch.inf)
+    inside = objective._inside(scores, filled, drawn)
+    expected = [[0.25, 1.0, 0.0], [LARGEST_RATIO, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert torch.allclose(inside, torch.tensor(expected, dtype=torch.float64))

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground.constraints import Program
+from softground.constraints import Between, Not, OneOf, Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
+from softground.objectives.starts import first_states
 from softground.projections import Dropped
 from softground.tasks.formulas import Formulas, formula_program, formula_task, terms
 from softground.tasks.formulas.long import DENOMINATOR_BOUND, LongFormulas, missing
@@ -86,6 +87,24 @@ def test_nothing_that_a_term_can_leave_is_missed() -> None:
         for term in (Fraction(a * b), Fraction(a, b)):
             for way in ((2, 0, False, y - term), (2, 1, False, term - y), (2, 1, True, y + term)):
                 assert (way in found) == (way[-1].denominator <= 9 and abs(way[-1]) <= 9)
+
+
+@pytest.mark.parametrize("length", [11, 15, 25])
+def test_a_run_on_long_formulas_starts_with_all_examples(length: int) -> None:
+    problem = Formulas(length=length, train_size=300, test_size=1, image_size=4)
+    task, train = problem.task(), problem.load(0).train
+    y = task.constraint.encode(train.y)
+    z, waiting = first_states(task, y, seed=0)
+    assert waiting is None
+    assert bool(task.feasible(z, y).all())
+
+
+def test_relations_among_long_formulas() -> None:
+    program = formula_program(15)
+    y = program.encode([Fraction(5133, 40), Between(10, 20), Not(7), None, OneOf(1, 2)])
+    start = LongFormulas(program).start(y, seed=0)
+    assert bool(start.found.all())
+    assert bool(program.feasible(start.z, y).all())
 
 
 def test_values_that_no_formula_has_get_no_state() -> None:

@@ -70,15 +70,15 @@ class Enumeration(Inverse):
             rest = (~found).nonzero().squeeze(1)
             if not len(rest):
                 break
-            uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64).to(y.device)
-            draw = (uniform * space.layout(y.device).sizes).long()
+            uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64, device="cpu")
+            draw = (uniform.to(y.device) * space.layout(y.device).sizes).long()
             draw = torch.where(known[rest] < 0, draw, known[rest])
             for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
                 dropped = Dropped(sites.expand(len(rows), -1), shared=True)
                 fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
                 fixed = known[rest[rows]][:, None, sites]
                 mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
-                weight = torch.rand(mask.shape, generator=generator).to(y.device)
+                weight = torch.rand(mask.shape, generator=generator, device="cpu").to(y.device)
                 pick = weight.masked_fill(~mask, -1.0).argmax(-1)
                 value = fibre.values[torch.arange(len(rows), device=y.device), pick]
                 hit = mask.any(-1)

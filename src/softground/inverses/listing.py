@@ -142,9 +142,10 @@ class Listing(Inverse):
         if self._negates:
             nothing = (y < 0) & (y != EVERYTHING) if len(states) == self.space.size else y == NOTHING
             return drawn(self, y, ~nothing, seed)
-        draw = torch.randint(len(states), (len(y),), generator=torch.Generator().manual_seed(seed)).to(y.device)
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randint(len(states), (len(y),), generator=generator, device="cpu")
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
-        return Start(states[draw], true, true)
+        return Start(states[draw.to(y.device)], true, true)
 
     def record(self) -> Record:
         return {"kind": "listing"}, {"states": self.states(torch.device("cpu")).int()}

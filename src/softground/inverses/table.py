@@ -183,7 +183,7 @@ class Table(Inverse):
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
         generator = torch.Generator().manual_seed(seed)
-        uniform = torch.rand(len(y), generator=generator, dtype=torch.float64).to(y.device)
+        uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
         if self.program.answers.plain:
             first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
             place, found = first + (uniform * count).long(), count > 0

@@ -161,7 +161,7 @@ class Z3(Inverse):
     def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
         """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
         generator = torch.Generator().manual_seed(seed)
-        seeds = torch.randint(2**62, (len(y),), generator=generator).tolist()
+        seeds = torch.randint(2**62, (len(y),), generator=generator, device="cpu").tolist()
         answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
         replies = [Reply([], "unknown")] * len(answers)
         for attempt in range(1 + START_RETRIES):

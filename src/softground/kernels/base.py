@@ -101,8 +101,10 @@ def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fi
     return rows.gather(2, fibre.values.transpose(1, 2)).sum(1).masked_fill(~fibre.mask, -torch.inf)
 
 
-def possible(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fibre) -> Fibre:
-    """The completions of positive weight: those that known symbols leave."""
+def possible(target: Target[Any], dropped: Dropped, fibre: Fibre) -> Fibre:
+    """The completions of positive weight: those that known symbols leave. Reals have no known symbols."""
+    if not isinstance(target.weights, CategoricalBelief):
+        return fibre
     return replace(fibre, mask=fibre_weights(target, dropped, fibre) > -torch.inf)
 
 

@@ -68,8 +68,10 @@ class Loop:
                     if self.checkpoints is None:
                         raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
                     self.progress = self.checkpoints.load(previous)
+                    begun = {record["stage"] for record in self.progress.history}  # a run may have been ended early
                     for part, done in product(self.parts, range(self.progress.stage)):
-                        part.note(done)
+                        if self.stages[done].name in begun:
+                            part.note(done)
                 progress = self.progress
                 epochs = len(progress.history)
                 own = [part.data.at(part.own) for part in self.parts]
