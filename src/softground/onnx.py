@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import warnings
+from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
@@ -45,6 +46,11 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
     if absent := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         missing = f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed"
         raise SoftgroundError(f"Export to ONNX needs {missing}. Install the extra: pip install 'softground[onnx]'.")
+    if isinstance(model.space, Mapping):
+        shapes = ", ".join(map(str, model.space))
+        raise SoftgroundError(
+            f"This model reads the shapes {shapes}; export one at a time: export_onnx(model.of(…), …)."
+        )
     x = _example(model) if x is None else x.detach().cpu()
     if len(x) < 2:
         raise SoftgroundError(f"{len(x)} inputs were given to export with; give two at least, to see what varies.")

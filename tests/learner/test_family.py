@@ -316,6 +316,14 @@ def test_what_is_refused() -> None:
         sg.Categorical(["abc"], symbols="ab")
 
 
+def test_what_takes_one_task_says_so(whole: tuple[Path, sg.Learner]) -> None:
+    family: Any = sg.Family(total, [1, 2])
+    with pytest.raises(LearnerError, match="a function"):
+        sg.grounding_stages(family)
+    with pytest.raises(SoftgroundError, match="one at a time"):
+        sg.inspect(family, [1], mixing=False)
+
+
 def test_the_symbols_of_a_shared_network_may_be_more_than_a_space_shows() -> None:
     """A formula of one digit is read by a network that knows operators as well."""
     one = sg.Categorical([range(3)], readings="all", symbols=(0, 1, 2, "+"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SoftgroundError
+from ..family import Family
 from ..kernels import Guided, Kernel
 from ..task import Task
 from . import mixing as chains
@@ -94,6 +95,8 @@ def inspect(
     >>> found.identification.count, found.identification.examples
     (2, ('0 ↔ 1',))
     """
+    if isinstance(task, Family):
+        raise SoftgroundError(f"{task} was given; inspect its tasks one at a time: inspect(family[…], answers).")
     if mixing:
         chains.require()
     began = time.monotonic()

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 
 from ..errors import LearnerError
+from ..family import Family
 from ..kernels import Kernel, default_kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
 from ..schedules import Constant, Schedule
@@ -30,6 +31,11 @@ def grounding_stages(
     With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
     ``answers``; see there for when these may be left out.
     """
+    if isinstance(task, Family):
+        raise LearnerError(
+            f"{task} was given; every shape needs stages of its own. Give the learner a function: "
+            "Learner(family, network, lambda task: grounding_stages(task, …))."
+        )
     if projection is not None:
         from ..inspection import recommend
 
