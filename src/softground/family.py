@@ -55,9 +55,10 @@ class Family:
                 raise SoftgroundError(f"The shape {shape!r} was given twice; give each once.")
             self.tasks[shape] = self._fitting(shape, tasks[shape] if isinstance(tasks, Mapping) else tasks(shape))
         names = [str(shape) for shape in self.tasks]
-        if not names or len(set(names)) != len(names) or any("/" in name for name in names):
+        if not names or len(set(names)) != len(names) or any("/" in name for name in names) or None in self.tasks:
             raise SoftgroundError(
-                f"A family of the shapes {names} was given; expected at least one, whose names differ and have no '/'."
+                f"A family of the shapes {names} was given; expected at least one, not None, whose names differ and "
+                "have no '/'."
             )
 
     def __getitem__(self, shape: Any) -> Task:

@@ -68,7 +68,7 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
 
 
 def shaped(data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]) -> list[tuple[Any, Dataset[Any], Tensor]]:
-    """The examples of each shape and where they stand in ``data``, which no task ``serves`` where that is refused.
+    """The examples of each shape and where they stand in ``data``; a shape that nothing ``serves`` is refused.
 
     A family takes :class:`~softground.data.Ragged` data, a dict of data sets by shape, or examples of one length.
     """
