@@ -245,5 +245,5 @@ def test_options_before_the_task_are_told_where_to_go(capsys: pytest.CaptureFixt
     text = refusal(["train", "--epochs", "5", "hwf"], capsys)
     assert text == (
         "softground: SoftgroundError: --epochs was given to softground train; the task comes first: addition, "
-        "hwf, sdsp, sudoku. As in softground train hwf --epochs 5.\n"
+        "hwf, sdsp, sudoku, sums. As in softground train hwf --epochs 5.\n"
     )

@@ -103,7 +103,7 @@ def test_everything_that_would_be_saved_is_looked_at() -> None:
     optimizer.step()
     network[1].running_var[1] = math.inf  # type: ignore[union-attr, index]
     optimizer.state[network[0].bias]["exp_avg_sq"][0] = math.nan
-    names = broken(everything(network, optimizer, Objective()))  # type: ignore[arg-type]
+    names = broken(everything(network, optimizer, [Objective()]))  # type: ignore[arg-type]
     assert names == ["network's 1.running_var", "optimiser's exp_avg_sq of parameter 1", "objective's chains"]
 
 

@@ -105,8 +105,9 @@ def everything(network: nn.Module, optimizer: Any, objectives: Sequence[Objectiv
     parts = {f"network's {name}": value for name, value in network.state_dict().items()}
     for number, memory in optimizer.state_dict()["state"].items():
         parts |= {f"optimiser's {name} of parameter {number}": value for name, value in memory.items()}
-    for number, objective in enumerate(objectives):
-        parts |= {f"objective's {name}{number or ''}": value for name, value in objective.state().items()}
+    for number, objective in enumerate(objectives, start=1):
+        of = f" (shape number {number})" if number > 1 else ""
+        parts |= {f"objective's {name}{of}": value for name, value in objective.state().items()}
     return {name: value for name, value in parts.items() if isinstance(value, Tensor)}
 
 
