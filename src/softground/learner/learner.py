@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from ..data.anchors import Anchors
 from ..errors import LearnerError
 from ..task import Task
 from .checkpoint import chains_of_all
-from .device import make_fabric
+from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
@@ -25,6 +26,8 @@ from .stage import Stage
 from .unexplained import Mode
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from ..model import Model
 
 
@@ -40,7 +43,9 @@ class Learner(Reader):
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
     batch_size, seed
-        Examples per gradient step, over all processes together; what decides every draw.
+        Examples per batch, over all processes together; what decides every draw.
+    clip, accumulate
+        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.descent`).
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     noise
@@ -50,6 +55,10 @@ class Learner(Reader):
         Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
+    precision
+        What the network is trained in: ``"32-true"``, or ``"bf16-mixed"``. All else, evaluation too, is in 32 bits.
+    fabric
+        Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or DDP and launched.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
     unexplained
@@ -83,7 +92,11 @@ class Learner(Reader):
         seed: int = 0,
         augment: Augment | None = None,
         noise: Level = 0.0,
+        clip: float = 0.0,
+        accumulate: int = 1,
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        precision: Precision = "32-true",
+        fabric: Fabric | None = None,
         evaluate_every: int = 1,
         workers: int = 0,
         unexplained: Mode = "raise",
@@ -100,12 +113,16 @@ class Learner(Reader):
             raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
         for name, value, least in (
             ("batch_size", batch_size, 1),
+            ("accumulate", accumulate, 1),
             ("evaluate_every", evaluate_every, 1),
             ("workers", workers, 0),
         ):
             if not isinstance(value, Integral) or value < least:
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
-        self.batch_size = int(batch_size)
+        if not (isinstance(clip, Real) and 0 <= clip < math.inf):
+            raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
+        self.batch_size, self.accumulate = int(batch_size), int(accumulate)
+        self.clip = float(clip)
         self.workers = int(workers)
         self.unexplained: Mode = unexplained
         self.seed = seed
@@ -114,7 +131,8 @@ class Learner(Reader):
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
-        self.fabric = make_fabric(device)
+        self.fabric = chosen_fabric(fabric, device, precision)
+        self.precision = precision_of(self.fabric)
         self.device = self.fabric.device
 
     def fit(
