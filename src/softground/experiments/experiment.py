@@ -169,7 +169,7 @@ class Experiment:
             board = tensorboard.TensorBoard(run) if main and logs else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
-            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
+            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer, "quiet": True}
             try:
                 learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **how)
             except KeyboardInterrupt:

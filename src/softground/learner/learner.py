@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .reading import Reader
+from .shown import shown
 from .stage import Stage
 from .unexplained import Mode
 
@@ -119,7 +120,7 @@ class Learner(Reader):
         ):
             if not isinstance(value, Integral) or value < least:
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
-        if not (isinstance(clip, Real) and 0 <= clip < math.inf):
+        if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
             raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
         self.batch_size, self.accumulate = int(batch_size), int(accumulate)
         self.clip = float(clip)
@@ -146,6 +147,7 @@ class Learner(Reader):
         resume: bool = False,
         previous: bool = False,
         observer: Observer | None = None,
+        quiet: bool = False,
     ) -> Learner:
         """Train on pairs (x, y).
 
@@ -164,6 +166,8 @@ class Learner(Reader):
         observer
             ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
             :mod:`softground.learner.events`.
+        quiet
+            Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
         if not self.stages:
             raise LearnerError(
@@ -190,8 +194,9 @@ class Learner(Reader):
                 from ..report import Watch, together  # which imports this module
 
                 observer = together(Watch(self, train, folder), observer)
-            self.loop = Loop(self, folder, observer)
-            self.loop.run(batches[0], held_out, resume, previous)
+            with shown(observer, quiet or not self.fabric.is_global_zero) as told:
+                self.loop = Loop(self, folder, told)
+                self.loop.run(batches[0], held_out, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
