@@ -63,6 +63,8 @@ class HuggingFace:
 
     def __getitem__(self, place: int | str) -> Any:
         if isinstance(place, str):
+            if place not in self._columns:
+                raise ValueError(f"Column {place!r} doesn't exist.")
             return Column(self._columns[place])
         self.read += 1
         return {name: values[place] for name, values in self._columns.items()}
@@ -167,6 +169,8 @@ def test_bad_columns_are_refused(given: dict[str, Any], said: str) -> None:
 
 
 def test_bad_records_are_refused() -> None:
+    with pytest.raises(DataError, match="This HuggingFace has no column 'y'; it has 'whole', 'sum', 'first'"):
+        Records(HuggingFace(columns()), "whole", "y")
     with pytest.raises(DataError, match=r"Record 1 has no 'y': it has 'x'\. Name one"):
         Records([{"x": 0.0, "y": 1}, {"x": 0.0}], "x", "y")
     with pytest.raises(DataError, match=r"Record 0 has no 'y': it is a tuple"):

@@ -25,7 +25,7 @@ def column(table: Any, name: str) -> list[Any]:
     """A table's column as a list."""
     try:
         return list(table[name])
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, IndexError, ValueError) as error:  # the last is Hugging Face's
         names: Any = next((getattr(table, n) for n in ("column_names", "columns") if hasattr(table, n)), None)
         names = list(table) if names is None and isinstance(table, dict) else names
         there = "" if names is None else f"; it has {', '.join(repr(str(n)) for n in names)}"
