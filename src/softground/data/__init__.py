@@ -2,6 +2,7 @@
 
 from .anchors import Anchors
 from .augment import RandomAffine
+from .columns import Records
 from .digits import handwritten
 from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
@@ -13,6 +14,7 @@ __all__ = [
     "Examples",
     "Ragged",
     "RandomAffine",
+    "Records",
     "Split",
     "handwritten",
     "load_idx_digits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
 from ..family import Family
 from ..task import Task
-from .device import make_fabric
+from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
@@ -21,10 +22,13 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .parts import Data, inputs_of, spaces_of
 from .reading import Reader
+from .shown import shown
 from .stage import Stages, staged
 from .unexplained import Mode
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from ..model import Model
 
 
@@ -41,7 +45,9 @@ class Learner(Reader):
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
         family a function ``stages(task)``, or a dict of stages by shape: each shape has objectives of its own.
     batch_size, seed
-        Examples per gradient step, over all processes together; what decides every draw.
+        Examples per batch, over all processes together; what decides every draw.
+    clip, accumulate
+        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.descent`).
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     noise
@@ -51,6 +57,10 @@ class Learner(Reader):
         Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
+    precision
+        What the network is trained in: ``"32-true"``, or ``"bf16-mixed"``. All else, evaluation too, is in 32 bits.
+    fabric
+        Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or DDP and launched.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
     unexplained
@@ -84,7 +94,11 @@ class Learner(Reader):
         seed: int = 0,
         augment: Augment | None = None,
         noise: Level = 0.0,
+        clip: float = 0.0,
+        accumulate: int = 1,
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        precision: Precision = "32-true",
+        fabric: Fabric | None = None,
         evaluate_every: int = 1,
         workers: int = 0,
         unexplained: Mode = "raise",
@@ -99,12 +113,16 @@ class Learner(Reader):
         self.stages = next(iter(self.staged.values()))
         for name, value, least in (
             ("batch_size", batch_size, 1),
+            ("accumulate", accumulate, 1),
             ("evaluate_every", evaluate_every, 1),
             ("workers", workers, 0),
         ):
             if not isinstance(value, Integral) or value < least:
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
-        self.batch_size = int(batch_size)
+        if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
+            raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
+        self.batch_size, self.accumulate = int(batch_size), int(accumulate)
+        self.clip = float(clip)
         self.workers = int(workers)
         self.unexplained: Mode = unexplained
         self.seed = seed
@@ -113,7 +131,8 @@ class Learner(Reader):
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
-        self.fabric = make_fabric(device)
+        self.fabric = chosen_fabric(fabric, device, precision)
+        self.precision = precision_of(self.fabric)
         self.device = self.fabric.device
 
     def fit(
@@ -127,6 +146,7 @@ class Learner(Reader):
         resume: bool = False,
         previous: bool = False,
         observer: Observer | None = None,
+        quiet: bool = False,
     ) -> Learner:
         """Train on pairs (x, y).
 
@@ -146,6 +166,8 @@ class Learner(Reader):
         observer
             ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
             :mod:`softground.learner.events`.
+        quiet
+            Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
         if not self.stages:
             raise LearnerError(
@@ -176,8 +198,9 @@ class Learner(Reader):
                 from ..report import Watch, together  # which imports this module
 
                 observer = together(Watch(self, train, folder), observer)
-            self.loop = Loop(self, folder, observer)
-            self.loop.run(trained, held_out, resume, previous)
+            with shown(observer, quiet or not self.fabric.is_global_zero) as told:
+                self.loop = Loop(self, folder, told)
+                self.loop.run(trained, held_out, resume, previous)
             self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds

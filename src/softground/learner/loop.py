@@ -22,12 +22,13 @@ from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed
 from .checkpoint import Checkpoints
+from .descent import Descent
 from .evaluation import believe, evaluate, named, results
 from .events import Observer
 from .finite import FiniteOutputs, broken, everything
 from .parts import Part
 from .progress import Progress, validation_figure
-from .stage import Stage, make_optimizer, set_learning_rate
+from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
 from .training import Training, mixed, walked
@@ -192,12 +193,13 @@ class Loop:
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
 
+        descent = Descent(self, stage, epoch, base, watch, [len(index) for _, index in batches])
         self.module.train()
         for step, (part, index, x) in enumerate(walked(batches)):
             data, objective, y, places = part.data, part.objectives[number], part.y[index], part.data.at(index)
             symbols = None if data.symbols is None else data.symbols[index]
             x, rows, anchors = part.labels.join(x, places, self.streams.order)
-            with named(), stopwatch("network"):
+            with named(), stopwatch("network"), descent.apart(step):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(part.task.space, self.module, inputs, rows, watch, step)
             belief, given, labelled = part.labels.split(belief, index, anchors)
@@ -209,13 +211,7 @@ class Loop:
             outcome = objective.loss(part.unexplained.weighed(batch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
-                if stage.learning_rate is not None:
-                    progress = (epoch + step / len(batches)) / stage.epochs
-                    set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
-                self.optimizer.zero_grad()
-                self.fabric.backward(loss)
-                watch.learn(loss, self.network)
-                self.optimizer.step()
+                descent.learn(loss, step)
             tally.add(part, index, belief, loss, weights | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
