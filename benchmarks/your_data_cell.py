@@ -1,13 +1,13 @@
 """One run of ``your_data.py``: data as people have them, made from images of digits. Writes its record as JSON.
 
-    python benchmarks/your_data_cell.py sums --wrong 0.2 --noise learn --data mnist --data-dir DIR --seed 0 --out FILE
+    python benchmarks/your_data_cell.py addition --wrong 0.2 --noise learn --data-dir DIR --seed 0 --out FILE
 
 Every image is used once (of boards: once before any is used again), test examples show images of the test set, and
 their answers are right. Network, optimiser, epochs and distortions are those of ``--preset best``, for boards of
-Sudoku, else of addition. They were chosen on validation data of those tasks, whose answers are clean; nothing was
-chosen for what is measured here.
+Sudoku, else of addition, as ``choose.py`` chose them on validation data of those tasks, whose answers are clean.
+Nothing was chosen for what is measured here.
 
-sums
+addition
     Pairs with their sums. A share ``--wrong`` has another sum instead, uniform over the other 18.
 modular
     5,000 pairs with (a + b) mod 10, and ``--anchors`` labelled images of each digit, which no pair shows.
@@ -48,11 +48,11 @@ from softground.tasks.sudoku.rule import groups
 
 Change = Callable[[int, np.random.Generator], int]
 RULES: dict[str, tuple[int, Callable[..., Any], Change]] = {  # sites, rule, and what is told instead of an answer
-    "sums": (2, lambda a, b: a + b, lambda y, rng: (y + int(rng.integers(1, 19))) % 19),
+    "addition": (2, lambda a, b: a + b, lambda y, rng: (y + int(rng.integers(1, 19))) % 19),
     "modular": (2, lambda a, b: (a + b) % 10, lambda y, rng: (y + int(rng.integers(1, 10))) % 10),
     "product": (3, lambda a, b, c: a * b + c, lambda y, rng: int(rng.integers(91, 182))),
 }
-SIZES = {"sums": 30_000, "modular": 5_000, "product": 20_000, "boards": 150}
+SIZES = {"addition": 30_000, "modular": 5_000, "product": 20_000, "boards": 150}
 TEST_BOARDS = 500
 PRESET = {"boards": "sudoku"}  # else addition's
 
@@ -174,7 +174,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--noise", type=lambda text: text if text == "learn" else float(text), default=0.0)
     parser.add_argument("--unexplained", default="raise")
     parser.add_argument("--objective", default="grounding", help="sup: with labels")
-    parser.add_argument("--examples", type=int, help="at most so many training examples, of boards so many of each kind")
+    parser.add_argument(
+        "--examples", type=int, help="at most so many training examples, of boards so many of each kind"
+    )
     parser.add_argument("--epochs", type=int, help="another number than the preset's, to try things out")
     parser.add_argument("--network", help="another than the preset's, to try things out")
     parser.add_argument("--data", choices=["digits", "mnist"], default="mnist")
