@@ -4,8 +4,9 @@
 
 Every image is used once (of boards: once before any is used again), test examples show images of the test set, and
 their answers are right. Network, optimiser, epochs and distortions are those of ``--preset best``, for boards of
-Sudoku, else of addition, as ``choose.py`` chose them on validation data of those tasks, whose answers are clean.
-Nothing was chosen for what is measured here.
+Sudoku, else of addition, as ``choose.py`` chose them on validation data of those tasks, whose answers are clean; where
+there are fewer examples than in addition, so many more epochs that they add up to as many. Nothing was chosen for what
+is measured here.
 
 addition
     Pairs with their sums. A share ``--wrong`` has another sum instead, uniform over the other 18.
@@ -54,6 +55,7 @@ RULES: dict[str, tuple[int, Callable[..., Any], Change]] = {  # sites, rule, and
 }
 SIZES = {"addition": 30_000, "modular": 5_000, "product": 20_000, "boards": 150}
 TEST_BOARDS = 500
+OWN = ("data", "examples", "wrong", "infeasible", "anchors")  # options that make the data
 PRESET = {"boards": "sudoku"}  # else addition's
 
 
@@ -142,7 +144,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     last = learner.history_[-1]
     found = {
         **list(learner.results_.values())[-1],
-        "recipe": recipe.to_json(),
+        "recipe": recipe.to_json() | {"task": given.problem, "problem": {name: getattr(given, name) for name in OWN}},
         "note": note,
         "examples": {"train": len(data.train), "test": len(data.test), "wrong": len(data.wrong)},
         "wall_seconds": learner.seconds_,
@@ -161,7 +163,10 @@ def recipe_of(given: argparse.Namespace) -> Recipe:
     own = {"data": given.data, "train_size": given.examples * 2 if kind == "sudoku" else given.examples}
     options = {"seed": given.seed, "objective": given.objective, "noise": given.noise, "unexplained": given.unexplained}
     options |= {name: getattr(given, name) for name in ("epochs", "network") if getattr(given, name)}
-    return named_recipe(kind, "best", **own, **options, evaluate_every=10**6)[0]
+    recipe = named_recipe(kind, "best", **own, **options, evaluate_every=10**6)[0]
+    if kind == "sudoku" or given.epochs:  # Sudoku's preset sees to it by itself
+        return recipe
+    return replace(recipe, epochs=round(recipe.epochs * SIZES["addition"] / SIZES[given.problem]))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
