@@ -36,8 +36,8 @@ COMMON = (
     "tests.",
     "**Optimisers** are the paper's: RL, MAPO, NGS and SSL by Adam 5e-4; NA and Stage I by SGD 0.1; Stage II by Adam "
     "1e-3. SSL and NA walk as Stage I does, warm-up included. The semantic loss, which the paper did not run, takes "
-    f"SGD 0.1 on formulas and {CHOICES['semantic']} on Sudoku. Stage II has batches of 64 and no weight decay; the "
-    "authors' code has weight decay 5e-4, and batches of 32 on Sudoku.",
+    f"SGD 0.1 on formulas and {CHOICES['semantic']} on Sudoku. Stage II has batches of 64 and, on formulas, the weight "
+    "decay 5e-4 of the authors' code, which has it on Sudoku too, with batches of 32.",
     "**Choices.** Settings of the paper's rows are the paper's, its code's or, where neither could be followed, as "
     "said below. [Validation](validation.md) says which of those of `--preset best` and of the semantic loss on Sudoku "
     "were chosen on validation data; all others of our own were chosen by looking at test figures.",

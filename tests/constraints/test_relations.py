@@ -133,6 +133,29 @@ def _listing() -> Listing:
     return listing
 
 
+def test_a_listing_knows_fibres_states_and_starts_of_complements() -> None:
+    inverse, answers = _listing(), [3, None, Not(3)]
+    rows = [ANSWERS.index(answer) for answer in answers]
+    y = inverse.constraint.encode(answers)
+    start = inverse.start(y.repeat(20), seed=0)
+    assert bool((start.found & start.proved).all())
+    assert bool(TRUTH[torch.tensor(rows).repeat(20), SPACE.index(start.z)].all())
+    assert torch.equal(start.z, inverse.start(y.repeat(20), seed=0).z)
+    assert not torch.equal(start.z, inverse.start(y.repeat(20), seed=1).z)
+    for place, row in enumerate(rows):
+        one = y[place].expand(len(EVERYTHING))
+        assert torch.equal(inverse.feasible(EVERYTHING, one), TRUTH[row])
+        for sites in ((0, 2), (1,), (2, 1)):
+            fibre = inverse.fibre(EVERYTHING, one, Dropped(torch.tensor([sites]).expand(len(EVERYTHING), -1)))
+            kept = [site for site in range(3) if site not in sites]
+            for state, values, mask in zip(EVERYTHING, fibre.values, fibre.mask, strict=True):
+                own = EVERYTHING[TRUTH[row] & (EVERYTHING[:, kept] == state[kept]).all(1)]
+                assert sorted(values[mask].tolist()) == sorted(own[:, list(sites)].tolist())
+    assert inverse.solutions(y[:1]).count.tolist() == [int(TRUTH[0].sum())]
+    with pytest.raises(InverseError, match="too many to list"):
+        inverse.solutions(y)
+
+
 EXACT = {
     "plain": (lambda: _inverses("plain")[0], ANSWERS),
     "vectorised": (lambda: _inverses("vectorised")[0], ANSWERS),

@@ -179,6 +179,22 @@ def test_a_solver_that_gave_up_is_counted_where_nothing_was_found() -> None:
     assert not bool(label.found.all())
 
 
+def test_unknown_is_told_row_by_row() -> None:
+    task, belief, z, y, _ = some_formulas(3, 40, seed=6)
+    hard = y % 2 == 0
+
+    class Partly(Inverse):
+        def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+            fibre = task.inverse.fibre(z, y, dropped)
+            return Fibre(fibre.values, fibre.mask, fibre.complete & ((y % 2 == 1) | (dropped.sites[:, 0] > 0)))
+
+        def start(self, y: Tensor, seed: int) -> Start:
+            return task.inverse.start(y, seed)
+
+    assert bool(hard.any())
+    assert torch.equal(correct_one(Partly(), belief, z, y).unknown, hard)  # one site's fibre is enough
+
+
 def test_settings_that_cannot_work_are_refused() -> None:
     with pytest.raises(LearnerError, match="steps=0 was given"):
         BackSearch(0)

@@ -104,6 +104,14 @@ def test_what_is_timed_reported_and_remembered_has_its_name(kind: type) -> None:
     assert objective.task is TASK
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", TABLES[Objective], ids=lambda kind: kind.__name__)
+def test_a_loss_has_the_networks_precision(kind: type, dtype: torch.dtype) -> None:
+    objective: Any = begun(TABLES[Objective][kind][0]())
+    batch = batch_of(SPACE.belief(OUTPUT.to(dtype)), Y, dice=Sampler(0))
+    assert objective.loss(replace(batch, symbols=STATES[:3])).loss.dtype == dtype
+
+
 def test_the_faults_of_a_solver_are_reported_beside_the_temperature() -> None:
     objective: Any = begun(TABLES[Objective][SoftenedGrounding][0]())
     objective.task = replace(TASK, inverse=SimpleNamespace(faults={"unknowns": 2, "deaths": 0}))

@@ -17,6 +17,7 @@ from softground import Task
 from softground.dice import Sampler
 from softground.errors import LearnerError, SpaceError
 from softground.objectives import Reinforce
+from softground.objectives.reinforce import average, no_rewards, note_rewards
 from softground.reals import Gaussian
 from softground.reals.gaussian import GRID
 
@@ -157,3 +158,13 @@ def test_reals_are_drawn_on_the_grid_and_the_flat_law_is_refused() -> None:
 def test_a_decay_that_gives_no_average_is_refused(decay: float) -> None:
     with pytest.raises(LearnerError, match="expected a number from 0 to below 1"):
         Reinforce(decay)
+
+
+def test_the_baseline_is_the_weighted_sum_over_the_weights() -> None:
+    totals = torch.tensor([[9.0, 1.0], [0.27, 0.3], [0.0, 0.0]], dtype=torch.float64)
+    assert float(average(totals, torch.tensor([1, 0]))) == pytest.approx(0.9)  # of the first example asked for
+    assert float(average(totals, torch.tensor([2]))) == 0.0  # before the first reward
+    nothing = no_rewards(torch.zeros(4))
+    assert (nothing.shape, nothing.dtype, bool(nothing.any())) == ((4, 2), torch.float64, False)
+    note_rewards(nothing, torch.tensor([3]), torch.tensor([1.0, 0.0, 0.5], dtype=torch.float64), 0.9)
+    assert torch.allclose(nothing, torch.tensor([[0.05, 0.1]], dtype=torch.float64).expand(4, 2))
