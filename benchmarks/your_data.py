@@ -22,8 +22,11 @@ CELL = Path(__file__).resolve().parent / "your_data_cell.py"
 COMMANDS = ("hwf", "sums")  # what ``softground train`` makes
 ROWS = {
     "hwf": {
-        f"{name}{labels}": f"--data hwf --lengths {lengths} --shares {shares}{objective}"
-        for name, lengths, shares in (("1 3 5 7", "1 3 5 7", "1 1 2 6"), ("3 5 7", "3 5 7", "1 2 6"))
+        f"{lengths}{labels}": f"--data hwf --lengths {lengths} {sizes}{objective}"
+        for lengths, sizes in (
+            ("1 3 5 7", "--shares 1 1 2 6 --train-size 10000 --test-size 2000"),  # 6,000 and 1,200 of length 7
+            ("3 5 7", "--shares 1 2 6 --train-size 9000 --test-size 1800"),
+        )
         for labels, objective in (("", ""), (", labels", " --objective sup"))
     },
     "sums": {"2 to 6": "--data mnist --digits 2 6", "2 to 6, labels": "--data mnist --digits 2 6 --objective sup"},
@@ -35,7 +38,12 @@ ROWS = {
         **{f"{share} given": f"--wrong {share / 100} --noise {share / 100}" for share in (10, 20, 30)},
         **{f"{share} learnt": f"--wrong {share / 100} --noise learn" for share in (10, 20, 30)},
     },
-    "product": {"clean": "", "labels": "--objective sup", "10 dropped": "--infeasible 0.1 --unexplained drop"},
+    "product": {
+        "clean": "",
+        "clean 90": "--examples 18000",
+        "labels": "--objective sup",
+        "10 dropped": "--infeasible 0.1 --unexplained drop",
+    },
     "boards": {"complement": "", "labels": "--objective sup"},
 }
 FIGURES = ("symbol_accuracy", "calculation_accuracy", "sum_accuracy", "answer_accuracy", "board_accuracy")
