@@ -39,7 +39,8 @@ class Store:
             return None
         except Unreadable as error:
             raise failure(path, str(error), "Delete the file; its cell is then run again") from error
-        if not isinstance(record.get("options"), dict) or not isinstance(record.get("result"), dict):
+        parts = [record.get("options"), record.get("result"), record.get("settings", {})]
+        if not all(isinstance(part, dict) for part in parts):
             raise failure(path, "it is not the record of a cell", "Delete the file; its cell is then run again")
         return record
 

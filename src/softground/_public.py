@@ -1,7 +1,7 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
 from .constraints import SMT, Between, Constraint, Contains, Not, OneOf, Program, Scan
-from .data import Anchors, Examples, RandomAffine, Split, handwritten
+from .data import Anchors, Examples, RandomAffine, Records, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
@@ -45,5 +45,5 @@ __all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Reinforce", "Sampler", 
 __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
-__all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "mlp", "one_cycle", "recommend", "seeded"]
+__all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Contains", "Not", "OneOf"]

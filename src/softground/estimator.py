@@ -61,6 +61,8 @@ class SoftGrounder(Manners):
     site_shape
         The shape of one site's input, where X is flat as scikit-learn's tools want it: X of ``[n, sites · 64]`` is read
         as ``[n, sites, 1, 8, 8]`` with ``site_shape=(1, 8, 8)``.
+    verbose
+        Show progress, where stderr is a terminal.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class SoftGrounder(Manners):
         noise: Level = 0.0,
         seed: int = 0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        verbose: bool = False,
     ) -> None:
         # Nothing is checked or copied here: scikit-learn's clone compares what was given with what was kept.
         self.rule, self.alphabets, self.network, self.stages = rule, alphabets, network, stages
@@ -98,6 +101,7 @@ class SoftGrounder(Manners):
         self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
         self.unexplained: Mode = unexplained
         self.device: Literal["auto", "cpu", "cuda"] = device
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
         """Train on inputs and their answers: ints, fractions, strings or tuples of these.
@@ -115,7 +119,7 @@ class SoftGrounder(Manners):
             name: getattr(self, name) for name in ("batch_size", "unexplained", "seed", "augment", "noise", "device")
         }
         self.learner_ = Learner(task, self.network_, stages, **given)
-        self.learner_.fit(Examples(x, answers, known=known), anchors=anchors)
+        self.learner_.fit(Examples(x, answers, known=known), anchors=anchors, quiet=not self.verbose)
         self.model_ = self.learner_.model
         return self
 

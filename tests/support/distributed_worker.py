@@ -15,6 +15,7 @@ from learner_cases import adam, addition, assert_same_run, classifier, examples,
 from softground import Anchors, Constant, Examples, Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
+from softground.objectives import SemanticLoss
 from softground.runs import RunFolder
 
 COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
@@ -87,6 +88,19 @@ def assert_all_end_together(folder: Path) -> None:
     assert [r["stage"] for r in learner.history_] == ["I", "I", "I", "II"]  # a network that stays gets no better
 
 
+def assert_accumulation_is_one_larger_batch() -> None:
+    """Both processes' gradients of two batches are averaged, then clipped; without draws, as those of one batch."""
+    task, trained = addition(), []
+    for size, every in ((16, 2), (32, 1)):
+        stage = Stage("I", SemanticLoss(), 3, lambda p: SGD(p, lr=0.5))
+        learner = make_learner(task, [stage], classifier(), batch_size=size, accumulate=every, clip=0.2)
+        trained.append(learner.fit(examples(task, COUNT)).network.state_dict())
+    for name, value in trained[0].items():
+        assert torch.allclose(value, trained[1][name], atol=1e-5), name
+        everyone = learner.fabric.all_gather(value)
+        assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
+
+
 def assert_examples_can_be_dropped(out: Path) -> None:
     """Process 0 has 13 of its 33 examples left, and takes as many steps as the other; resumed, in Stage II, too."""
     learner = run(out / "dropped", lost=20)
@@ -138,6 +152,7 @@ def main(out: Path) -> None:
         assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")
+    assert_accumulation_is_one_larger_batch()
     try:
         make_learner(task).fit(examples(task, 1))
         raise AssertionError("one example was enough for two processes")

@@ -1,10 +1,12 @@
 """``softground resume RUN``: go on with an interrupted run."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..experiments import Experiment
+from ..preparing import hushed
 from .loading import OfRun
 
 
@@ -19,7 +21,10 @@ class Command(OfRun):
 
     def run(self) -> None:
         folder = self.folder
-        experiment = Experiment.of_run(folder, self.data_dir)
-        summary = experiment.run(folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json)
+        with hushed() if self.quiet else nullcontext():
+            experiment = Experiment.of_run(folder, self.data_dir)
+            summary = experiment.run(
+                folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json
+            )
         if self.json and summary:
             print(json.dumps(summary))

@@ -1,9 +1,11 @@
 """``softground train TASK``: start a run."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..preparing import hushed
 from .options import RunOptions
 
 
@@ -19,6 +21,7 @@ class Command(RunOptions):
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
-        summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
+        with hushed() if self.quiet else nullcontext():
+            summary = self.experiment().run(self.out, quiet=self.quiet, silent=self.json)
         if self.json and summary:
             print(json.dumps(summary))

@@ -2,8 +2,19 @@
 
 from .anchors import Anchors
 from .augment import RandomAffine
+from .columns import Records
 from .digits import handwritten
 from .examples import Examples, Split
 from .idx import Digits, load_idx_digits, read_idx
 
-__all__ = ["Anchors", "Digits", "Examples", "RandomAffine", "Split", "handwritten", "load_idx_digits", "read_idx"]
+__all__ = [
+    "Anchors",
+    "Digits",
+    "Examples",
+    "RandomAffine",
+    "Records",
+    "Split",
+    "handwritten",
+    "load_idx_digits",
+    "read_idx",
+]

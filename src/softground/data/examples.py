@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import DataError
+from .columns import Names, answers_of, column, inputs_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class Examples(Dataset[tuple[Tensor, Any]]):
             raise DataError(
                 f"{len(self.x)} inputs but {len(self.known)} rows of known symbols: give one row per input, or none."
             )
+
+    @classmethod
+    def of(cls, table: Any, inputs: Names, answer: str) -> Examples:
+        """Examples from the columns of a table, such as a data frame of pandas or a Hugging Face data set.
+
+        ``inputs`` is the column of the inputs, or a list of columns, one for each site. A missing answer is an unknown
+        one. For tables larger than memory see :class:`~softground.Records`.
+
+        >>> data = Examples.of({"left": [3.0, 1.0], "right": [4.0, 1.0], "sum": [7, None]}, ["left", "right"], "sum")
+        >>> data.x.shape, data.y
+        (torch.Size([2, 2]), [7, None])
+        """
+        return cls(inputs_of(table, inputs), answers_of(column(table, answer)))
 
     def __len__(self) -> int:
         return len(self.y)

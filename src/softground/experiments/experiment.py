@@ -20,6 +20,7 @@ from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, LearnerError
 from ..learner import Learner, Stage
+from ..learner.device import Precision
 from ..learner.loop import Augment
 from ..learner.noise import Level
 from ..learner.unexplained import Mode
@@ -41,7 +42,7 @@ class Experiment:
     ----------
     task, network, train, test, validation
         What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
-    stages, batch_size, seed, augment, evaluate_every, unexplained
+    stages, batch_size, seed, augment, evaluate_every, unexplained, clip, accumulate, precision
         See :class:`~softground.learner.Learner`.
     note
         One sentence on where the data come from.
@@ -72,6 +73,9 @@ class Experiment:
     validation: Dataset[Any] | None = None
     anchors: Anchors | None = None
     noise: Level = 0.0
+    clip: float = 0.0
+    accumulate: int = 1
+    precision: Precision = "32-true"
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -95,7 +99,8 @@ class Experiment:
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
         kept: Any = recipe.unexplained
         more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
-        return cls(*parts, recipe.evaluate_every, kept, *more)
+        how: Any = {name: getattr(recipe, name) for name in ("clip", "accumulate", "precision")}
+        return cls(*parts, recipe.evaluate_every, kept, *more, **how)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -122,7 +127,8 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        names = ("batch_size", "seed", "augment", "evaluate_every", "unexplained", "note", "noise")
+        names = ["batch_size", "seed", "augment", "evaluate_every", "unexplained", "note", "noise"]
+        names += ["clip", "accumulate", "precision"]
         made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
@@ -163,7 +169,7 @@ class Experiment:
             board = tensorboard.TensorBoard(run) if main and logs else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
-            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer}
+            how: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer, "quiet": True}
             try:
                 learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **how)
             except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import CheckpointError, LearnerError
+from ..learner.device import PRECISIONS
 from ..learner.stage import KEPT
 from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
@@ -63,14 +64,16 @@ class Recipe:
     zero_objective: str = setting(
         "zero", "Stage II learns from feasible predictions (zero) or back-search's corrections (ngs).", ("zero", "ngs")
     )
-    batch_size: int = setting(64, "Examples per gradient step.")
+    batch_size: int = setting(64, "Examples per batch.")
+    accumulate: int = setting(1, "Batches per gradient step.")
+    clip: float = setting(0.0, "The largest norm of a gradient; 0: any.")
     optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
     learning_rate: float = setting(0.1, "Stage I's learning rate.")
     weight_decay: float | None = setting(None, "Stage I's weight decay; adamw has 0.01 and the others none.")
     one_cycle: bool = setting(False, "Raise the learning rate at first, then let it fall along a cosine.")
     zero_learning_rate: float = setting(1e-3, "Stage II's learning rate, for Adam.")
     zero_weight_decay: float | None = setting(None, "Stage II's weight decay, otherwise none.")
-    zero_batch_size: int | None = setting(None, "Stage II's examples per gradient step, otherwise Stage I's.")
+    zero_batch_size: int | None = setting(None, "Stage II's examples per batch, otherwise Stage I's.")
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
@@ -94,6 +97,7 @@ class Recipe:
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
+    precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:

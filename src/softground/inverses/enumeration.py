@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..constraints.base import Constraint
 from ..errors import InverseError
+from ..preparing import preparing
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
@@ -66,25 +67,27 @@ class Enumeration(Inverse):
         options, sites = self.options(len(block)), torch.tensor(block, dtype=torch.long, device=y.device)
         z = torch.zeros(len(y), space.sites, dtype=torch.long, device=y.device)
         found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
-        for _ in range(1 if whole else self.tries):
-            rest = (~found).nonzero().squeeze(1)
-            if not len(rest):
-                break
-            uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64, device="cpu")
-            draw = (uniform.to(y.device) * space.layout(y.device).sizes).long()
-            draw = torch.where(known[rest] < 0, draw, known[rest])
-            for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
-                dropped = Dropped(sites.expand(len(rows), -1), shared=True)
-                fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
-                fixed = known[rest[rows]][:, None, sites]
-                mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
-                weight = torch.rand(mask.shape, generator=generator, device="cpu").to(y.device)
-                pick = weight.masked_fill(~mask, -1.0).argmax(-1)
-                value = fibre.values[torch.arange(len(rows), device=y.device), pick]
-                hit = mask.any(-1)
-                state = complete(draw[rows], dropped, value)
-                z[rest[rows[hit]]] = state[hit]
-                found[rest[rows[hit]]] = True
+        with preparing("First states", len(y)) as done:
+            for _ in range(1 if whole else self.tries):
+                rest = (~found).nonzero().squeeze(1)
+                if not len(rest):
+                    break
+                uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64, device="cpu")
+                draw = (uniform.to(y.device) * space.layout(y.device).sizes).long()
+                draw = torch.where(known[rest] < 0, draw, known[rest])
+                for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
+                    dropped = Dropped(sites.expand(len(rows), -1), shared=True)
+                    fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
+                    fixed = known[rest[rows]][:, None, sites]
+                    mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
+                    weight = torch.rand(mask.shape, generator=generator, device="cpu").to(y.device)
+                    pick = weight.masked_fill(~mask, -1.0).argmax(-1)
+                    value = fibre.values[torch.arange(len(rows), device=y.device), pick]
+                    hit = mask.any(-1)
+                    state = complete(draw[rows], dropped, value)
+                    z[rest[rows[hit]]] = state[hit]
+                    found[rest[rows[hit]]] = True
+                    done(int(found.sum()))
         return Start(z, found, torch.full_like(found, whole))
 
     def _largest_block(self) -> list[int]:

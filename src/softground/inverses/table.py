@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..constraints.program import NO_ANSWER, Program, Recorded
 from ..errors import InverseError
+from ..preparing import preparing
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
@@ -62,8 +63,12 @@ class Table(Inverse):
                 f"A table of this space would hold {self.space.size:,} states and take {_human(size)}; the limit is "
                 f"{_human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
             )
-        chunks = torch.split(torch.arange(self.space.size), CHUNK_STATES)
-        answer = torch.cat([program.answer_ids(self.space.states(chunk), remember=False).int() for chunk in chunks])
+        parts = []
+        with preparing("Table of the states", self.space.size) as done:
+            for chunk in torch.split(torch.arange(self.space.size), CHUNK_STATES):
+                parts.append(program.answer_ids(self.space.states(chunk), remember=False).int())
+                done(int(chunk[-1]) + 1)
+        answer = torch.cat(parts)
         self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known))}
         count = columns.offsets.diff()
         self._answers = int((count > 0).sum())

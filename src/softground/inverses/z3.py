@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
+from ..preparing import preparing
 from ..projections.base import Dropped
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
@@ -26,6 +27,7 @@ from .law import Solutions
 MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
 BACKENDS = ("local", "dask", "ray")
+QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
 START_RETRIES = 3  # from other places, where the solver gave up or died
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
@@ -169,7 +171,7 @@ class Z3(Inverse):
             queries = [
                 StartQuery(self.smt.key(answers[row]), seeds[row] + attempt, self.tries, fixed[row]) for row in rows
             ]
-            for row, reply in zip(rows, self._solve(queries), strict=True):
+            for row, reply in zip(rows, self._solve_all("First states", queries), strict=True):
                 replies[row] = reply
         alike = list(zip(answers, fixed, strict=True))
         same = {i: reply for i, reply in zip(alike, replies, strict=True) if reply.states}
@@ -188,9 +190,8 @@ class Z3(Inverse):
         cut = cut if math.prod(sizes[:cut]) <= MOST_TABLES else 0
         dropped, zeros = tuple(range(cut, len(sizes))), (0,) * (len(sizes) - cut)
         pairs = list(itertools.product(answers, itertools.product(*map(range, sizes[:cut]))))
-        replies = self._solve(
-            [FibreQuery(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i, prefix in pairs]
-        )
+        queries = [FibreQuery(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i, prefix in pairs]
+        replies = self._solve_all("Lists of solutions", queries)
         states: dict[int, list[tuple[int, ...]]] = {i: [] for i in answers}
         for (i, prefix), reply in zip(pairs, replies, strict=True):
             states[i] += [prefix + state for state in reply.states]
@@ -213,6 +214,16 @@ class Z3(Inverse):
         unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
         faults = {name: self._ends[end] for end, name in FAULTS.items()}
         return {"unknowns": unknowns, **faults, "losses": self._solver.losses}
+
+    def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
+        """Replies to the many queries of a preparation, some at a time, telling how far it is."""
+        together = QUERIES_PER_WORKER * self._solver.size if isinstance(self._solver, Crew) else len(queries)
+        replies: list[Reply] = []
+        with preparing(what, len(queries)) as done:
+            for first in range(0, len(queries), together or 1):
+                replies += self._solve(queries[first : first + together])
+                done(len(replies))
+        return replies
 
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()

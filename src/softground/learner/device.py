@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
@@ -11,6 +11,9 @@ from ..errors import LearnerError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+Precision = Literal["32-true", "bf16-mixed"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
@@ -23,13 +26,51 @@ def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
     return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
 
 
-def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto") -> Fabric:
+def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto", precision: Precision = "32-true") -> Fabric:
     """Fabric for one process, or for those that ``torchrun`` started."""
     from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
 
     kind = chosen_device(device).type
     local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     nodes = int(os.environ.get("WORLD_SIZE", 1)) // local
-    fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy="ddp" if local * nodes > 1 else "auto")
+    strategy = "ddp" if local * nodes > 1 else "auto"
+    fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy=strategy, precision=precision)
     fabric.launch()
     return fabric
+
+
+def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], precision: Precision) -> Fabric:
+    """The Fabric that was given, if training can use it; otherwise one for the device in this precision."""
+    if precision not in PRECISIONS:
+        raise LearnerError(
+            f"precision={precision!r} was given; expected one of {', '.join(PRECISIONS)}. For another, give a Fabric."
+        )
+    if own is None:
+        return make_fabric(device, precision)
+    from lightning_fabric.strategies.ddp import DDPStrategy
+    from lightning_fabric.strategies.single_device import SingleDeviceStrategy
+
+    if (device, precision) != ("auto", "32-true"):
+        raise LearnerError(
+            f"device={device!r} and precision={precision!r} were given, and a Fabric, which has its own. Drop them."
+        )
+    if not isinstance(own.strategy, DDPStrategy | SingleDeviceStrategy):
+        raise LearnerError(
+            f"The Fabric's strategy is {type(own.strategy).__name__}; expected one device or DDP, since every process "
+            "saves and reads the whole network."
+        )
+    if precision_of(own) == "16-mixed":
+        raise LearnerError(
+            "The Fabric's precision is 16-mixed, which expects gradients that are not finite now and then, and leaves "
+            "their steps out; here they end a run. Use bf16-mixed."
+        )
+    if own.world_size > 1 and not torch.distributed.is_initialized():
+        raise LearnerError(
+            f"The Fabric of {own.world_size} processes has not started them. Call fabric.launch() first."
+        )
+    return own
+
+
+def precision_of(fabric: Fabric) -> str:
+    """The precision that a Fabric computes in, by its name."""
+    return str(fabric.strategy.precision.precision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -14,17 +15,20 @@ from ..data.anchors import Anchors
 from ..errors import LearnerError
 from ..task import Task
 from .checkpoint import chains_of_all
-from .device import make_fabric
+from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .reading import Reader
+from .shown import shown
 from .stage import Stage
 from .unexplained import Mode
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from ..model import Model
 
 
@@ -40,7 +44,9 @@ class Learner(Reader):
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1.
     batch_size, seed
-        Examples per gradient step, over all processes together; what decides every draw.
+        Examples per batch, over all processes together; what decides every draw.
+    clip, accumulate
+        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.descent`).
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     noise
@@ -50,6 +56,10 @@ class Learner(Reader):
         Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
+    precision
+        What the network is trained in: ``"32-true"``, or ``"bf16-mixed"``. All else, evaluation too, is in 32 bits.
+    fabric
+        Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or DDP and launched.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
     unexplained
@@ -83,7 +93,11 @@ class Learner(Reader):
         seed: int = 0,
         augment: Augment | None = None,
         noise: Level = 0.0,
+        clip: float = 0.0,
+        accumulate: int = 1,
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        precision: Precision = "32-true",
+        fabric: Fabric | None = None,
         evaluate_every: int = 1,
         workers: int = 0,
         unexplained: Mode = "raise",
@@ -100,12 +114,16 @@ class Learner(Reader):
             raise LearnerError(f"Stages {names} were given; expected at least one, with distinct names.")
         for name, value, least in (
             ("batch_size", batch_size, 1),
+            ("accumulate", accumulate, 1),
             ("evaluate_every", evaluate_every, 1),
             ("workers", workers, 0),
         ):
             if not isinstance(value, Integral) or value < least:
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
-        self.batch_size = int(batch_size)
+        if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
+            raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
+        self.batch_size, self.accumulate = int(batch_size), int(accumulate)
+        self.clip = float(clip)
         self.workers = int(workers)
         self.unexplained: Mode = unexplained
         self.seed = seed
@@ -114,7 +132,8 @@ class Learner(Reader):
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.note = note
-        self.fabric = make_fabric(device)
+        self.fabric = chosen_fabric(fabric, device, precision)
+        self.precision = precision_of(self.fabric)
         self.device = self.fabric.device
 
     def fit(
@@ -128,6 +147,7 @@ class Learner(Reader):
         resume: bool = False,
         previous: bool = False,
         observer: Observer | None = None,
+        quiet: bool = False,
     ) -> Learner:
         """Train on pairs (x, y).
 
@@ -146,6 +166,8 @@ class Learner(Reader):
         observer
             ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
             :mod:`softground.learner.events`.
+        quiet
+            Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
         if not self.stages:
             raise LearnerError(
@@ -172,8 +194,9 @@ class Learner(Reader):
                 from ..report import Watch, together  # which imports this module
 
                 observer = together(Watch(self, train, folder), observer)
-            self.loop = Loop(self, folder, observer)
-            self.loop.run(batches[0], held_out, resume, previous)
+            with shown(observer, quiet or not self.fabric.is_global_zero) as told:
+                self.loop = Loop(self, folder, told)
+                self.loop.run(batches[0], held_out, resume, previous)
             self.input_ = batches[0].shape, batches[0].dtype
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds

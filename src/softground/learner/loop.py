@@ -22,13 +22,14 @@ from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed, stream
 from .batches import Batches, shuffled
 from .checkpoint import Checkpoints
+from .descent import Descent
 from .evaluation import believe, evaluate, named, results
 from .events import Observer
 from .finite import FiniteOutputs, broken, everything
 from .labels import Labels
 from .noise import Noise
 from .progress import Progress, validation_figure
-from .stage import Stage, make_optimizer, set_learning_rate
+from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
 from .unexplained import Unexplained
@@ -197,11 +198,12 @@ class Loop:
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
 
+        descent = Descent(self, stage, epoch, base, watch, [len(batch) for batch in batches])
         self.module.train()
         for step, (index, x) in enumerate(self.train.walk(batches)):
             y, symbols = self.y[index], None if self.train.symbols is None else self.train.symbols[index]
             x, rows, anchors = self.labels.join(x, index, self.streams.order)
-            with named(), stopwatch("network"):
+            with named(), stopwatch("network"), descent.apart(step):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(self.task.space, self.module, inputs, rows, watch, step)
             belief, given, labelled = self.labels.split(belief, index, anchors)
@@ -213,13 +215,7 @@ class Loop:
             outcome = stage.objective.loss(self.unexplained.weighed(batch))
             loss = outcome.loss if labelled is None else outcome.loss + labelled
             with named(), stopwatch("network"):
-                if stage.learning_rate is not None:
-                    progress = (epoch + step / len(batches)) / stage.epochs
-                    set_learning_rate(self.optimizer, base, stage.learning_rate(progress))
-                self.optimizer.zero_grad()
-                self.fabric.backward(loss)
-                watch.learn(loss, self.network)
-                self.optimizer.step()
+                descent.learn(loss, step)
             tally.add(index, belief, loss, weights | outcome.diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():

@@ -18,6 +18,7 @@ from torch import Tensor
 from ..constraints.smt import load_z3
 from ..errors import InverseError
 from ..inverses.base import Fibre, Inverse, Start
+from ..preparing import preparing
 from ..projections.base import Dropped
 from ..solver.memory import bounded, short_of_memory
 from ..target import Target
@@ -66,9 +67,15 @@ class Z3Reals(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         """Whatever model Z3 finds for all components; the seed has no say."""
-        everything = Dropped(torch.arange(self.space.sites, device=y.device).expand(len(y), -1), shared=True)
-        fibre = self.fibre(torch.zeros(len(y), self.space.sites, dtype=torch.float64, device=y.device), y, everything)
-        return Start(fibre.values[:, 0], fibre.mask[:, 0], fibre.complete)
+        found = []
+        with preparing("First states", len(y)) as done:
+            for row in range(len(y)):
+                done(row)
+                everything = Dropped(torch.arange(self.space.sites, device=y.device)[None], shared=True)
+                zeros = torch.zeros(1, self.space.sites, dtype=torch.float64, device=y.device)
+                fibre = self.fibre(zeros, y[row : row + 1], everything)
+                found.append((fibre.values[:, 0], fibre.mask[:, 0], fibre.complete))
+        return Start(*map(torch.cat, zip(*found, strict=True)))
 
     def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
         """As :class:`~softground.reals.intervals.Intervals` does: Z3 decides, it does not measure distances."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich import progress
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from ..learner.events import Observer
 from ..learner.stage import Stage
+from ..preparing import watched
 from .numbers import figure, spoken
 
 
@@ -43,14 +45,28 @@ class Display:
             expand=True,
             disable=not console.is_terminal,
         )
+        self._watch: AbstractContextManager[None] = nullcontext()
         self._stages: dict[str, tuple[Stage, progress.TaskID]] = {}
+
+    @classmethod
+    def on_terminal(cls) -> Display | None:
+        """A display on stderr, if that is a terminal or a notebook."""
+        console = Console(stderr=True)
+        return cls(console) if console.is_jupyter or console.file.isatty() else None
 
     def __enter__(self) -> Display:
         self.progress.start()
+        self._watch = watched(self._prepare) if self.console.is_terminal else nullcontext()
+        self._watch.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._watch.__exit__(None, None, None)
         self.progress.stop()
+
+    def _prepare(self, text: str) -> None:
+        """Show how far a preparation is."""
+        self.progress.facts = text
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""

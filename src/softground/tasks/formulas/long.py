@@ -23,6 +23,7 @@ from ...constraints.program import Program
 from ...errors import InverseError
 from ...inverses.base import Fibre, Inverse, Start
 from ...inverses.enumeration import Enumeration
+from ...preparing import preparing
 from ...projections.base import Dropped
 from .rule import formula_space, value
 from .terms import DIVIDE, TIMES, Peeled, peeled, whole_term
@@ -98,10 +99,13 @@ class LongFormulas(Inverse):
             return self._mixed(y, exact, seed)
         top, bottom = self.program.numbers(y).cpu().unbind(1)
         z, found = by_prefix(self.space.sites, top, bottom, self.draws, generator)
-        for row in (~found).nonzero().flatten().tolist():
-            state = by_term(Fraction(int(top[row]), int(bottom[row])), self.space.sites, generator)
-            if state is not None:
-                z[row], found[row] = torch.tensor(state), True
+        rest = (~found).nonzero().flatten().tolist()
+        with preparing("First states", len(rest)) as done:
+            for number, row in enumerate(rest):
+                done(number)
+                state = by_term(Fraction(int(top[row]), int(bottom[row])), self.space.sites, generator)
+                if state is not None:
+                    z[row], found[row] = torch.tensor(state), True
         return Start(z.to(y.device), found.to(y.device), torch.zeros_like(found).to(y.device))
 
     def _mixed(self, y: Tensor, exact: Tensor, seed: int) -> Start:

@@ -1,0 +1,132 @@
+"""Examples out of tables: data frames of pandas or polars, Hugging Face ``datasets``, dicts of lists, lists of records.
+
+None of these packages is imported. A table is anything that gives a column by its name; records are a sequence of
+mappings. Numbers, arrays, tensors and Pillow's images are inputs; an image becomes bytes
+``[channels, height, width]``. A missing value in the column of answers (None, NaN, NA) is an unknown answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from ..errors import DataError
+
+Names = str | Sequence[str]
+
+
+def column(table: Any, name: str) -> list[Any]:
+    """A table's column as a list."""
+    try:
+        return list(table[name])
+    except (KeyError, TypeError, IndexError, ValueError) as error:  # the last is Hugging Face's
+        names: Any = next((getattr(table, n) for n in ("column_names", "columns") if hasattr(table, n)), None)
+        names = list(table) if names is None and isinstance(table, dict) else names
+        there = "" if names is None else f"; it has {', '.join(repr(str(n)) for n in names)}"
+        raise DataError(
+            f"This {type(table).__name__} has no column {name!r}{there}. Name one of its columns."
+        ) from error
+
+
+def inputs_of(table: Any, names: Names) -> Tensor:
+    """The inputs of all rows: of one column ``[rows, …]``, of several, one per site, ``[rows, sites, …]``."""
+    if isinstance(names, str):
+        return _stacked([_entry(value, row, names) for row, value in enumerate(column(table, names))], names)
+    return torch.stack([inputs_of(table, name) for name in names], 1)
+
+
+def answers_of(values: Sequence[Any]) -> list[Any]:
+    """Answers, None where one is missing.
+
+    >>> answers_of([7, 7.0, float("nan"), None, "seven"])
+    [7, 7.0, None, None, 'seven']
+    """
+    return [None if _missing(value) else value for value in values]
+
+
+def _missing(value: Any) -> bool:
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+class Records(Dataset[tuple[Tensor, Any]]):
+    """A map-style data set of pairs ``(x, y)`` out of records, each read when it is needed.
+
+    For sets larger than memory: ``Learner(…, workers=4)`` reads ahead in four processes. The answers alone are read to
+    begin with.
+
+    Parameters
+    ----------
+    data
+        A sequence of mappings, such as a Hugging Face data set or a list of dicts.
+    inputs, answer
+        The names of the input, or of one input per site, and of the answer.
+
+    >>> data = Records([{"left": [1.0], "right": [2.0], "sum": 3}], inputs=["left", "right"], answer="sum")
+    >>> data[0]
+    (tensor([[1.],
+            [2.]]), 3)
+    """
+
+    def __init__(self, data: Any, inputs: Names, answer: str) -> None:
+        self.data, self.inputs = data, inputs
+        if hasattr(data, "column_names"):  # it gives a column without reading, say, the images beside it
+            values = column(data, answer)
+        else:
+            values = [_field(data[row], row, answer) for row in range(len(data))]
+        self.answers = answers_of(values)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Any]:
+        record, names = self.data[index], [self.inputs] if isinstance(self.inputs, str) else self.inputs
+        entries = [_entry(_field(record, index, name), index, name) for name in names]
+        return entries[0] if isinstance(self.inputs, str) else torch.stack(entries), self.answers[index]
+
+
+def _field(record: Any, index: int, name: str) -> Any:
+    try:
+        return record[name]
+    except (KeyError, TypeError, IndexError) as error:
+        shown = f"has {', '.join(map(repr, record))}" if isinstance(record, dict) else f"is a {type(record).__name__}"
+        raise DataError(f"Record {index} has no {name!r}: it {shown}. Name one of its fields.") from error
+
+
+def _entry(value: Any, row: int, name: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    try:
+        array = _array(value)
+    except ValueError:  # rows of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise DataError(
+            f"Row {row} of {name!r} is a {type(value).__name__} that makes no tensor; expected a number, an array of "
+            "numbers or an image of Pillow. Turn it into one of these first."
+        )
+    if hasattr(value, "getbands"):  # an image of Pillow
+        array = array[None] if array.ndim == 2 else np.ascontiguousarray(np.moveaxis(array, -1, 0))
+    return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
+
+
+def _array(value: Any) -> npt.NDArray[Any]:
+    """A copy, which torch may write to."""
+    array = np.array(value)
+    nested = array.dtype == object and array.ndim > 0  # lists of lists, as Parquet files have them
+    return np.array([_array(part) for part in array]) if nested else array
+
+
+def _stacked(entries: list[Tensor], name: str) -> Tensor:
+    if not entries:
+        raise DataError(f"The column {name!r} is empty; give at least one row.")
+    for row, entry in enumerate(entries):
+        if entry.shape != entries[0].shape:
+            shapes = f"{tuple(entry.shape)}, and row 0 {tuple(entries[0].shape)}"
+            raise DataError(f"Row {row} of {name!r} has shape {shapes}; give inputs of one shape, resize images.")
+    return torch.stack(entries)

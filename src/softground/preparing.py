@@ -1,0 +1,76 @@
+"""How far a long preparation is: tables, lists and first states are made before anything is learnt.
+
+Whoever makes something part by part says so with :func:`preparing`. What takes longer than a second is told to the
+watcher, with the time that is left if the parts go on like those that are done. By default the watcher is
+:func:`line`, a line on the terminal; a run's display puts itself in its place.
+
+>>> with watched(print), preparing("First states", 2) as done:
+...     done(1)  # nothing is told: it was quick
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+
+Watcher = Callable[[str], None]  # is given a sentence, and an empty one when the preparation is over
+PATIENCE, PAUSE = 1.0, 0.2  # seconds before the first sentence, and between two
+
+
+def line(text: str) -> None:
+    """Show a sentence in place of the one before, where stderr is a terminal; of several processes the first one's."""
+    if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("RANK", "0") == "0":
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=line)
+
+
+@contextmanager
+def watched(watcher: Watcher | None) -> Iterator[None]:
+    """Tell another watcher in this block, or nobody."""
+    before = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
+
+
+def hushed() -> AbstractContextManager[None]:
+    """No line on the terminal in this block; another watcher stays."""
+    return watched(None if (now := _watcher.get()) is line else now)
+
+
+@contextmanager
+def preparing(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Gives a function to call with the number of parts that are done, of ``total``."""
+    watcher, began, told = _watcher.get(), time.monotonic(), 0.0
+
+    def done(count: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if watcher is not None and 0 < count < total and now - began >= PATIENCE and now - told >= PAUSE:
+            told = now
+            watcher(f"{what}: {count:,} of {total:,}, {duration((now - began) / count * (total - count))} left")
+
+    try:
+        yield done
+    finally:
+        if watcher is not None and told:
+            watcher("")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> [duration(s) for s in (0.4, 59.6, 754, 7260)]
+    ['1 s', '1 min', '13 min', '2 h 1 min']
+    """
+    if seconds < 59.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
