@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -55,14 +55,7 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
             str(out),
             *shlex.split(options),
         ]
-        environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-        try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(1.0, limit))
-        except subprocess.TimeoutExpired:
-            print(f"{name}: out of time", flush=True)
-            return None
-        if done.returncode:
-            print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
+        if not ended(name, command, limit):
             return None
         summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
         summary["recipe"] = json.loads((out / "config.json").read_text())["recipe"]
@@ -73,7 +66,27 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
         return summary
 
 
-def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: Sequence[str], command: str) -> None:
+def ended(name: str, command: Sequence[str], limit: float) -> bool:
+    """Run a cell's process; whether it ended well and in time."""
+    environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(1.0, limit))
+    except subprocess.TimeoutExpired:
+        print(f"{name}: out of time", flush=True)
+        return False
+    if done.returncode:
+        print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
+    return not done.returncode
+
+
+def fill(
+    given: argparse.Namespace,
+    task: str,
+    cells: dict[str, str],
+    figures: Sequence[str],
+    command: str,
+    run: Callable[[str, str, str, str, float], dict[str, Any] | None] = train,
+) -> None:
     """Run the cells that are missing, ``--jobs`` at a time, and keep what they give."""
     known = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
     results: dict[str, Any] = known["runs"]
@@ -85,7 +98,7 @@ def fill(given: argparse.Namespace, task: str, cells: dict[str, str], figures: S
         name, options = item
         left = given.seconds - (time.monotonic() - began)
         data = shlex.join(["--data-dir", given.data_dir])
-        summary = train(name, task, f"{options} {data}", given.device, left) if left > 5 else None
+        summary = run(name, task, f"{options} {data}", given.device, left) if left > 5 else None
         if summary is None:
             return
         found = [round(100 * value, 2) for f in figures if (value := figure(summary, f)) is not None]

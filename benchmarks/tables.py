@@ -19,6 +19,7 @@ import addition_table
 import choice_table as choice
 import scaling_table
 import speed_table
+import your_data_table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -182,6 +183,11 @@ def scaling() -> str:
     return scaling_table.scaling(RESULTS)
 
 
+def your_data() -> str:
+    """A few labels, wrong and impossible answers, negative examples."""
+    return your_data_table.table(RESULTS / "your_data.json")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
@@ -192,6 +198,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "growth": growth,
     "processes": processes,
     "scaling": scaling,
+    "your_data": your_data,
 }
 
 

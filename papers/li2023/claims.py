@@ -22,6 +22,7 @@ from softground.projections.moves import SwapInside
 from softground.reals import AddNoise
 from softground.seeds import stream
 from softground.target import Target
+from softground.task import Task
 from softground.tasks.formulas import Formulas
 from softground.tasks.formulas.data.alphabet import value
 from softground.tasks.formulas.rule import formula_program
@@ -41,7 +42,7 @@ def jump(experiment: Experiment) -> tuple[dict[str, Any], str]:
     the paper's is one walk (its 1,000 epochs count each), an epoch of the learner's is T.
     """
     device = make_fabric(experiment.place.device).device
-    task, train = experiment.task, cast(Examples, experiment.train)
+    task, train = cast(Task, experiment.task), cast(Examples, experiment.train)
     y = task.constraint.encode(train.y).to(device)
     start = task.inverse.start(y, stream(experiment.seed, "start I")).z
     kernel = KERNELS["metropolis"](Formulas(length=task.space.sites).walk(task), False)

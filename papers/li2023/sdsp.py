@@ -56,7 +56,7 @@ def cells(seed: int) -> list[Cell]:
 
 def mean_distances(experiment: Experiment) -> dict[str, Any]:
     """What each vertex's mean distance in training is worth for the test graphs, which are not looked at."""
-    task, train, test = experiment.task, cast(Any, experiment.train), cast(Any, experiment.test)
+    task, train, test = (cast(Any, part) for part in (experiment.task, experiment.train, experiment.test))
     guess = train.symbols.mean(0).expand(len(test), -1)
     return {"stages": {"I": {"test": task.figures(guess, task.constraint.encode(test.y), test.symbols)}}}
 

@@ -26,6 +26,7 @@ from softground.data.examples import Examples
 from softground.experiments import Experiment
 from softground.inverses import Table
 from softground.target import Target
+from softground.task import Task
 
 from .walks import Walk, distance
 
@@ -39,12 +40,12 @@ class Watch:
     """An observer that measures after some epochs."""
 
     def __init__(self, experiment: Experiment, examples: int) -> None:
-        recipe, train = experiment.recipe, cast(Examples, experiment.train)
+        recipe, task, train = experiment.recipe, cast(Task, experiment.task), cast(Examples, experiment.train)
         assert recipe is not None
         self.steps, self.every = recipe.steps, max(1, recipe.epochs // LOOKS)
-        self.network, self.space, self.x = experiment.network, experiment.task.space, train.x[:examples]
-        self.y = experiment.task.constraint.encode(train.y[:examples])
-        table = cast(Table, experiment.task.inverse)
+        self.network, self.space, self.x = experiment.network, task.space, train.x[:examples]
+        self.y = task.constraint.encode(train.y[:examples])
+        table = cast(Table, task.inverse)
         self.walks = {int(y): Walk(table, DROPPED, y[None]) for y in torch.unique(self.y)}
         self.rows: list[dict[str, Any]] = []
         self.objective: Any = None
