@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 COMMIT = re.compile(r"[0-9a-f]{7,40}(\+edits)?")
 TRAINED = ("addition", "your_data")  # whose runs are trainings of ready-made tasks, each by a recipe
 # Measured before records kept their provenance. Each is to be measured again or withdrawn, and then leaves this list.
-PENDING = {"addition", "examples", "peers", "reproduction", "torture"}
+PENDING = {"addition", "examples", "mutants", "peers", "reproduction", "torture"}
 
 pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="the benchmarks are not part of this distribution")
 
@@ -30,7 +30,7 @@ def made(page: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     if "groups" in page:
         found = [c for group in page["groups"].values() for c in group["candidates"].values()]
         return iter([("page", page), *((f"run {i}", run) for c in found for i, run in enumerate(c["runs"]))])
-    return iter(page.items())
+    return iter([("page", page)] if "commit" in page else page.items())
 
 
 def lacking(name: str) -> list[str]:
