@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from softground.experiments.experiment import named_recipe
 from softground.experiments.place import Device
+from softground.runs.folder import plain
 
 Kind = Literal["train", "choice", "jump", "z3", "law", "mean"]
 SEEDS = 3
@@ -61,7 +62,8 @@ class Cell:
         if self.kind not in ("train", "choice", "jump"):
             return {}
         recipe = named_recipe(self.task, **self.options)[0].to_json()
-        return {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
+        flat = {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
+        return {name: plain(value) for name, value in flat.items()}
 
     def as_json(self) -> dict[str, Any]:
         """For a worker process."""

@@ -128,4 +128,4 @@ def test_lines_name_every_command_and_task() -> None:
     rng = random.Random(0)
     said = {word for _ in range(500) for word in line(rng)[:2]}
     assert set(COMMANDS) | set(TASKS) <= said
-    assert set(SMALL) == set(TASKS)
+    assert set(SMALL) <= set(TASKS)

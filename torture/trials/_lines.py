@@ -112,12 +112,12 @@ WORDS = (
     "1",
     "-1",
 )
-# What makes a task small; options after these override them.
+# What makes a task small, beside few examples; options after these override them.
+FEW = ["--train-size", "16"]
 SMALL: dict[str, list[str]] = {
     "hwf": ["--length", "3", "--train-size", "32", "--test-size", "16", "--image-size", "8"],
     "sudoku": ["--train-size", "4", "--test-size", "4"],
     "sdsp": ["--nodes", "4"],
-    "addition": ["--train-size", "16"],
 }
 
 
@@ -162,7 +162,7 @@ def _right(rng: random.Random) -> list[str]:
     words, task = [name], None
     if name in BY_TASK:
         task = rng.choice(list(TASKS))
-        words += [task, *(SMALL[task] if rng.random() < 0.7 else [])]
+        words += [task, *(SMALL.get(task, FEW) if rng.random() < 0.7 else [])]
     fields = _fields(name, task)
     places = [field for field, hint in fields.items() if tyro.conf.Positional in getattr(hint, "__metadata__", ())]
     for field in places:
