@@ -90,7 +90,7 @@ def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
 
     now, then = plain(cell.settings), record.get("settings") or {}
     kinds = [*settings().values(), *fields(TASKS[cell.task])]
-    defaults = {each.name: each.default for each in kinds if each.name in now} if then else {}
+    defaults = {each.name: plain(each.default) for each in kinds if each.name in now} if then else {}
     same_options = rest(record["options"]) == rest(plain(dict(cell.options)))
     return same_options and rest(defaults | then) == rest(now)
 

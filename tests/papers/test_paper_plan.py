@@ -29,6 +29,12 @@ def test_names_are_stable() -> None:
     assert records <= set(names)
 
 
+def test_every_committed_record_counts() -> None:
+    """A recipe that changed since would leave a record that no table shows."""
+    store = Store(RECORDS)
+    assert [c.name for c in plan("all", MOST_SEEDS) if store.path(c).exists() and not store.finished(c)] == []
+
+
 def test_cells_whose_seeds_part_ways_have_ten() -> None:
     counts = Counter(cell.family for cell in plan("all"))
     assert counts["sudoku/50/mcmc"] == counts["sudoku/100/mcmc"] == counts["sudoku/300/ssl"] == MOST_SEEDS
