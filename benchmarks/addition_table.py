@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from choice_table import said
+from choice_table import BY_TEST, said
 
 from softground.runs.provenance import origin
 
@@ -26,10 +26,12 @@ ROWS = {
 def addition(page: dict[str, Any]) -> str:
     """Accuracy of the sum per number of digits, and seconds of an epoch."""
     table = page["table"]
+    new = all(run.get("recipe") for run in page["runs"].values())
+    chosen = f", whose settings for one digit {said('addition')}" if new else f" of 0.2, whose settings {BY_TEST}"
     lines = [
         "Sums that are right on the test set, in %, mean ± sd over three seeds, in the field's standard setting (every "
         "image used once). With 100 digits the test set has 50 pairs, so that one pair is 2 %. The recipe is that of "
-        f"`--preset best`, whose settings for one digit {said('addition')}. Where a row says so, images are distorted "
+        f"`--preset best`{chosen}. Where a row says so, images are distorted "
         "at random in training.",
         "",
         "| setting | " + " | ".join(f"{n} digit{'s' * (n > 1)}" for n in DIGITS) + " |",
