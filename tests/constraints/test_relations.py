@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from exhaustive import Replay
+from exhaustive import every_draw
 from softground import (
     SMT,
     Between,
@@ -189,22 +189,10 @@ def test_the_law_of_relations_and_complements_is_that_of_brute_force(name: str, 
         assert bool(TRUTH[row, SPACE.index(mode[place][None])])
         assert torch.allclose(chance, log_weight.max())
         found = torch.zeros(len(EVERYTHING), dtype=torch.float64)
-        for probability, z in _every_draw(inverse, weights.rows(slice(place, place + 1)), y[place : place + 1]):
+        for probability, z in every_draw(inverse, weights.rows(slice(place, place + 1)), y[place : place + 1]):
             found[SPACE.index(z[None])] += probability
         assert torch.allclose(found[TRUTH[row]], q, atol=1e-9)
         assert not bool(found[~TRUTH[row]].any())
-
-
-def _every_draw(inverse: Inverse, weights: CategoricalBelief, y: Tensor) -> list[tuple[float, Tensor]]:
-    decided, probability = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
-    while True:
-        dice, rows = Replay(decided), torch.zeros(len(decided), dtype=torch.long)
-        drawn = inverse.law(Target(weights.rows(rows), y.expand(len(decided)), 1.0)).draw(dice)
-        if dice.next is None:
-            return list(zip(probability.tolist(), drawn, strict=True))
-        way, outcome = dice.next.nonzero(as_tuple=True)
-        probability = probability[way] * dice.next[way, outcome]
-        decided = torch.cat([decided[way], outcome[:, None]], 1)
 
 
 def test_a_complement_keeps_its_digits_where_almost_all_mass_is_inside() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from exhaustive import Replay
+from exhaustive import Replay, every_draw
 from problems import PROBLEMS, Problem
 from softground import Categorical, Program, Sampler, Scan
 from softground.errors import InfeasibleAnswer, InverseError
@@ -89,19 +89,6 @@ def test_the_law_is_that_of_brute_force(name: str, gamma: float) -> None:
             assert len(place) == 1
             q[place] -= probability
         assert float(q.abs().max()) < TOLERANCE
-
-
-def every_draw(inverse: Inverse, weights: CategoricalBelief, y: Tensor) -> list[tuple[float, Tensor]]:
-    """All outcomes of one example's draw, with their probabilities."""
-    decided, probability = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
-    while True:
-        dice, rows = Replay(decided), torch.zeros(len(decided), dtype=torch.long)
-        drawn = inverse.law(Target(weights.rows(rows), y.expand(len(decided)), 1.0)).draw(dice)
-        if dice.next is None:
-            return list(zip(probability.tolist(), drawn, strict=True))
-        way, outcome = dice.next.nonzero(as_tuple=True)
-        probability = probability[way] * dice.next[way, outcome]
-        decided = torch.cat([decided[way], outcome[:, None]], 1)
 
 
 @pytest.mark.parametrize("name", ["ragged", "padded", "by enumeration", "recursive"])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import softground as sg
-from learner_cases import adam, assert_same_run, classifier, kernel
+from learner_cases import Stop, adam, assert_same_run, classifier, kernel, stop_at
 from softground.errors import DataError, InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError
 from softground.learner.parts import parts_of
 from softground.learner.training import Training, mixed, walked
@@ -141,21 +141,9 @@ def test_predictions_come_in_the_order_of_the_inputs() -> None:
     assert made.predict([torch.eye(4)[[1, 2, 3, 0, 1]]]) == [(1, 2, 3, 0, 1)]  # a length that is made when it is read
 
 
-class Stop(Exception):
-    """An interruption."""
-
-
 def run(folder: Path, stop: int = 0, resume: bool = False) -> sg.Learner:
-    events = 0
-
-    def observer(event: str, facts: dict[str, Any]) -> None:
-        nonlocal events
-        events += 1
-        if events == stop:
-            raise Stop
-
     made = learner(sg.Family(total, [1, 2, 3]), guided, network=classifier(0, dropout=0.3), evaluate_every=2)
-    return made.fit(ragged(60), ragged(20, seed=1), out=folder, resume=resume, observer=observer)
+    return made.fit(ragged(60), ragged(20, seed=1), out=folder, resume=resume, observer=stop_at(stop))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
+from learner_cases import (
+    Stop,
+    adam,
+    addition,
+    assert_same_run,
+    classifier,
+    equal,
+    examples,
+    kernel,
+    make_learner,
+    stop_at,
+    weights,
+)
 from softground import (
     Between,
     Constant,
@@ -138,22 +150,10 @@ def test_folder_summary_and_report_count_them(tmp_path: Path) -> None:
         learner(unexplained="weigh").fit(spoilt(data), out=tmp_path / "run", resume=True)
 
 
-class Stop(Exception):
-    pass
-
-
 def run(folder: Path, mode: Any, stop: int = 0, resume: bool = False) -> Learner:
-    events = 0
-
-    def observer(event: str, facts: dict[str, Any]) -> None:
-        nonlocal events
-        events += 1
-        if events == stop:
-            raise Stop
-
     made = learner("guided", unexplained=mode)
     data = spoilt(examples(made.task, 80))
-    return made.fit(data, examples(made.task, 20, seed=1), out=folder, resume=resume, observer=observer)
+    return made.fit(data, examples(made.task, 20, seed=1), out=folder, resume=resume, observer=stop_at(stop))
 
 
 @pytest.mark.parametrize("mode", ["drop", "weigh"])
@@ -187,21 +187,13 @@ def pictures(count: int, seed: int = 0) -> Examples:
 
 
 def waiting_run(folder: Path | None, stop: int = 0, resume: bool = False, epochs: int = 8) -> Learner:
-    events = 0
-
-    def observer(event: str, facts: dict[str, Any]) -> None:
-        nonlocal events
-        events += 1
-        if events == stop:
-            raise Stop
-
     task = numbers(tries=200)
     guided = Guided(task.inverse, RandomDrop(task.space, 2))
     with seeded(0):
         network = mlp(10, 10)
     stage = Stage("I", SoftenedGrounding(guided, Constant(1.0)), epochs, lambda p: torch.optim.Adam(p, lr=0.003))
     made = make_learner(task, [stage], network)
-    return made.fit(pictures(300), pictures(50, 1), out=folder, resume=resume, observer=observer)
+    return made.fit(pictures(300), pictures(50, 1), out=folder, resume=resume, observer=stop_at(stop))
 
 
 @pytest.mark.filterwarnings("default:No first state")

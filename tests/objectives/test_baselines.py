@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from baseline_cases import batch_of, boards, formulas, half_trained, reads_formulas, train
 from exhaustive import Replay
-from learner_cases import adam, addition, assert_same_run, classifier, examples, make_learner
+from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, make_learner, stop_at
 from softground import Constant, Stage
 from softground.dice import Sampler
 from softground.objectives import (
@@ -59,26 +58,14 @@ def test_it_finishes_a_half_trained_network_on_sudoku(name: str) -> None:
     assert after["board_accuracy"] > 0.95
 
 
-class Stop(Exception):
-    pass
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_an_interrupted_run_ends_the_same(name: str, tmp_path: Path) -> None:
     task = addition()
 
     def run(folder: Path, stop: int = 0, resume: bool = False) -> None:
-        events = 0
-
-        def observer(event: str, facts: dict[str, Any]) -> None:
-            nonlocal events
-            events += 1
-            if events == stop:
-                raise Stop
-
         stages = [Stage("I", METHODS[name](), 2, adam), Stage("again", METHODS[name](), 2, adam)]
         learner = make_learner(task, stages, classifier(dropout=0.2))
-        learner.fit(examples(task, 80), out=folder, resume=resume, observer=observer)
+        learner.fit(examples(task, 80), out=folder, resume=resume, observer=stop_at(stop))
 
     run(tmp_path / "whole")
     for stop in (6, 12):  # in the second epoch, in the second stage

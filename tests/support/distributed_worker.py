@@ -11,7 +11,7 @@ import torch
 from torch.optim import SGD
 
 from budget import p_value
-from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
+from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, kernel, make_learner, stop_at
 from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
@@ -23,30 +23,18 @@ CHAINS, GAMMA = 4_000, 0.7
 ALARM = 1e-5  # how probably a right law is refused, once for each process
 
 
-class Stop(Exception):
-    pass
-
-
 def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Learner:
     """``lost`` of process 0's examples have answers that nothing explains, and are dropped."""
     task = addition()
     grounding = SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.9), steps=4)
     stages = [Stage("I", grounding, 4, adam, keep="best"), Stage("II", ZeroDegree(), 1, adam)]
-    events = 0
-
-    def observer(event: str, facts: dict[str, Any]) -> None:
-        nonlocal events
-        events += 1
-        if events == stop:
-            raise Stop
-
     learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32, unexplained="drop")
     data = reveal(examples(task, COUNT), 0.2, seed=0)
     anchors = Anchors.of(data, task.space, 2, seed=0)
     test = examples(task, 40, seed=1)
     answers = [99 if i % 2 == 0 and i < 2 * lost else y for i, y in enumerate(data.y)]
     data = Examples(data.x, answers, data.symbols, known=None if lost else data.known)
-    return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=observer)
+    return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=stop_at(stop))
 
 
 def assert_the_law(folder: Path) -> None:
@@ -122,20 +110,14 @@ def assert_examples_can_be_dropped(out: Path) -> None:
 
 def several(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
     """Two lengths, of which one process has an example more than the other: it takes as many steps all the same."""
-    family, events = Family(addition, [2, 3]), 0
-
-    def observer(event: str, facts: dict[str, Any]) -> None:
-        nonlocal events
-        events += 1
-        if events == stop:
-            raise Stop
+    family = Family(addition, [2, 3])
 
     def stages(task: Any) -> list[Stage]:
         return [Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0), steps=2), 3, adam)]
 
     learner = make_learner(family, stages, classifier(dropout=0.1), batch_size=8)  # type: ignore[arg-type]
     data = {length: examples(addition(length), 17 + 4 * length) for length in (2, 3)}
-    return learner.fit(data, data, out=folder, resume=resume, observer=observer)
+    return learner.fit(data, data, out=folder, resume=resume, observer=stop_at(stop))
 
 
 def assert_shapes(out: Path) -> None:

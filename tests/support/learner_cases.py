@@ -109,3 +109,20 @@ def assert_same_run(a: Path, b: Path) -> None:
     assert one["tensors"].keys() == other["tensors"].keys()
     different = [name for name, value in one["tensors"].items() if not torch.equal(value, other["tensors"][name])]
     assert different == []
+
+
+class Stop(Exception):
+    """An interruption."""
+
+
+def stop_at(number: int) -> Callable[[str, dict[str, Any]], None]:
+    """An observer that interrupts a run at its event of this number; 0: never."""
+    events = 0
+
+    def observer(event: str, facts: dict[str, Any]) -> None:
+        nonlocal events
+        events += 1
+        if events == number:
+            raise Stop
+
+    return observer
