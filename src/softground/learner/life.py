@@ -70,6 +70,7 @@ def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFold
 class Looked:
     """What the trained network makes of held-out data."""
 
+    further: list[str]  # names of the further test sets
     figures: dict[str, Any]  # as results have them
     reliability: dict[str, Any]  # the bins behind the calibration errors, by data set
     readings: dict[str, list[Reading]]
@@ -84,7 +85,7 @@ def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Map
         figures |= named(name, (symbol_figures if name in held_out else all_figures)(parts, found))
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
-    return Looked(plain(results(figures)), plain(bins), readings)
+    return Looked(list(further), plain(results(figures)), plain(bins), readings)
 
 
 def finish(
@@ -114,6 +115,7 @@ def finish(
         "grounded": sum(int(fine.sum()) for fine in explained),
         "train": all_figures(train, trained),
         "before": first,
+        **({"test_sets": looked.further} if looked.further else {}),
         **({"reliability": looked.reliability} if looked.reliability else {}),
         **summed_up([part.unexplained for part in learner.loop.parts], history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},
