@@ -75,6 +75,11 @@ class Looked:
     reliability: dict[str, Any]  # the bins behind the calibration errors, by data set
     readings: dict[str, list[Reading]]
 
+    def beside(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        """The results of a stage with these figures, those of the validation part last."""
+        found = {**results, **{name: value for name, value in self.figures.items() if name not in results}}
+        return dict(sorted(found.items(), key=lambda item: item[0].startswith("validation_")))
+
 
 def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]) -> Looked:
     """Read every held-out data set once: what the loop did not measure, and everything on further test sets."""
