@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,34 @@ def test_dark_ink_on_white_is_turned_round_and_a_strip_is_cut(
     predictions = told([str(run), *rows, "--strip"], capsys)
     assert [tuple(p["symbols"]) for p in predictions] == symbols
     assert [p["images"] for p in predictions] == [[row] for row in rows]
+
+
+def test_a_table_names_the_file_of_each_symbol(
+    run: Path, shown: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, symbols = shown
+    names = files(x, tmp_path)
+    expected = told([str(run), *names], capsys)
+    assert main(["predict", str(run), *names, "--csv", "--device", "cpu"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["file"] for row in rows] == names
+    assert [row["symbol"] for row in rows] == [str(symbol) for one in symbols for symbol in one]
+    assert [int(row["site"]) for row in rows] == [*range(5), *range(5)]
+    assert [int(row["example"]) for row in rows] == [0] * 5 + [1] * 5
+    values = ["" if p["value"] is None else str(p["value"]) for p in expected]
+    assert [row["value"] for row in rows] == [value for value in values for _ in range(5)]
+    assert main(["predict", str(run), *names, "--csv", "--json"]) == 2
+    assert "choose one" in capsys.readouterr().err
+
+
+def test_a_strip_is_the_file_of_all_its_symbols(
+    run: Path, shown: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strip = str(tmp_path / "strip.png")
+    Image.fromarray(np.concatenate(list(shown[0][0, :, 0].numpy()), axis=1)).save(strip)
+    assert main(["predict", str(run), strip, "--strip", "--csv", "--device", "cpu"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["file"] for row in rows] == [strip] * 5
 
 
 def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
 
+import csv
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +31,14 @@ class Command(OfRun):
     """Each file shows all symbols of an example side by side, in equal widths."""
     constrained: bool = False
     """Only symbols that have an answer at all, such as those of a valid board; of these the most probable."""
+    csv: bool = False
+    """Print a table as CSV, one row for each symbol, with the file that it was read in."""
     device: Device = "auto"
     """Where to compute."""
 
     def run(self) -> None:
+        if self.json and self.csv:
+            raise DataError("--json and --csv were given; choose one of them.")
         model = model_of(self.folder, self.previous, self.device)
         if isinstance(model.space, Mapping):
             model = self._one_shape(model)
@@ -63,6 +69,8 @@ class Command(OfRun):
         if self.json:
             print(json.dumps({"predictions": found}, default=str))
             return
+        if self.csv:
+            return _table(found)
         for p in found:
             value = "no value" if p["value"] is None else f"value {p['value']}"
             print(f"{' '.join(map(str, p['symbols']))}   {value}   probability {prod(p['probabilities']):.1%}")
@@ -76,6 +84,17 @@ class Command(OfRun):
                 f"{', '.join(map(str, sites))} symbols. Give the images of one example, one file for each symbol."
             )
         return model.of(sites[len(self.images)])
+
+
+def _table(found: list[dict[str, Any]]) -> None:
+    """Predictions as CSV, one row for each symbol. A strip is the file of all its symbols."""
+    table = csv.writer(sys.stdout)
+    table.writerow(["example", "file", "site", "symbol", "probability", "value"])
+    for example, each in enumerate(found):
+        count = len(each["symbols"])
+        files = each["images"] * (count if len(each["images"]) == 1 else 1)
+        for site, row in enumerate(zip(files, each["symbols"], each["probabilities"], strict=True)):
+            table.writerow([example, row[0], site, *row[1:], each["value"]])
 
 
 def _whole(value: Any) -> Any:
