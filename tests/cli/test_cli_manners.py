@@ -106,3 +106,11 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         complaint = run.stderr.read().decode()
         assert run.wait(60) == 141
     assert complaint == ""
+
+
+def test_tasks_are_listed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--json"]) == 0
+    found = {task["name"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
+    assert list(found) == list(TASKS)
+    assert found["hwf"]["options"]["length"] == 7
+    assert found["hwf"]["about"].startswith("Handwritten formulas")

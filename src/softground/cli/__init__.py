@@ -20,6 +20,7 @@ COMMANDS = {
     "evaluate": "Evaluate a run's network.",
     "predict": "Read symbols in image files with a run's network.",
     "report": "Write a run's page again, or put runs side by side.",
+    "runs": "List runs, compare them, remove them.",
     "inspect": "Look at a task before training: solutions, projections, mixing, identifiability.",
     "export": "Write a run's network as ONNX.",
     "tasks": "List the tasks that can be trained.",
@@ -27,6 +28,7 @@ COMMANDS = {
     "completion": "Print a script that completes commands and options in your shell.",
 }
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
+NESTED = (*BY_TASK, "runs")  # commands that are one of several classes
 HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
 
 Teach networks to recognise symbols from rules instead of labels.
@@ -92,8 +94,10 @@ def _run(args: list[str]) -> None:
         from .options import task_first
 
         rest = task_first(name, rest)
+    if name == "runs":
+        rest = rest or ["list"]
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    about = COMMANDS[name] if name in BY_TASK else None  # else the class says it
+    about = COMMANDS[name] if name in NESTED else None  # else the class says it
     tyro.cli(command(name), prog=f"softground {name}", description=about, args=rest, config=config).run()
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from . import BY_TASK, COMMANDS, command
+from . import COMMANDS, NESTED, command
 from .options import one_of
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -26,6 +26,6 @@ class Command:
 
 
 def _kind(name: str) -> type[Any]:
-    """A command as one class, also where it has one class per task."""
+    """A command as one class, also where it is one of several classes."""
     kind: Any = command(name)
-    return make_dataclass("Nested", [("task", Annotated[kind, tyro.conf.arg(name="")])]) if name in BY_TASK else kind
+    return make_dataclass("Nested", [("which", Annotated[kind, tyro.conf.arg(name="")])]) if name in NESTED else kind

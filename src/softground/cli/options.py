@@ -25,9 +25,14 @@ class RunOptions(Place):
     seed: int = 0
     """Decides every draw."""
 
+    @property
+    def task_name(self) -> str:
+        """The task that these options are for."""
+        return next(name for name, problem in TASKS.items() if isinstance(self, problem))
+
     def experiment(self, **other: Any) -> Experiment:
         """The experiment that these options describe, with ``other`` options in place of some."""
-        task = next(name for name, problem in TASKS.items() if isinstance(self, problem))
+        task = self.task_name
         parts = [f.name for part in (TASKS[task], Place) for f in dataclasses.fields(part)]
         names = {*parts, *settings()} & {f.name for f in dataclasses.fields(self)}
         return Experiment.named(task, self.preset, **{name: getattr(self, name) for name in names} | other)

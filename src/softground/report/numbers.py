@@ -9,7 +9,7 @@ LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 SHARES = frozenset(
     {"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise", "meant"}
 )
-SHARE_ENDINGS = ("_accuracy", "_f1", "_f1_all", "_ece", "_feasible")
+SHARE_ENDINGS = ("_accuracy", "_accuracy_all", "_f1", "_f1_all", "_ece", "_feasible")
 WORDS = {"f1": "F1", "ece": "ECE", "ood": "OOD"}
 IN_FULL = ("_f1_all", "_collapse", "_collapse_all")  # figures that a short table leaves out
 OF_SYMBOLS = ("_f1", "_ece", *IN_FULL)

@@ -76,6 +76,21 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def in_use(folder: Path) -> bool:
+    """Whether somebody trains in ``folder``."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:  # nobody ever did, or nobody could
+        return False
+    try:
+        _system_lock(descriptor)
+    except OSError as error:
+        return error.errno in TAKEN
+    finally:
+        os.close(descriptor)  # which lets go of the lock
+    return False
+
+
 def _holder(descriptor: int) -> str:
     """Who holds a lock, as its file says; anything may stand there."""
     text = os.read(descriptor, 200).decode("ascii", "replace").strip()

@@ -9,6 +9,7 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
 from ..numbers import figure, is_brief, is_number, is_share, seconds, spoken
+from ..seeds import Spread, groups, spreads
 from .config import flat
 from .curves import PARTS, keys, points, timing
 from .lines import Chart, Epochs, Line, colour, numbers, shares
@@ -42,6 +43,7 @@ def compare_page(given: Sequence[Facts]) -> str:
         runs=runs,
         tasks=", ".join(dict.fromkeys(run.facts.task for run in runs)),
         figures=_figures(given),
+        seeds=_seeds(runs),
         settings=_settings(given),
         charts=_charts(runs),
         timings=timings,
@@ -79,6 +81,22 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
         best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
         found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
+
+
+def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
+    """Runs that differ in their seed alone, with mean ± sd of each figure by its heading."""
+    found = []
+    for places in groups([run.facts for run in runs]):
+        members = [runs[place] for place in places]
+        each = spreads([run.facts for run in members])
+        found.append((members, {HEADINGS.get(n, spoken(n)): _spread(n, spread) for n, spread in each.items()}))
+    return found
+
+
+def _spread(name: str, spread: Spread) -> str:
+    if name == "wall_seconds":
+        return f"{seconds(spread.mean)} ± {seconds(spread.sd)}"
+    return spread.words(name)
 
 
 def _words(name: str, value: Any) -> str:

@@ -1,0 +1,174 @@
+"""``softground runs list | compare | remove``: the runs of a folder, side by side, and away with them."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import CheckpointError, SoftgroundError
+from ..report.facts import Facts
+from ..report.html.compare import letter
+from ..report.html.config import flat
+from ..report.numbers import figure, is_brief, is_number, seconds, spoken, worded
+from ..report.seeds import groups, seeds_table, spreads
+from ..runs import RunFolder
+from ..runs.folder import CONFIG
+from ..runs.lock import in_use
+from .options import one_of
+
+FIGURES = 2  # of a run in the list
+
+
+@dataclass(frozen=True)
+class List:
+    """List the runs in a folder, the newest first, and those in folders of it."""
+
+    folder: Annotated[Path, tyro.conf.Positional] = Path("runs")
+    """Where to look."""
+    json: bool = False
+    """Print one JSON object instead of a table."""
+
+    def run(self) -> None:
+        if not self.folder.is_dir():
+            raise CheckpointError(f"{self.folder}: there is no such folder. Give the folder that runs were written to.")
+        found = [_told(path) for path in _below(self.folder)]
+        if self.json:
+            return print(json.dumps({"runs": found}))
+        if not found:
+            return print(f"There is no run in {self.folder}. softground train TASK starts one.")
+        table = Table(box=None)
+        for name in ("run", "task", "seed", "state", "epochs", "figures", "time"):
+            number = name in ("seed", "epochs", "time")
+            table.add_column(name, overflow="fold", justify="right" if number else "left")
+        for each in found:
+            best = [f"{spoken(name)} {figure(name, value, 1)}" for name, value in each["figures"].items()]
+            time = seconds(each["wall_seconds"]) if is_number(each["wall_seconds"]) else "–"
+            seed, epochs = ("–" if each[name] is None else str(each[name]) for name in ("seed", "epochs"))
+            words = ", ".join(best[:FIGURES])
+            table.add_row(*map(Text, (each["run_folder"], each["task"], seed, each["state"], epochs, words, time)))
+        _console().print(table)
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Put runs side by side: figures, and the settings that differ. Runs that differ in their seed alone are averaged."""
+
+    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """The run folders, two or more. softground report --compare writes a page of them."""
+    json: bool = False
+    """Print one JSON object instead of tables."""
+
+    def run(self) -> None:
+        if len(self.run_folders) < 2:
+            raise SoftgroundError("runs compare was given fewer than two run folders; give two or more.")
+        runs = [Facts.read(RunFolder.open(path)) for path in self.run_folders]
+        names = list(dict.fromkeys(n for run in runs for n, v in run.final.items() if is_number(v) and is_brief(n)))
+        asked = [{"task": run.task} | flat({"recipe": run.config.get("recipe")}) for run in runs]
+        settings = {name: [each.get(name, "–") for each in asked] for one in asked for name in one}
+        settings = {name: values for name, values in settings.items() if len(set(values)) > 1}
+        means = [(places, spreads([runs[place] for place in places])) for places in groups(runs)]
+        if self.json:
+            document = {
+                "runs": [
+                    {"run_folder": str(path), "figures": {name: run.final.get(name) for name in names}}
+                    for path, run in zip(self.run_folders, runs, strict=True)
+                ],
+                "settings": settings,
+                "seeds": [
+                    {"runs": [str(self.run_folders[place]) for place in places]}
+                    | {part: {name: getattr(each, part) for name, each in found.items()} for part in ("mean", "sd")}
+                    for places, found in means
+                ],
+            }
+            return print(json.dumps(document))
+        console, letters = _console(), [letter(place) for place in range(len(runs))]
+        for each, path in zip(letters, self.run_folders, strict=True):
+            console.print(f"{each}  {path}", soft_wrap=True, markup=False)
+        rows = {worded(name): [figure(name, run.final.get(name)) for run in runs] for name in names}
+        console.print(_side_by_side("on held-out data", letters, rows))
+        if settings:
+            console.print(_side_by_side("asked for", letters, settings))
+        for places, found in means:
+            console.print(seeds_table(f"{', '.join(letters[place] for place in places)}: {len(places)} seeds", found))
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove run folders, with all that is in them."""
+
+    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """The run folders."""
+    yes: bool = False
+    """Do not ask first."""
+
+    def run(self) -> None:
+        folders = [RunFolder.open(path) for path in self.run_folders]
+        for path in self.run_folders:
+            if path.is_symlink():
+                raise SoftgroundError(f"{path} is a link; give the folder itself. Nothing was removed.")
+            if in_use(path):
+                raise SoftgroundError(f"A process is training in {path}; wait, or stop it. Nothing was removed.")
+        if not self.yes and not _agreed(self.run_folders):
+            raise SoftgroundError("Nothing was removed. --yes removes without asking.")
+        for folder in folders:
+            shutil.rmtree(folder.path)
+            print(f"Removed {folder.path}")
+
+
+Command = one_of([("list", List), ("compare", Compare), ("remove", Remove)])
+
+
+def _below(folder: Path) -> list[Path]:
+    """The run folders in a folder, and in folders of it, the newest first."""
+    found = {path.parent for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}{CONFIG}")}
+    return sorted(found, key=lambda path: ((path / CONFIG).stat().st_mtime, path.name), reverse=True)
+
+
+def _told(path: Path) -> dict[str, Any]:
+    """What a list says of a run; of one that cannot be read, that."""
+    known = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
+    known |= {"figures": {}, "wall_seconds": None, "started": None}
+    try:
+        run = Facts.read(RunFolder.open(path))
+    except CheckpointError:
+        return known
+    recipe = run.config.get("recipe") or run.config.get("settings")
+    seed = recipe.get("seed") if isinstance(recipe, dict) else None
+    state = "training" if in_use(path) else "finished" if run.summary else "stopped"
+    started = datetime.fromtimestamp((path / CONFIG).stat().st_mtime).isoformat(timespec="seconds")
+    figures = {name: value for name, value in run.final.items() if is_number(value) and is_brief(name)}
+    known |= {"task": run.task, "seed": seed, "state": state, "figures": figures, "started": started}
+    return known | {"epochs": len(run.history), "wall_seconds": run.summary.get("wall_seconds")}
+
+
+def _side_by_side(heading: str, columns: Iterable[str], rows: dict[str, list[str]]) -> Table:
+    table = Table()
+    table.add_column(heading, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", overflow="fold")
+    for name, cells in rows.items():
+        table.add_row(Text(name), *map(Text, cells))
+    return table
+
+
+def _agreed(paths: Iterable[Path]) -> bool:
+    """Whether whoever sits at the terminal wants it; in a script nobody does."""
+    if not sys.stdin.isatty():
+        return False
+    print(*(f"  {path}" for path in paths), sep="\n")
+    return input("Remove these folders and all that is in them? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _console() -> Console:
+    """Tables as wide as they are where nobody's terminal limits them."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200)
