@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from learner_cases import adam, addition, assert_same_run, equal, examples, make_learner, weights
-from softground import Stage, grounding_stages, one_cycle
+from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, make_learner, weights
+from softground import Learner, SoftgroundError, Stage, grounding_stages, one_cycle
 from softground.objectives import Batch, Objective, Outcome
 
 OPTIMISERS = {
@@ -90,3 +92,22 @@ def test_an_objective_of_ones_own_needs_only_a_loss() -> None:
     learner = make_learner(task, [Stage("mine", objective, 2, adam)]).fit(examples(task, 40))
     assert [r["knob"] for r in learner.history_] == [0.0, 0.5]
     assert [r["size"] for r in learner.history_] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("rate", [one_cycle, 0.1, "fast"])
+def test_a_stages_learning_rate_is_a_function_of_progress(rate: Any) -> None:
+    """``one_cycle`` without its brackets used to end in a TypeError deep in the loop."""
+    with pytest.raises(SoftgroundError, match="function from progress"):
+        Stage("I", grounding_stages(addition())[0].objective, 1, adam, learning_rate=rate)
+
+
+def test_numpys_whole_numbers_are_numbers() -> None:
+    stages = [replace(stage, epochs=np.int64(1), batch_size=np.int64(8)) for stage in grounding_stages(addition())]
+    learner = Learner(addition(), classifier(), stages, batch_size=np.int64(16), device="cpu")
+    assert len(learner.fit(examples(addition(), 64)).history_) == 1
+
+
+def test_a_learner_that_was_not_fitted_says_so() -> None:
+    learner = Learner(addition(), classifier(), device="cpu")
+    with pytest.warns(UserWarning, match="has not been fitted"):
+        learner.predict(examples(addition()).x)

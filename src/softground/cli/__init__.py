@@ -43,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
     """Do the work; returns its exit code. What a user can mend is said in one line that begins with ``name``."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed, as by >&-: nobody is to hear it
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold bytes that are not text
     try:
@@ -142,4 +145,5 @@ def in_options(text: str) -> str:
         return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
 
     text = re.sub(r"\b(\w+)=(\S+)(?= (?:was|were) given)", option, text)
+    text = re.sub(r"(?<![\w./-])data_dir(?![\w./-])", "--data-dir", text)
     return re.sub(r"\b(previous|mixing)=(True|False)", option, text)

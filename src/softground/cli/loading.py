@@ -44,7 +44,9 @@ def load_run(
     """A run of a ready-made task, with its data and the network of its checkpoint."""
     experiment = Experiment.of_run(folder, data_dir, device=device)
     _give(experiment.network, folder, previous)
-    return experiment, experiment.learner()
+    learner = experiment.learner()
+    learner.fitted = True
+    return experiment, learner
 
 
 def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto") -> Model:

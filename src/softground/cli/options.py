@@ -52,9 +52,10 @@ def options_of(problem: type[Problem], command: type[RunOptions]) -> type:
         made.append((name, Annotated[kind | None, help], None))
     silent = tyro.conf.arg(help_behavior_hint="")  # these options' help says what leaving them out means
     for base in (command, problem):
-        unset = {f.name for f in dataclasses.fields(base) if f.default is None} - {m[0] for m in made}
+        unset = {f.name: f.default for f in dataclasses.fields(base) if f.default in (None, ())}
         kinds = typing.get_type_hints(base)
-        made += [(name, Annotated[kinds[name], silent], None) for name in unset]
+        known = {m[0] for m in made}
+        made += [(name, Annotated[kinds[name], silent], value) for name, value in unset.items() if name not in known]
     both = make_dataclass(problem.__name__, made, bases=(command, problem), frozen=True, kw_only=True)
     both.__doc__ = problem.__doc__
     return both

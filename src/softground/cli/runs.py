@@ -60,7 +60,7 @@ class List:
 
 @dataclass(frozen=True)
 class Compare:
-    """Put runs side by side: figures, and the settings that differ. Runs that differ in their seed alone are averaged."""
+    """Put runs side by side: figures, and the settings that differ. Seeds of one setting are averaged."""
 
     run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The run folders, two or more. softground report --compare writes a page of them."""
@@ -135,7 +135,7 @@ def _below(folder: Path) -> list[Path]:
 
 def _told(path: Path) -> dict[str, Any]:
     """What a list says of a run; of one that cannot be read, that."""
-    known = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
+    known: dict[str, Any] = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
     known |= {"figures": {}, "wall_seconds": None, "started": None}
     try:
         run = Facts.read(RunFolder.open(path))
@@ -162,7 +162,7 @@ def _side_by_side(heading: str, columns: Iterable[str], rows: dict[str, list[str
 
 def _agreed(paths: Iterable[Path]) -> bool:
     """Whether whoever sits at the terminal wants it; in a script nobody does."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return False
     print(*(f"  {path}" for path in paths), sep="\n")
     return input("Remove these folders and all that is in them? [y/N] ").strip().lower() in ("y", "yes")

@@ -108,7 +108,7 @@ class Learner(Reader):
         note: str = "",
     ) -> None:
         self.task: Task | Family = task
-        self.space = spaces_of(task)
+        self.space, self.fitted = spaces_of(task), False
         self.network = network
         self.staged = staged(task, grounding_stages if stages is None else stages)
         self.stages = next(iter(self.staged.values()))
@@ -196,7 +196,7 @@ class Learner(Reader):
             if part.shape not in self.staged:
                 raise DataError(f"The shape {part.shape!r} is no shape of {self.task} to train on; add it there.")
         with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
-            self.input_ = inputs_of(trained)
+            self.input_, self.fitted = inputs_of(trained), True
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, held_out, folder) if folder and held_out else {}

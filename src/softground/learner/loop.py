@@ -187,7 +187,7 @@ class Loop:
         noise = self.parts[0].noise if stage.objective.weak else None
         level = 0.0 if noise is None else noise.level(self.progress.history)
         augment, number = self.learner.augment, self.number(stage)
-        size = max(1, (stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
+        size = max(1, int(stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
         batches = mixed(self.parts, size, self.streams.order)
 
         def named() -> AbstractContextManager[None]:

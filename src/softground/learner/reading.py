@@ -1,5 +1,6 @@
 """Prediction and evaluation: what a model and a learner have in common."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ class Reader:
     space: Any  # the symbol vectors; for a family of tasks a dict of those of each shape
     task: Task | Family | None  # the rule; where it is not known, nothing can be constrained or evaluated
     device: torch.device  # where to compute
+    fitted: bool = True  # or being fitted
     workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
     def predict(
@@ -145,6 +147,8 @@ class Reader:
 
     def _inputs(self, x: Any) -> list[Part]:
         """Inputs in parts."""
+        if not self.fitted:
+            warnings.warn("This learner has not been fitted; its network reads as it was given.", stacklevel=3)
         if isinstance(x, np.ndarray) and x.dtype != object:
             x = as_tensor(x)
         if not hasattr(x, "__len__"):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import torch
@@ -60,6 +61,12 @@ class Stage:
             raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
         if self.keep not in KEPT:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
+        rate = self.learning_rate
+        if rate is not None and not (callable(rate) and isinstance(rate(0.0), Real)):
+            raise LearnerError(
+                f"Stage {self.name} has learning_rate={rate!r}; expected a function from progress, 0 to 1, to a factor "
+                "on the optimiser's own rate, such as one_cycle() (with its brackets)."
+            )
         if self.patience < 0:
             raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
         if self.batch_size is not None and self.batch_size < 1:

@@ -46,7 +46,7 @@ class Sums(Problem):
     name: ClassVar[str] = "sums"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     digits: tuple[int, ...] = (2, 6)

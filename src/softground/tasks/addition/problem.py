@@ -35,7 +35,7 @@ class Addition(Problem):
     name: ClassVar[str] = "addition"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     digits: int = 1

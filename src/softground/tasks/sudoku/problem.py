@@ -56,7 +56,7 @@ class Sudoku(Problem):
     )
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     size: Literal[4, 9] = 4
