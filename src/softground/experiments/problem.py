@@ -80,6 +80,10 @@ class Problem(ABC):
         drop = Drop(space, range((space.sites + 1) // 2, space.sites))
         return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
 
+    def support(self) -> Tensor | None:
+        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or nobody knows."""
+        return None
+
     def schedule(self, recipe: Recipe) -> Schedule:
         """γ for each epoch of Stage I."""
         return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
