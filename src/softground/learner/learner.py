@@ -17,10 +17,10 @@ from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
-from .life import MODEL, before, finish, run_folder
+from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
-from .parts import Data, inputs_of, spaces_of
+from .parts import Data, checked_names, inputs_of, spaces_of
 from .reading import Reader
 from .shown import shown
 from .stage import Stages, staged
@@ -141,6 +141,7 @@ class Learner(Reader):
         test: Data | None = None,
         validation: Data | None = None,
         *,
+        more: Mapping[str, Data] | None = None,
         anchors: Anchors | None = None,
         out: Path | str | None = None,
         resume: bool = False,
@@ -155,6 +156,9 @@ class Learner(Reader):
         train, test, validation
             Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last. For a
             family :meth:`Examples.ragged <softground.Examples.ragged>`, or a dict of data sets by shape.
+        more
+            Further test sets by name, such as ``{"ood": …}``, evaluated once, when the run has ended: their figures are
+            results of the last stage, as ``ood_…``.
         anchors
             Labelled inputs of single symbols to learn from as well.
         out
@@ -182,9 +186,10 @@ class Learner(Reader):
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
         trained, tested = self._parts(train), held_out.get("test")
+        further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         for part in trained:
             part.data.anchors = anchors
-        for part in (*trained, *(part for parts in held_out.values() for part in parts)):
+        for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
             part.data.check(part.task.space)
         for part in trained:
             if part.shape not in self.staged:
@@ -204,6 +209,8 @@ class Learner(Reader):
             self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            if further:
+                self.results_.setdefault(self.history_[-1]["stage"], {}).update(last_look(self, further))
             if self.noise:
                 self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:

@@ -67,6 +67,14 @@ def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFold
     return figures
 
 
+def last_look(learner: Learner, further: Mapping[str, list[Part]]) -> dict[str, Any]:
+    """The trained network's figures on further test sets, by their names."""
+    figures: dict[str, Any] = {}
+    for name, parts in further.items():
+        figures |= named(name, _figures(parts, _read(learner, parts, f"After training, on the {name} data")))
+    return figures
+
+
 def finish(
     learner: Learner,
     data: tuple[Data, Data | None],
