@@ -99,8 +99,9 @@ class Experiment:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
         shapes = divided(task, data.train)
         _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
-        if recipe.anchors:
-            anchors = Anchors.of(some, longest.space, recipe.anchors, stream(recipe.seed, "anchors"))
+        if recipe.anchors or recipe.anchor_symbols:
+            chance = stream(recipe.seed, "anchors") if recipe.anchor_choice == "drawn" else None
+            anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
             network = problem.network(recipe, some.x, longest.space)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}

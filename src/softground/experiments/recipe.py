@@ -82,6 +82,12 @@ class Recipe:
     )
     known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
     anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
+    anchor_symbols: tuple[str, ...] = setting(
+        (), "The symbols that anchors show, such as 0 1 (otherwise all); one image of each, unless --anchors says more."
+    )
+    anchor_choice: str = setting(
+        "drawn", "Anchors are drawn by the seed, or the first of the training data.", ("drawn", "first")
+    )
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -95,7 +101,10 @@ class Recipe:
         ("raise", "drop", "weigh"),
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
-    validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
+    validation: float = setting(
+        0.0,
+        "The share of the training examples to hold out for validation; a task that has validation data takes those.",
+    )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)
     seed: int = setting(0, "Decides every draw.")
