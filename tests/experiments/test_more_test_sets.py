@@ -39,7 +39,7 @@ def test_a_run_measures_them_once_at_its_end(apart: None, tmp_path: Path, capsys
     experiment = Experiment.named("addition", epochs=2, train_size=60, device="cpu")
     assert len(experiment.more["ood"]) == 20  # type: ignore[arg-type]
     summary = experiment.run(tmp_path / "run")
-    assert "ood symbol accuracy" in capsys.readouterr().out
+    assert "OOD symbol accuracy" in capsys.readouterr().out
     assert not any("ood" in name for name in [*summary["before"], *summary["train"]])
     history = (tmp_path / "run/metrics.jsonl").read_text()
     assert "ood" not in history
@@ -50,7 +50,7 @@ def test_a_run_measures_them_once_at_its_end(apart: None, tmp_path: Path, capsys
     assert {k: v for k, v in now.items() if k.startswith("ood_")} == {
         k: v for k, v in summary.items() if k.startswith("ood_")
     }
-    assert "ood symbol accuracy" in (tmp_path / "run/report.html").read_text()
+    assert "OOD symbol accuracy" in (tmp_path / "run/report.html").read_text()
 
 
 def test_a_learner_takes_them_without_a_folder_and_without_a_test_set() -> None:

@@ -75,7 +75,8 @@ class Learner(Reader):
     history_
         One record per epoch, as in ``metrics.jsonl``.
     results_
-        Test figures after each stage, and those of the validation part as ``validation_…``.
+        Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
+        those of single symbols (F1, collapse, calibration error), and of further test sets.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -185,7 +186,7 @@ class Learner(Reader):
                 )
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
-        trained, tested = self._parts(train), held_out.get("test")
+        trained = self._parts(train)
         further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         for part in trained:
             part.data.anchors = anchors
@@ -209,12 +210,14 @@ class Learner(Reader):
             self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
-            if further:
-                self.results_.setdefault(self.history_[-1]["stage"], {}).update(last_look(self, further))
+            looked = last_look(self, held_out, further)
+            if looked.figures:
+                last = self.results_.setdefault(self.history_[-1]["stage"], {})
+                last |= {name: value for name, value in looked.figures.items() if name not in last}
             if self.noise:
                 self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:
-                self.summary_ = finish(self, (train, test), (trained, tested), first, folder)
+                self.summary_ = finish(self, (train, test), trained, looked, first, folder)
         return self
 
     @property
