@@ -27,6 +27,7 @@ from ..learner.noise import Level
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
+from ..networks import Ensemble
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -103,7 +104,8 @@ class Experiment:
             chance = stream(recipe.seed, "anchors") if recipe.anchor_choice == "drawn" else None
             anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
-            network = problem.network(recipe, some.x, longest.space)
+            members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
+            network = members[0] if recipe.members == 1 else Ensemble(members)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None

@@ -4,6 +4,7 @@ from .base import INVERSES, Fibre, Inverse, Start, complete
 from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
+from .mixture import law_of
 from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
@@ -21,4 +22,4 @@ __all__ = [
     "Start",
     "Table",
 ]
-__all__ += ["complete", "default_inverse"]
+__all__ += ["complete", "default_inverse", "law_of"]
