@@ -51,7 +51,7 @@ class Cnf(Constraint):
         self.variables = max((abs(literal) for clause in self.clauses for literal in clause), default=0)
         self.space = space or Categorical([(False, True)] * max(1, self.variables))
         _check(self.space, self.variables)
-        self._true = torch.tensor([a.index(True) for a in self.space.alphabets])
+        self.true = torch.tensor([a.index(True) for a in self.space.alphabets])
         self._signs: dict[torch.device, Tensor] = {}
         self._negates = False
 
@@ -90,7 +90,7 @@ class Cnf(Constraint):
     def holds(self, z: Tensor) -> Tensor:
         """Whether every clause holds, per state: ``[rows]`` bool."""
         signs = self._signs_on(z.device)
-        width, value = signs.abs().sum(0), torch.where(z == self._true.to(z.device), 1.0, -1.0)
+        width, value = signs.abs().sum(0), torch.where(z == self.true.to(z.device), 1.0, -1.0)
         parts = torch.split(value, max(1, CHUNK // max(1, signs.shape[1])))
         return torch.cat([(part @ signs > -width).all(-1) for part in parts])
 
