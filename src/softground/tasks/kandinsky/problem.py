@@ -44,8 +44,8 @@ class KandLogic(Problem):
 
     form: Form = "or"
     """Whether patterns of shapes or of colours must be equal, or (and) both."""
-    head: Literal["objects", "attributes"] = "objects"
-    """The network tells nine types of objects apart, or shapes and colours by themselves."""
+    head: Literal["objects", "attributes"] = "attributes"
+    """The network tells shapes and colours apart, each by itself as in the reference networks, or nine types of objects."""
     train_size: int = 4000
     """Training scenes."""
 
