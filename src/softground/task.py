@@ -35,6 +35,10 @@ class Task:
     nameless_symbols
         Whether the rule leaves symbols known only up to a renaming, so that reports compare them under the best one.
 
+    detects
+        An answer, such as ``True``, by whose probability examples that have it are to be told from the others; reports
+        then have ``answer_auroc``. It needs an exact law.
+
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
     >>> Task(space, Program(lambda a, b: a + b, space)).inverse
@@ -47,6 +51,7 @@ class Task:
     metrics: Metrics = accuracies
     name: str = "task"
     nameless_symbols: bool = False
+    detects: Any = None
 
     def __post_init__(self) -> None:
         if getattr(self.constraint, "space", self.space) is not self.space:

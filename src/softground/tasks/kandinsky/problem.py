@@ -45,7 +45,7 @@ class KandLogic(Problem):
     form: Form = "or"
     """Whether patterns of shapes or of colours must be equal, or (and) both."""
     head: Literal["objects", "attributes"] = "attributes"
-    """The network tells shapes and colours apart, each by itself as in the reference networks, or nine types of objects."""
+    """The network tells shapes and colours apart, each by itself as reference networks do, or nine types of objects."""
     train_size: int = 4000
     """Training scenes."""
 
