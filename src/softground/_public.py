@@ -13,7 +13,7 @@ from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, 
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
-from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
+from .networks import Dropout, Ensemble, Mixture, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
     MAPO,
     OBJECTIVES,
@@ -27,6 +27,9 @@ from .objectives import (
     SemanticLoss,
     SoftenedGrounding,
     Supervised,
+    Term,
+    Undecided,
+    Usage,
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
@@ -50,3 +53,4 @@ __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "han
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Cnf", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
+__all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]

@@ -135,7 +135,8 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of_json(cls, given: Any, where: Path) -> Recipe:
