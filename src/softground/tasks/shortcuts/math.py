@@ -43,7 +43,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 32},
     # Equations that hold or do not say little of a digit; that all are used helps to begin with.
     "best": EXACT
-    | {"network": "convnet", "epochs": 40, "learning_rate": 2e-3, "augment": True, "batch_size": 32, "usage": "uniform"},
+    | {
+        "network": "convnet",
+        "epochs": 40,
+        "learning_rate": 2e-3,
+        "augment": True,
+        "batch_size": 32,
+        "usage": "uniform",
+    },
 }
 
 
