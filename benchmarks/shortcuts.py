@@ -54,7 +54,7 @@ ROWS = {
         "ours, four labels": "--anchors 1",
         "semantic, four labels": f"--anchors 1 {SEMANTIC}",
         "semantic": SEMANTIC,
-        "paper": "--preset paper --boards both",
+        "paper": "--preset paper",
         "successor": f"--boards both {SUCCESSOR} 100",
     },
     "visudo": {"ours": "", "ours, valid boards": "--boards valid"},

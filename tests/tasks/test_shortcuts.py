@@ -13,6 +13,7 @@ import torch
 from softground.cli import main
 from softground.data.digits import load_digits
 from softground.data.idx import Digits
+from softground.dice import Sampler
 from softground.errors import ConstraintError, DataError
 from softground.experiments import Experiment
 from softground.inverses import Scanned
@@ -215,6 +216,12 @@ def test_a_digit_without_images_is_refused() -> None:
     space, empty = Categorical([range(2)]), Digits(np.zeros((1, 8, 8), np.uint8), np.zeros(1, np.uint8))
     with pytest.raises(DataError, match="hold no 1"):
         data.shown(empty, space, np.array([[1]]), lambda z: z[:, 0].tolist(), np.random.default_rng(0))
+
+
+def test_the_papers_walk_drops_the_last_digit_of_every_equation() -> None:
+    for problem, sites in ((MNMath(), [3, 7]), (MNMath(weights=(1, 2, 3) * 2), [2, 5])):
+        walk = problem.walk(problem.task())
+        assert walk.drop.draw(Sampler(0), 1, torch.device("cpu")).sites.tolist() == [sites]
 
 
 def test_scans_of_the_tasks_have_exact_laws() -> None:

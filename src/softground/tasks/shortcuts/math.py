@@ -16,7 +16,7 @@ Reference: S. Bortolotti et al., rsbench, NeurIPS 2024 (rssgen's ``mnist.yml``; 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import add, mul
 from pathlib import Path
@@ -33,6 +33,7 @@ from ...errors import DataError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...inverses import Scanned
 from ...metrics import accuracies
+from ...projections import Drop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
@@ -136,6 +137,12 @@ class MNMath(Problem):
             return found
 
         return Task(self.space, rule, metrics=metrics, name=self.name)
+
+    def walk(self, task: Task) -> Walk:
+        """The paper's kernel drops the last digit of every equation, the others any two digits."""
+        each = 4 if not self.weights else len(self.weights) // self.equations
+        drop = Drop(task.space, range(each - 1, task.space.sites, each))
+        return replace(super().walk(task), drop=drop)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         return PRESETS[name]
