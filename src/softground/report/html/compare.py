@@ -65,10 +65,9 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
     kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
     rows: list[dict[str, Any]] = []
     for run in runs:
-        final = list(run.moments.values())[-1] if run.moments else {}
         more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
         rows.append(
-            {k: v for k, v in final.items() if is_number(v) and is_brief(k)} | more | {"epochs": len(run.history)}
+            {k: v for k, v in run.final.items() if is_number(v) and is_brief(k)} | more | {"epochs": len(run.history)}
         )
     found = {}
     for name in dict.fromkeys(name for row in rows for name in row):

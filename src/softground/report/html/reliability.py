@@ -60,7 +60,8 @@ def diagram(name: str, bins: list[tuple[int, float, float, float]], renamed: boo
     error = sum(n * abs(right - sure) for _, n, sure, right in bins) / total
     right = sum(n * right for _, n, _, right in bins) / total
     lede = f"ECE {error:.2%}; {right:.2%} of {total:,.0f} symbols are right."
-    return Diagram(HEADINGS.get(name, worded(name)), lede, frame, FLOOR, bars, table, renamed)
+    words = worded(name)
+    return Diagram(HEADINGS.get(name, words[:1].upper() + words[1:]), lede, frame, FLOOR, bars, table, renamed)
 
 
 def _bins(given: Any) -> list[tuple[int, float, float, float]]:
