@@ -23,6 +23,7 @@ from .solutions import Sample
 
 DIFFERENT = 3  # symbols in a combination that is made of few
 EACH, MOST = 64, 40_000  # combinations of the same few symbols; of all
+DRAWN = 64  # solutions drawn at random that are tried beside them
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ def everything(task: Task, sample: Sample, seed: int) -> Support:
     few = None if all(found.whole for found in sample.found) else _of_few_symbols(task, seed)
     z, y = [], []
     for found in sample.found:
-        some = found.z
+        some = found.z if found.whole else found.z[:DRAWN]
         if not found.whole and few is not None:
             some = torch.unique(torch.cat([some, few[task.feasible(few, found.answers(len(few)))]]), dim=0)
         z.append(some)
