@@ -1,6 +1,7 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
 from .base import INVERSES, Fibre, Inverse, Start, complete
+from .circuit import Circuit
 from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
@@ -11,6 +12,7 @@ from .z3 import Z3
 __all__ = [
     "INVERSES",
     "Z3",
+    "Circuit",
     "Enumeration",
     "Fibre",
     "Inverse",
