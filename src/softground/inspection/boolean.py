@@ -24,6 +24,7 @@ from .search import Rows, Search
 from .support import Support
 from .time_limit import TimeLimit
 
+NODES = 20_000
 VALUE_MAPS = torch.tensor([[0, 1], [1, 0], [0, 0], [1, 1]])  # what 0 and 1 become
 
 
@@ -56,15 +57,16 @@ class _Inputs(Rows):
 def boolean_maps(
     task: Task, support: Support, limit: TimeLimit, known: Sequence[int] = ()
 ) -> BooleanMaps | None:
-    """Count them; the inputs ``known`` of the support have known variables. None where a site is not Boolean."""
+    """Count them; the inputs ``known`` of the support have known variables. None where a site is not Boolean,
+    or only some of what occurs is known."""
     sites, alphabets = task.space.sites, set(task.space.alphabets)
-    if len(alphabets) > 1 or set(task.space.alphabets[0]) != {0, 1}:
+    if len(alphabets) > 1 or set(task.space.alphabets[0]) != {0, 1} or not support.whole:
         return None
     supervised = torch.zeros(len(support), dtype=torch.bool)
     supervised[list(known)] = True
     rows = _Inputs(task, support, supervised)
     clash = [0b1111 << value // 4 * 4 for value in range(4 * sites)]
-    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash)
+    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash, nodes=NODES)
     fixed = Search([0b1111 << 4 * site for site in range(sites)], rows, limit)
     counts = moving.count().maps, fixed.count().maps
     return BooleanMaps(max(1, *counts), max(1, counts[1]), moving.finished and fixed.finished, len(support))

@@ -26,12 +26,13 @@ from torch import Tensor
 from ..task import Task
 from .labels import Labels, fewest_labels, further_rows
 from .relabelling import Relabellings, RenamableSymbols, shown
-from .search import Rows, Search
+from .search import NODES, Rows, Search
 from .support import Support
 from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
-SHOWN = 3  # examples
+SHOWN = 2  # examples
+NODES_PER_SITE = 200  # a remark is not worth a long search
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class MapSearch:
     """Maps of symbols that fit a support: all of them, and the one-to-one ones."""
 
     def __init__(self, task: Task, support: Support, limit: TimeLimit, per_site: bool = False, symmetry: Symmetry | None = None) -> None:
-        self.symbols = RenamableSymbols(task.space, per_site=per_site)
+        self.per_site, self.symbols = per_site, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
         self.domains = self.rows.domains()
         occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, self.rows.of.unique(), True)
@@ -133,7 +134,8 @@ class MapSearch:
 
     def search(self, one_to_one: bool) -> Search:
         """A new search."""
-        return Search(self._domains(one_to_one), self.rows, self.limit, one_to_one, symmetry=self.symmetry)
+        domains, nodes = self._domains(one_to_one), NODES_PER_SITE if self.per_site else NODES
+        return Search(domains, self.rows, self.limit, one_to_one, symmetry=self.symmetry, nodes=nodes)
 
     def _domains(self, one_to_one: bool) -> list[int]:
         """A symbol that never occurs has no image, and must not take one from the others."""
@@ -171,7 +173,8 @@ class MapSearch:
     def written(self, images: Sequence[int]) -> str:
         """What a map moves: '1 ↦ 2, 2 ↦ 1'; nothing for the identity."""
         names = self.symbols.names
-        return ", ".join(f"{names[e]} ↦ {names[images[e]]}" for e in self.occurring if images[e] != e)
+        to = [name.split(" at site ")[0] for name in names]
+        return ", ".join(f"{names[e]} ↦ {to[images[e]]}" for e in self.occurring if images[e] != e)
 
 
 def _combination(symbols: Sequence[object]) -> str:

@@ -5,8 +5,8 @@ have together. Where these are few they are tabulated (:mod:`.relation`), the sm
 makes other rows small. What propagation leaves open is split: into parts that share no row, whose counts multiply, else
 by the images of one symbol, whose counts add up. A part with a single table is counted by its length, one without any
 by the product of its domains or, where maps are to be one-to-one, by a permanent, so that a count may be large and yet
-be found at once. Every row is tried in the end: counts are exact, unless the time limit stops the search; then they are
-too small.
+be found at once. Every row is tried in the end: counts are exact, unless the search is stopped, after a time or a number
+of splits; then they are too small.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .relation import Domains, Relation, injections, members
 from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
+NODES = 2_000  # most images tried, whatever the time; so that the same search ends the same way everywhere
 AT_ONCE = 64  # tables made before they are propagated
 FIRST, LATER = 2**20, 2**14  # images of few symbols tried without narrowing a domain, before one is split; after that
 FEWEST, CHUNK = 4, 2**18  # rows tried first; pairs of a row and a map tried together
@@ -77,7 +78,9 @@ class Search:
         injective: bool = False,
         clash: Sequence[int] | None = None,
         symmetry: Symmetry | None = None,
+        nodes: int = NODES,
     ) -> None:
+        self.nodes = nodes  # left
         self.symmetry = symmetry or Symmetry([[0]])
         self.rows, self.limit, self.injective, self.clash = rows, limit, injective, clash
         width = max(domain.bit_length() for domain in domains)
@@ -88,7 +91,7 @@ class Search:
         self.possible = self._settle(self.root, range(len(domains)), FIRST)
 
     def count(self) -> Counted:
-        """How many there are: too few where :attr:`finished` says that time was up."""
+        """How many there are: too few where the search was not :attr:`finished`."""
         if not self.possible:
             return Counted(0, dict.fromkeys(range(len(self.root.domains)), 0))
         return self._count(range(len(self.root.domains)), self.root, self.symmetry)
@@ -110,8 +113,9 @@ class Search:
                 yield from self._maps(below)
 
     def _below(self, node: _Node, variable: int, value: int) -> _Node | None:
-        """The node in which a variable has a value; None where there is none, or no time."""
-        if not self.limit.left():
+        """The node in which a variable has a value; None where nothing fits it, or the search is over."""
+        self.nodes -= 1
+        if self.nodes < 0 or not self.limit.left():
             self.finished = False
             return None
         below = node.fixed({variable: value})
