@@ -17,7 +17,7 @@ M. Li, A learnability analysis on neuro-symbolic learning, NeurIPS 2025.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import torch
@@ -33,6 +33,7 @@ from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
 NODES_PER_SITE = 200  # a remark is not worth a long search
+MOST_READINGS = 2_000  # of a trained network that are looked at
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class Consistent:
     every: Maps  # merging ones included
     one_to_one: Maps
     proved: bool  # False: more combinations might refute some
-    per_site: Maps | None  # with a map of its own at each site, where the head is shared
     examples: tuple[str, ...]  # some that are not the identity
-    further: tuple[str, ...] | None  # combinations whose answers would leave one map; None: unknown, or none would
+    per_site: Maps | None = None  # with a map of its own at each site, where the head is shared
+    further: tuple[str, ...] | None = None  # combinations whose answers would leave one map; None: unknown, or none would
 
     @property
     def settled(self) -> bool:
@@ -69,30 +70,29 @@ class Consistent:
 def consistent_maps(
     task: Task, support: Support, limit: TimeLimit, known: Relabellings | None = None, others: Support | None = None
 ) -> Consistent:
-    """Search for them. ``known`` are the renamings that keep every S_y of the support's answers, a short cut;
-    ``others`` are combinations that may occur beside those of the support, to choose further answers from."""
-    symmetry = Symmetry(known.generators) if known and known.generators else None
+    """Search for them.
+
+    ``known`` are the renamings that keep every S_y of the support's answers, a short cut; ``others`` are combinations
+    that may occur beside those of the support, to choose further answers from.
+    """
+    symmetry = Symmetry(known.generators) if known else None
     search = MapSearch(task, support, limit.part(0.5), symmetry=symmetry)
-    one = search.counted(one_to_one=True)
-    every = search.counted(one_to_one=False, same=one)
+    found = search.found()
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
-    sure = support.whole or every.count == 1
-    sure = sure or (known is not None and known.proved and every.finished and every.count == known.count)
+    between = known is not None and known.proved and found.every.finished and found.every.count == known.count
     own = None
     if task.space.head == "shared" and task.space.sites > 1 and limit.left():
-        own = MapSearch(task, support, limit.part(0.1), per_site=True).counted(one_to_one=False, labels=False)
-    return Consistent(
-        assumption=support.assumption,
-        combinations=len(support),
-        symbols=len(search.occurring),
-        absent=tuple(n for e, n in enumerate(search.symbols.names) if e not in search.occurring),
-        every=every,
-        one_to_one=one,
-        proved=sure,
-        per_site=own,
-        examples=search.examples() if every.count > 1 else (),
-        further=search.further(task, others) if every.count > 1 and others is not None else None,
-    )
+        own = MapSearch(task, support, limit.part(0.1), per_site=True, nodes=NODES_PER_SITE).counted(labels=False)
+    further = search.further(others) if found.every.count > 1 and others is not None else None
+    return replace(found, proved=found.proved or between, per_site=own, further=further)
+
+
+def fitting_maps(task: Task, z: Tensor, y: Tensor) -> Consistent:
+    """The maps that fit what a network reads, for a report: a short search that takes no clock's word."""
+    rows = torch.unique(torch.cat([z, y.reshape(len(y), -1)], 1)[:MOST_READINGS], dim=0)
+    z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
+    words = f"if only the {len(z):,} different readings of training examples that explain their answers occur"
+    return MapSearch(task, Support(z, y, words), TimeLimit(), nodes=NODES_PER_SITE).found(labels=False)
 
 
 class SymbolRows(Rows):
@@ -125,8 +125,16 @@ class SymbolRows(Rows):
 class MapSearch:
     """Maps of symbols that fit a support: all of them, and the one-to-one ones."""
 
-    def __init__(self, task: Task, support: Support, limit: TimeLimit, per_site: bool = False, symmetry: Symmetry | None = None) -> None:
-        self.per_site, self.symbols = per_site, RenamableSymbols(task.space, per_site=per_site)
+    def __init__(
+        self,
+        task: Task,
+        support: Support,
+        limit: TimeLimit,
+        per_site: bool = False,
+        symmetry: Symmetry | None = None,
+        nodes: int = NODES,
+    ) -> None:
+        self.nodes, self.symbols = nodes, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
         self.domains = self.rows.domains()
         occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, self.rows.of.unique(), True)
@@ -134,8 +142,8 @@ class MapSearch:
 
     def search(self, one_to_one: bool) -> Search:
         """A new search."""
-        domains, nodes = self._domains(one_to_one), NODES_PER_SITE if self.per_site else NODES
-        return Search(domains, self.rows, self.limit, one_to_one, symmetry=self.symmetry, nodes=nodes)
+        domains = self._domains(one_to_one)
+        return Search(domains, self.rows, self.limit, one_to_one, symmetry=self.symmetry, nodes=self.nodes)
 
     def _domains(self, one_to_one: bool) -> list[int]:
         """A symbol that never occurs has no image, and must not take one from the others."""
@@ -144,30 +152,45 @@ class MapSearch:
         absent = set(range(self.symbols.count)) - set(self.occurring)
         return [1 << self.symbols.count + e if e in absent else d for e, d in enumerate(self.domains)]
 
-    def counted(self, one_to_one: bool, same: Maps | None = None, labels: bool = True) -> Maps:
+    def found(self, labels: bool = True) -> Consistent:
+        """All that is known of the maps that fit the support."""
+        one = self.counted(one_to_one=True, labels=labels)
+        every = self.counted(same=one, labels=labels)
+        support = self.rows.support
+        return Consistent(
+            assumption=support.assumption,
+            combinations=len(support),
+            symbols=len(self.occurring),
+            absent=tuple(name for e, name in enumerate(self.symbols.names) if e not in self.occurring),
+            every=every,
+            one_to_one=one,
+            proved=support.whole or every.count == 1,
+            examples=self.examples() if every.count > 1 else (),
+        )
+
+    def counted(self, one_to_one: bool = False, same: Maps | None = None, labels: bool = True) -> Maps:
         """How many there are, where they disagree, and what settles it; the identity is always one of them.
 
         ``same`` are those already known to be among them: where there are no others, nothing else is looked for.
         """
         search = self.search(one_to_one)
-        found, least = search.count(), same.count if same else 1
-        several = [e for e in self.occurring if found.images[e].bit_count() > 1]
-        finished = search.finished  # labels go on with the same search
+        found, least, finished = search.count(), same.count if same else 1, search.finished
         if finished and same is not None and same.finished and found.maps == least:
             return same
-        fewest = fewest_labels(search, several, self.symbols.names, self.limit) if labels and finished else None
-        names = tuple(self.symbols.names[e] for e in several)
-        return Maps(max(found.maps, least), finished, names if finished else (), fewest)
+        several = [e for e in self.occurring if found.images[e].bit_count() > 1] if finished else []
+        names = self.symbols.names
+        fewest = fewest_labels(search, several, names, self.limit) if labels and finished else None
+        return Maps(max(found.maps, least), finished, tuple(names[e] for e in several), fewest)
 
     def examples(self) -> tuple[str, ...]:
         """Some that are not the identity, in words."""
         found = (self.written(images) for images in self.search(False).maps())
         return tuple(islice(filter(None, found), SHOWN))
 
-    def further(self, task: Task, others: Support) -> tuple[str, ...] | None:
+    def further(self, others: Support) -> tuple[str, ...] | None:
         """Some combinations whose answers would leave one map."""
-        rows = SymbolRows(task, others, self.symbols)
-        chosen = further_rows(self.search(False), rows, len(others), self.limit)
+        task = self.rows.task
+        chosen = further_rows(self.search(False), SymbolRows(task, others, self.symbols), len(others), self.limit)
         return None if chosen is None else tuple(map(_combination, task.space.decode(others.z[chosen])))
 
     def written(self, images: Sequence[int]) -> str:

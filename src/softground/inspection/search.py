@@ -81,7 +81,7 @@ class Search:
         nodes: int = NODES,
     ) -> None:
         self.nodes = nodes  # left
-        self.symmetry = symmetry or Symmetry([[0]])
+        self.symmetry = symmetry or Symmetry()
         self.rows, self.limit, self.injective, self.clash = rows, limit, injective, clash
         width = max(domain.bit_length() for domain in domains)
         self._taken = clash or [1 << value for value in range(width)]

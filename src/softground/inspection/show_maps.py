@@ -37,26 +37,30 @@ def renamings(found: Relabellings | None) -> str:
 
 def consistent(found: Consistent) -> str:
     """Question (b)."""
-    head = f"(b) Maps of symbols, merging ones included, {found.assumption}."
-    every, one = found.every, found.one_to_one
+    return f"(b) Maps of symbols, merging ones included. {fitting(found)}"
+
+
+def fitting(found: Consistent) -> str:
+    """How many maps fit, where they disagree, and what that means for the symbols' error."""
+    every, one, given = found.every, found.one_to_one, found.assumption
     absent = f" Of {_set(found.absent)}, which never occur, nothing is known." if found.absent else ""
     if found.settled:
-        return f"{head} Yes: the true map alone explains every answer.{absent}"
+        return f"Yes, {given}: the true map alone explains every answer.{absent}"
     if every.count == 1:
-        return f"{head} Undecided: no other map than the true one was found, but time was up.{absent}"
-    sure = "explain every answer" if found.proved else "explain every answer that was tried"
+        return f"Undecided, {given}: no map but the true one was found before the search was stopped.{absent}"
+    sure = "explain every answer" if found.proved else "are not refuted by those"
     same = "all of them one-to-one" if one == every else f"{_number(one)} of them one-to-one"
     d, size = len(every.disagree), found.symbols
     bound = (
         f" They disagree on {d} of the {size} symbols that occur, so a network that explains every answer has a mean "
         f"symbol error of up to d/L = {d}/{size}"
-        + ("." if one.disagree == every.disagree else f" (one-to-one maps: {len(one.disagree)}/{size}).")
+        + ("." if one.disagree == every.disagree else f" (if its map is one-to-one, {len(one.disagree)}/{size}).")
         if every.finished and one.finished
         else ""
     )
     own = f" With a map of its own at each site: {_number(found.per_site)}." if _told(found.per_site) else ""
     examples = f", such as {'; '.join(found.examples)}" if found.examples else ""
-    return f"{head} NO: {_number(every)} maps {sure}, {same}{examples}.{bound}{own}{absent}"
+    return f"NO, {given}: {_number(every)} maps {sure}, {same}{examples}.{bound}{own}{absent}"
 
 
 def settling(found: Consistent) -> str:
