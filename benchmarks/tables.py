@@ -18,6 +18,7 @@ from typing import Any
 import addition_table
 import choice_table as choice
 import scaling_table
+import shortcuts_table
 import speed_table
 import your_data_table
 
@@ -192,6 +193,11 @@ def your_data() -> str:
     return your_data_table.table(RESULTS / "your_data.json")
 
 
+def shortcuts() -> str:
+    """Tasks that other readings explain as well."""
+    return shortcuts_table.table(RESULTS / "shortcuts.json")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
@@ -203,6 +209,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "processes": processes,
     "scaling": scaling,
     "your_data": your_data,
+    "shortcuts": shortcuts,
 }
 
 

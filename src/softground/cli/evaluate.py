@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..errors import DataError
 from ..experiments.place import Device, deterministic
+from ..learner.evaluation import named
 from ..report import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
@@ -38,6 +39,8 @@ class Command(OfRun):
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
             with deterministic(experiment.place.deterministic):
                 figures = learner.evaluate(experiment.held_out)
+                for name, data in experiment.more.items():
+                    figures |= named(name, learner.evaluate(data))
             if not learner.fabric.is_global_zero:
                 return
         if self.json:

@@ -5,6 +5,7 @@ from .circuit import Circuit
 from .enumeration import Enumeration, default_inverse
 from .law import Law, Solutions
 from .listing import Listing
+from .mixture import law_of
 from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
@@ -23,4 +24,4 @@ __all__ = [
     "Start",
     "Table",
 ]
-__all__ += ["complete", "default_inverse"]
+__all__ += ["complete", "default_inverse", "law_of"]

@@ -17,10 +17,10 @@ from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
-from .life import MODEL, before, finish, run_folder
+from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
-from .parts import Data, inputs_of, spaces_of
+from .parts import Data, checked_names, inputs_of, spaces_of
 from .reading import Reader
 from .shown import shown
 from .stage import Stages, staged
@@ -75,7 +75,8 @@ class Learner(Reader):
     history_
         One record per epoch, as in ``metrics.jsonl``.
     results_
-        Test figures after each stage, and those of the validation part as ``validation_…``.
+        Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
+        those of single symbols (F1, collapse, calibration error), and of further test sets.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -141,6 +142,7 @@ class Learner(Reader):
         test: Data | None = None,
         validation: Data | None = None,
         *,
+        more: Mapping[str, Data] | None = None,
         anchors: Anchors | None = None,
         out: Path | str | None = None,
         resume: bool = False,
@@ -155,6 +157,9 @@ class Learner(Reader):
         train, test, validation
             Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last. For a
             family :meth:`Examples.ragged <softground.Examples.ragged>`, or a dict of data sets by shape.
+        more
+            Further test sets by name, such as ``{"ood": …}``, evaluated once, when the run has ended: their figures are
+            results of the last stage, as ``ood_…``.
         anchors
             Labelled inputs of single symbols to learn from as well.
         out
@@ -181,10 +186,11 @@ class Learner(Reader):
                 )
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
-        trained, tested = self._parts(train), held_out.get("test")
+        trained = self._parts(train)
+        further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         for part in trained:
             part.data.anchors = anchors
-        for part in (*trained, *(part for parts in held_out.values() for part in parts)):
+        for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
             part.data.check(part.task.space)
         for part in trained:
             if part.shape not in self.staged:
@@ -204,10 +210,14 @@ class Learner(Reader):
             self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            looked = last_look(self, held_out, further)
+            if looked.figures:
+                last = self.results_.setdefault(self.history_[-1]["stage"], {})
+                last |= {name: value for name, value in looked.figures.items() if name not in last}
             if self.noise:
                 self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:
-                self.summary_ = finish(self, (train, test), (trained, tested), first, folder)
+                self.summary_ = finish(self, (train, test), trained, looked, first, folder)
         return self
 
     @property

@@ -38,6 +38,7 @@ from torch import Tensor
 
 from ..constraints.relations import in_words
 from ..errors import LearnerError
+from ..inverses.mixture import law_of
 from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import WAITING
 from ..target import Target
@@ -121,7 +122,7 @@ class Noise:
         with torch.no_grad():
             belief = belief.detach()
             if self.task.inverse.exact:
-                mass = self.task.inverse.law(Target(belief, y, 1.0)).log_mass()
+                mass = law_of(self.task.inverse, Target(belief, y, 1.0)).log_mass()
             else:
                 assert z is not None
                 mass = belief.log_prob(z) - belief.log_prob(belief.mode())

@@ -74,7 +74,8 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
         rivals: list[set[Any]] = [
             {v for k, v in zip(kinds, values, strict=True) if k == kind and is_number(v)} for kind in kinds
         ]
-        best = [is_share(name) and len(r) > 1 and v == max(r) for r, v in zip(rivals, values, strict=True)]
+        most = min if name.endswith("_ece") else max
+        best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
         found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
 

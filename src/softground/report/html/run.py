@@ -8,11 +8,12 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..numbers import figure, is_number, of_one_shape, seconds, spoken
+from ..numbers import figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
 from .page import render
+from .reliability import diagrams
 
 REPORT = "report.html"
 MOST_ROWS = 200
@@ -43,6 +44,7 @@ def run_page(facts: Facts) -> str:
         records=_records(facts.history),
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
+        diagrams=diagrams(facts.summary),
         suspects=_suspects(facts),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
@@ -57,7 +59,7 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     last = list(moments.values())[-1] if moments else {}
     before = moments.get("before", {})
     for name, value in last.items():
-        if is_number(value) and not of_one_shape(name):
+        if is_number(value) and is_brief(name) and not of_one_shape(name):
             words = spoken(name) + (" accuracy" if name.endswith("_accuracy") else "")
             known = name in before and before is not last
             yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""
@@ -75,13 +77,14 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(facts: Facts) -> dict[str, Any]:
-    """All figures as a table, one column per moment."""
+    """Figures as a table, one column per moment, and the rows of all that this leaves out."""
     train = facts.summary.get("train")
     columns: dict[str, Any] = {f"held-out, {name}": found for name, found in facts.moments.items()}
     columns |= {"training": train} if isinstance(train, dict) else {}
     names = dict.fromkeys(name for found in columns.values() for name in found)
-    rows = [[k.replace("_", " "), *[figure(k, found.get(k)) for found in columns.values()]] for k in names]
-    return {"head": ["figure", *columns], "rows": rows}
+    rows = {k: [worded(k), *[figure(k, found.get(k)) for found in columns.values()]] for k in names}
+    more = [row for k, row in rows.items() if not is_brief(k)]
+    return {"head": ["figure", *columns], "rows": [row for k, row in rows.items() if is_brief(k)], "more": more}
 
 
 def _suspects(facts: Facts) -> dict[str, Any] | None:
