@@ -64,8 +64,8 @@ class Look:
             def progress(part: str) -> None:
                 status.update(f"{name}: {part} …")
 
-            given = {"sample": self.sample, "mixing": self.mixing, "limit": seconds, "progress": progress}
-            return inspect(task, answers, **given, **other)
+            given: dict[str, Any] = {"sample": self.sample, "mixing": self.mixing, "progress": progress}
+            return inspect(task, answers, limit=seconds, **given, **other)
 
 
 @dataclass(frozen=True, kw_only=True)

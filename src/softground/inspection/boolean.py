@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from ..task import Task
-from .search import Rows, Search
+from .propagation import Rows
+from .search import Search
 from .support import Support
 from .time_limit import TimeLimit
 
@@ -54,9 +55,7 @@ class _Inputs(Rows):
         return fits.view(images.shape[:2]) & itself
 
 
-def boolean_maps(
-    task: Task, support: Support, limit: TimeLimit, known: Sequence[int] = ()
-) -> BooleanMaps | None:
+def boolean_maps(task: Task, support: Support, limit: TimeLimit, known: Sequence[int] = ()) -> BooleanMaps | None:
     """Count them; the inputs ``known`` of the support have known variables. None where a site is not Boolean,
     or only some of what occurs is known."""
     sites, alphabets = task.space.sites, set(task.space.alphabets)

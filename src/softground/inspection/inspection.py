@@ -160,9 +160,7 @@ def _occurring(task: Task, sample: Sample, given: Any, seed: int) -> list[Suppor
     return [*([] if given is None else [declared(task, given, sample)]), everything(task, sample, seed)]
 
 
-def _maps(
-    task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit
-) -> tuple[Consistent, ...]:
+def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit) -> tuple[Consistent, ...]:
     """The maps that fit what occurs, under each assumption."""
     *narrow, full = occurring
     found = []

@@ -15,8 +15,8 @@ from itertools import combinations, islice
 import torch
 from torch import Tensor
 
-from .search import Rows, Search
-from .time_limit import TimeLimit
+from .propagation import Rows
+from .search import Search
 
 MOST_MAPS = 2_000  # that further answers are chosen by
 
@@ -31,7 +31,7 @@ class Labels:
     finished: bool = True  # False: there are at least so many sets
 
 
-def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str], limit: TimeLimit) -> Labels | None:
+def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str]) -> Labels | None:
     """The smallest sets among ``symbols``, which are those that maps disagree on; None where time was up."""
     moved: list[int] = []
     for size in range(len(symbols) + 1):
@@ -43,7 +43,7 @@ def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str], 
             other = 0
             for images in islice(search.maps({e: e for e in chosen}), 2):
                 other = other or sum(1 << e for e in symbols if images[e] != e)
-            if not search.finished or not limit.left():
+            if not (search.limit.left() and search.finished):
                 return Labels(size, len(found), _named(found[0], names), False) if found else None
             if other:
                 moved.append(other)
@@ -58,13 +58,15 @@ def _named(chosen: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[e] for e in chosen)
 
 
-def further_rows(search: Search, rows: Rows, count: int, limit: TimeLimit) -> list[int] | None:
+def further_rows(search: Search, rows: Rows, count: int) -> list[int] | None:
     """Some of ``count`` rows that refute all maps but the identity, chosen greedily; None where that is not known."""
     maps = list(islice(search.maps(), MOST_MAPS + 1))
-    if not search.finished or len(maps) > MOST_MAPS or not limit.left():
+    if not search.finished or len(maps) > MOST_MAPS:
         return None
     images = torch.tensor(maps)
-    fits = torch.cat([rows.fit(part, images) for part in torch.arange(count).split(max(1, 2**18 // len(maps)))], 1)
+    fits = torch.cat(
+        [rows.fit(part, images) for part in torch.split(torch.arange(count), max(1, 2**18 // len(maps)))], 1
+    )
     chosen: list[int] = []
     left: Tensor = torch.ones(len(maps), dtype=torch.bool)
     while int(left.sum()) > 1:

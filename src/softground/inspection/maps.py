@@ -26,14 +26,14 @@ from torch import Tensor
 from ..task import Task
 from .labels import Labels, fewest_labels, further_rows
 from .relabelling import Relabellings, RenamableSymbols, shown
-from .search import NODES, Rows, Search
+from .propagation import Rows
+from .search import NODES, Search
 from .support import Support
 from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
 NODES_PER_SITE = 200  # a remark is not worth a long search
-MOST_READINGS = 2_000  # of a trained network that are looked at
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class Consistent:
     proved: bool  # False: more combinations might refute some
     examples: tuple[str, ...]  # some that are not the identity
     per_site: Maps | None = None  # with a map of its own at each site, where the head is shared
-    further: tuple[str, ...] | None = None  # combinations whose answers would leave one map; None: unknown, or none would
+    further: tuple[str, ...] | None = (
+        None  # combinations whose answers would leave one map; None: unknown, or none would
+    )
 
     @property
     def settled(self) -> bool:
@@ -76,23 +78,15 @@ def consistent_maps(
     that may occur beside those of the support, to choose further answers from.
     """
     symmetry = Symmetry(known.generators) if known else None
-    search = MapSearch(task, support, limit.part(0.5), symmetry=symmetry)
+    search = MapSearch(task, support, limit.part(0.7), symmetry=symmetry)
     found = search.found()
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
     between = known is not None and known.proved and found.every.finished and found.every.count == known.count
     own = None
     if task.space.head == "shared" and task.space.sites > 1 and limit.left():
-        own = MapSearch(task, support, limit.part(0.1), per_site=True, nodes=NODES_PER_SITE).counted(labels=False)
+        own = MapSearch(task, support, limit.part(0.3), per_site=True, nodes=NODES_PER_SITE).counted()
     further = search.further(others) if found.every.count > 1 and others is not None else None
     return replace(found, proved=found.proved or between, per_site=own, further=further)
-
-
-def fitting_maps(task: Task, z: Tensor, y: Tensor) -> Consistent:
-    """The maps that fit what a network reads, for a report: a short search that takes no clock's word."""
-    rows = torch.unique(torch.cat([z, y.reshape(len(y), -1)], 1)[:MOST_READINGS], dim=0)
-    z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
-    words = f"if only the {len(z):,} different readings of training examples that explain their answers occur"
-    return MapSearch(task, Support(z, y, words), TimeLimit(), nodes=NODES_PER_SITE).found(labels=False)
 
 
 class SymbolRows(Rows):
@@ -137,7 +131,7 @@ class MapSearch:
         self.nodes, self.symbols = nodes, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
         self.domains = self.rows.domains()
-        occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, self.rows.of.unique(), True)
+        occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, torch.unique(self.rows.of), True)
         self.occurring = occurs.nonzero().flatten().tolist()
 
     def search(self, one_to_one: bool) -> Search:
@@ -154,8 +148,11 @@ class MapSearch:
 
     def found(self, labels: bool = True) -> Consistent:
         """All that is known of the maps that fit the support."""
-        one = self.counted(one_to_one=True, labels=labels)
-        every = self.counted(same=one, labels=labels)
+        one, every = self.counted(one_to_one=True), self.counted()
+        every = replace(every, count=max(every.count, one.count))
+        if labels:
+            one = replace(one, labels=self.labels(one, one_to_one=True))
+            every = replace(every, labels=one.labels if every.count == one.count else self.labels(every))
         support = self.rows.support
         return Consistent(
             assumption=support.assumption,
@@ -168,19 +165,17 @@ class MapSearch:
             examples=self.examples() if every.count > 1 else (),
         )
 
-    def counted(self, one_to_one: bool = False, same: Maps | None = None, labels: bool = True) -> Maps:
-        """How many there are, where they disagree, and what settles it; the identity is always one of them.
-
-        ``same`` are those already known to be among them: where there are no others, nothing else is looked for.
-        """
+    def counted(self, one_to_one: bool = False) -> Maps:
+        """How many there are, and where they disagree; the identity is always one of them."""
         search = self.search(one_to_one)
-        found, least, finished = search.count(), same.count if same else 1, search.finished
-        if finished and same is not None and same.finished and found.maps == least:
-            return same
-        several = [e for e in self.occurring if found.images[e].bit_count() > 1] if finished else []
-        names = self.symbols.names
-        fewest = fewest_labels(search, several, names, self.limit) if labels and finished else None
-        return Maps(max(found.maps, least), finished, tuple(names[e] for e in several), fewest)
+        found = search.count()
+        several = [e for e in self.occurring if search.finished and found.images[e].bit_count() > 1]
+        return Maps(max(found.maps, 1), search.finished, tuple(self.symbols.names[e] for e in several))
+
+    def labels(self, maps: Maps, one_to_one: bool = False) -> Labels | None:
+        """The fewest that settle which of these maps it is."""
+        several = [e for e in self.occurring if self.symbols.names[e] in maps.disagree]
+        return fewest_labels(self.search(one_to_one), several, self.symbols.names) if maps.finished else None
 
     def examples(self) -> tuple[str, ...]:
         """Some that are not the identity, in words."""
@@ -190,7 +185,7 @@ class MapSearch:
     def further(self, others: Support) -> tuple[str, ...] | None:
         """Some combinations whose answers would leave one map."""
         task = self.rows.task
-        chosen = further_rows(self.search(False), SymbolRows(task, others, self.symbols), len(others), self.limit)
+        chosen = further_rows(self.search(False), SymbolRows(task, others, self.symbols), len(others))
         return None if chosen is None else tuple(map(_combination, task.space.decode(others.z[chosen])))
 
     def written(self, images: Sequence[int]) -> str:

@@ -76,7 +76,8 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODE
     return Relabellings(
         # What was refuted is refuted for good; what was kept is proved where all solutions were tried, or by the scan.
         count=count,
-        proved=search.finished and (count == 1 or all(search.proved(f, g.array_form) for f in sample.found for g in found)),
+        proved=search.finished
+        and (count == 1 or all(search.proved(f, g.array_form) for f in sample.found for g in found)),
         finished=search.finished,
         examples=tuple(symbols.cycles(g.cyclic_form) for g in found[:0:-1][:SHOWN]),
         groups=tuple(symbols.listed(kind) for kind in symbols.kinds() if len(kind) > 1),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .boolean import BooleanMaps
-from .maps import Consistent, Labels, Maps
+from .labels import Labels
+from .maps import Consistent, Maps
 from .relabelling import Relabellings
 
 
@@ -83,10 +84,14 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
             which = f"a labelled input for each of {_set(labels.example)}" if labels else "a few labelled inputs"
             prior = (
                 " A prior that every symbol is used (--usage) rules out maps that merge symbols"
-                + (", which leaves the true one." if each.one_to_one.count == 1 else f"; {_number(each.one_to_one)} are left.")
+                + (
+                    ", which leaves the true one."
+                    if each.one_to_one.count == 1
+                    else f"; {_number(each.one_to_one)} are left."
+                )
                 if each.one_to_one.count < each.every.count
-                else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge by "
-                "accuracy up to renaming."
+                else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge "
+                "by accuracy up to renaming."
             )
             yield f"- Several maps of symbols explain the answers: give {which} (--anchors, known symbols).{prior}"
 
@@ -96,7 +101,8 @@ def boolean(found: BooleanMaps) -> str:
     least = "" if found.finished else "at least "
     return (
         f"Counted as rsbench does, maps that may exchange variables too: {least}{found.count:,}, the intended one "
-        f"included ({least}{found.fixed:,} without exchanging variables), if the {found.observed:,} inputs looked at occur."
+        f"included ({least}{found.fixed:,} without exchanging variables), if only the {found.observed:,} inputs looked at "
+        "occur."
     )
 
 

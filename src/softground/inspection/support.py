@@ -49,9 +49,10 @@ def declared(task: Task, given: Any, sample: Sample) -> Support:
         fits = task.feasible(symbols[at], y)
         if not bool(fits.all()):
             row = int((~fits).nonzero()[0])
+            read = task.space.decode(symbols[at[row]][None])[0]
             raise ConstraintError(
-                f"Example {int(at[row])}: its symbols {task.space.decode(symbols[at[row]][None])[0]} do not explain its "
-                f"answer {task.constraint.answer(y[row])!r}. Correct the symbols, the answer or the rule."
+                f"Example {int(at[row])}: its symbols {read} do not explain its answer "
+                f"{task.constraint.answer(y[row])!r}. Correct the symbols, the answer or the rule."
             )
         return _support(symbols[at], y, "training data")
     z = given if isinstance(given, Tensor) else task.space.encode(given)
@@ -82,8 +83,8 @@ def _check(task: Task, z: Tensor, what: str, places: Sequence[int]) -> None:
     space = task.space
     if z.dim() != 2 or z.shape[1] != space.sites or z.is_floating_point():
         raise SpaceError(
-            f"A support of {z.dtype} and shape {tuple(z.shape)} was given; expected codes [combinations, {space.sites}] "
-            "as whole numbers, or a list of combinations of symbols."
+            f"A support of {z.dtype} and shape {tuple(z.shape)} was given; expected whole numbers [combinations, "
+            f"{space.sites}], the codes of symbols, or a list of combinations of symbols."
         )
     wrong = ((z < 0) | (z >= torch.tensor(space.sizes))).nonzero()
     if len(wrong):
@@ -143,4 +144,5 @@ def _of_few_symbols(task: Task, seed: int) -> Tensor:
                     draws = [torch.randint(len(c), (EACH,), generator=generator) for c in choices]
                     picks = torch.stack([torch.tensor(c)[d] for c, d in zip(choices, draws, strict=True)], 1)
                 found.append(symbols.code[torch.arange(task.space.sites), picks])
-    return torch.unique(torch.cat(found), dim=0)
+    distinct: Tensor = torch.unique(torch.cat(found), dim=0)
+    return distinct

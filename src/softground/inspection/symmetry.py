@@ -62,4 +62,3 @@ class Symmetry:
         if value not in self._fixing:
             self._fixing[value] = Symmetry([g.array_form for g in self.group.stabilizer(value).generators])
         return self._fixing[value]
-
