@@ -1,8 +1,8 @@
 """Whether a renaming keeps S_y of a scan, however large S_y is.
 
 A scan is an automaton. Reading z and its renamed copy side by side, it passes through pairs of states; every pair that
-some z reaches is found layer by layer. The renaming f keeps S_y (f(S_y) ⊆ S_y, and so equal, as f is one-to-one) exactly
-if at the end no pair's first state is accepted and its second is not.
+some z reaches is found layer by layer. The renaming f keeps S_y (f(S_y) ⊆ S_y, and so equal, as f is one-to-one)
+exactly if at the end no pair's first state is accepted and its second is not.
 """
 
 import torch

@@ -25,7 +25,7 @@ from .search import Search
 from .support import Support
 from .time_limit import TimeLimit
 
-NODES = 20_000
+WORK = 2**25  # images tried at most
 VALUE_MAPS = torch.tensor([[0, 1], [1, 0], [0, 0], [1, 1]])  # what 0 and 1 become
 
 
@@ -65,7 +65,7 @@ def boolean_maps(task: Task, support: Support, limit: TimeLimit, known: Sequence
     supervised[list(known)] = True
     rows = _Inputs(task, support, supervised)
     clash = [0b1111 << value // 4 * 4 for value in range(4 * sites)]
-    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash, nodes=NODES)
+    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash, work=WORK)
     fixed = Search([0b1111 << 4 * site for site in range(sites)], rows, limit)
     counts = moving.count().maps, fixed.count().maps
     return BooleanMaps(max(1, *counts), max(1, counts[1]), moving.finished and fixed.finished, len(support))

@@ -25,15 +25,16 @@ from torch import Tensor
 
 from ..task import Task
 from .labels import Labels, fewest_labels, further_rows
-from .relabelling import Relabellings, RenamableSymbols, shown
 from .propagation import Rows
-from .search import NODES, Search
+from .relabelling import Relabellings, RenamableSymbols, shown
+from .search import WORK, Search
 from .support import Support
 from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
-NODES_PER_SITE = 200  # a remark is not worth a long search
+MOST_PER_SITE = 40  # symbols, over all sites, that maps of each site's own are counted for
+BRIEF = 2**18  # images tried for a remark, which is not worth a long search
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def consistent_maps(
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
     between = known is not None and known.proved and found.every.finished and found.every.count == known.count
     own = None
-    if task.space.head == "shared" and task.space.sites > 1 and limit.left():
-        own = MapSearch(task, support, limit.part(0.3), per_site=True, nodes=NODES_PER_SITE).counted()
+    if task.space.head == "shared" and 1 < task.space.sites <= sum(task.space.sizes) <= MOST_PER_SITE and limit.left():
+        own = MapSearch(task, support, limit.part(0.3), per_site=True, work=BRIEF).counted()
     further = search.further(others) if found.every.count > 1 and others is not None else None
     return replace(found, proved=found.proved or between, per_site=own, further=further)
 
@@ -126,18 +127,22 @@ class MapSearch:
         limit: TimeLimit,
         per_site: bool = False,
         symmetry: Symmetry | None = None,
-        nodes: int = NODES,
+        work: int = WORK,
     ) -> None:
-        self.nodes, self.symbols = nodes, RenamableSymbols(task.space, per_site=per_site)
+        self._searches: dict[bool, Search] = {}
+        self.work, self.symbols = work, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
         self.domains = self.rows.domains()
         occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, torch.unique(self.rows.of), True)
         self.occurring = occurs.nonzero().flatten().tolist()
 
     def search(self, one_to_one: bool) -> Search:
-        """A new search."""
-        domains = self._domains(one_to_one)
-        return Search(domains, self.rows, self.limit, one_to_one, symmetry=self.symmetry, nodes=self.nodes)
+        """The search for all of them, or for the one-to-one ones."""
+        if one_to_one not in self._searches:
+            domains, rows, limit = self._domains(one_to_one), self.rows, self.limit
+            made = Search(domains, rows, limit, one_to_one, symmetry=self.symmetry, work=self.work)
+            self._searches[one_to_one] = made
+        return self._searches[one_to_one]
 
     def _domains(self, one_to_one: bool) -> list[int]:
         """A symbol that never occurs has no image, and must not take one from the others."""

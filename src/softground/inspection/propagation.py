@@ -21,6 +21,7 @@ from .relation import Domains, Relation, injections, members
 
 AT_ONCE = 64  # tables made before they are propagated
 FIRST, LATER = 2**20, 2**14  # images of few symbols tried without narrowing a domain, before one is split; after that
+TABLE = 2**9  # images that take the time of making a table
 FEWEST, CHUNK = 4, 2**18  # rows tried first; pairs of a row and a map tried together
 
 
@@ -59,6 +60,7 @@ class Propagation:
 
     def __init__(self, width: int, rows: Rows, injective: bool, clash: Sequence[int] | None) -> None:
         self.rows, self.injective, self.clash = rows, injective, clash
+        self.tried = 0  # images, a measure of the work done
         self._taken = clash or [1 << value for value in range(width)]
         self._key = torch.tensor([taken.bit_length() for taken in self._taken])
 
@@ -99,6 +101,7 @@ class Propagation:
             keys = self._key[values].sort(-1).values
             values = values[(keys[:, 1:] != keys[:, :-1]).all(-1)]
         rows, done, many = self.rows.groups[group], 0, FEWEST
+        self.tried += TABLE + len(values)
         maps = torch.zeros(len(values), len(domains), dtype=torch.long)
         maps[:, scope] = values
         while done < len(rows) and len(maps):  # what few rows refute is not tried on the others

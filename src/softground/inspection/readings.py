@@ -1,7 +1,8 @@
 """After training: which other readings of the symbols would have explained the training data as well.
 
 What the network reads in examples that it explains are combinations with answers. A map of symbols that fits them all
-would turn the network into another one that explains as much: the answers cannot tell the two apart.
+would turn the network into another one that explains as much: the answers cannot tell the two apart. The search is
+short, and ends by a count of images tried, not by a clock: the same run has the same summary.
 """
 
 from typing import Any
@@ -10,12 +11,11 @@ import torch
 from torch import Tensor
 
 from ..task import Task
-from .maps import MapSearch
+from .maps import BRIEF, MapSearch
 from .support import Support
 from .time_limit import TimeLimit
 
 MOST_READINGS = 2_000
-NODES = 200  # the search is short, and ends by this count, not by a clock: the same run has the same summary
 
 
 def other_maps(task: Task, z: Tensor, y: Tensor) -> dict[str, Any] | None:
@@ -28,7 +28,7 @@ def other_maps(task: Task, z: Tensor, y: Tensor) -> dict[str, Any] | None:
     flat = torch.cat([z, y.reshape(len(y), -1)], 1)[:MOST_READINGS].cpu()
     rows = torch.unique(flat, dim=0)
     z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
-    found = MapSearch(task, Support(z, y, ""), TimeLimit(), nodes=NODES).found(labels=False)
+    found = MapSearch(task, Support(z, y, ""), TimeLimit(), work=BRIEF).found(labels=False)
     every, one = found.every, found.one_to_one
     plain: dict[str, Any] = {"combinations": len(z), "maps": every.count, "one_to_one": one.count}
     plain |= {"finished": every.finished and one.finished, "disagree": list(every.disagree)}
@@ -44,9 +44,9 @@ def _words(found: dict[str, Any]) -> str:
     )
     if others:
         words += (
-            f"Besides itself, {least}{others:,} map{'s' * (others > 1)} of symbols, {least}{one:,} one-to-one, would turn "
-            f"them into others that explain these answers as well, such as {'; '.join(found['examples'])}. The answers "
-            "cannot tell which of these networks it is: labels of a few symbols can (softground inspect says of which)."
+            f"Besides itself, {least}{others:,} map{'s' * (others > 1)} of symbols, {least}{one:,} one-to-one, would "
+            f"turn them into others that explain these answers as well, such as {'; '.join(found['examples'])}. The "
+            "answers cannot tell which of these networks it is: labels of a few symbols can (see softground inspect)."
         )
     else:
         sure = "that was found would" if least else "would"

@@ -20,7 +20,8 @@ from .relation import injections, members
 from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
-NODES = 2_000  # most images tried, whatever the time; so that the same search ends the same way everywhere
+WORK = 2**22  # most images tried, whatever the time, so that a search ends the same way everywhere
+NODE = 2**10  # as many as a node takes the time of
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Search:
         injective: bool = False,
         clash: Sequence[int] | None = None,
         symmetry: Symmetry | None = None,
-        nodes: int = NODES,
+        work: int = WORK,
     ) -> None:
-        self.nodes = nodes  # left
+        self.work = work
         self.symmetry = symmetry or Symmetry()
         self.rows, self.limit, self.injective, self.clash = rows, limit, injective, clash
         self.propagation = Propagation(max(domain.bit_length() for domain in domains), rows, injective, clash)
@@ -58,12 +59,14 @@ class Search:
 
     def count(self) -> Counted:
         """How many there are: too few where the search was not :attr:`finished`."""
+        self.propagation.tried, self.finished = 0, True
         if not self.possible:
             return Counted(0, dict.fromkeys(range(len(self.root.domains)), 0))
         return self._count(range(len(self.root.domains)), self.root, self.symmetry)
 
     def maps(self, fixed: Mapping[int, int] | None = None) -> Iterator[tuple[int, ...]]:
         """Them, one after the other, each symbol's own place first; with the images ``fixed``, if given."""
+        self.propagation.tried, self.finished = 0, True
         node = self.root.fixed(fixed or {})
         if self.possible and self.propagation.settle(node, fixed or ()):
             yield from self._maps(node)
@@ -80,8 +83,8 @@ class Search:
 
     def _below(self, node: Node, variable: int, value: int) -> Node | None:
         """The node in which a variable has a value; None where nothing fits it, or the search is over."""
-        self.nodes -= 1
-        if self.nodes < 0 or not self.limit.left():
+        self.propagation.tried += NODE
+        if self.propagation.tried > self.work or not self.limit.left():
             self.finished = False
             return None
         below = node.fixed({variable: value})

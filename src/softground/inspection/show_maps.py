@@ -83,7 +83,7 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
             labels = each.every.labels
             which = f"a labelled input for each of {_set(labels.example)}" if labels else "a few labelled inputs"
             prior = (
-                " A prior that every symbol is used (--usage) rules out maps that merge symbols"
+                " A prior that every symbol is used (--usage uniform) rules out maps that merge symbols"
                 + (
                     ", which leaves the true one."
                     if each.one_to_one.count == 1
@@ -93,7 +93,7 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
                 else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge "
                 "by accuracy up to renaming."
             )
-            yield f"- Several maps of symbols explain the answers: give {which} (--anchors, known symbols).{prior}"
+            yield f"- Several maps of symbols explain the answers: give {which} (anchors, or known symbols).{prior}"
 
 
 def boolean(found: BooleanMaps) -> str:
@@ -101,8 +101,8 @@ def boolean(found: BooleanMaps) -> str:
     least = "" if found.finished else "at least "
     return (
         f"Counted as rsbench does, maps that may exchange variables too: {least}{found.count:,}, the intended one "
-        f"included ({least}{found.fixed:,} without exchanging variables), if only the {found.observed:,} inputs looked at "
-        "occur."
+        f"included ({least}{found.fixed:,} without exchanging variables), if only the {found.observed:,} inputs "
+        "looked at occur."
     )
 
 
