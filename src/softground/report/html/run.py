@@ -46,6 +46,7 @@ def run_page(facts: Facts) -> str:
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
         diagrams=diagrams(facts.summary),
         suspects=_suspects(facts),
+        other_maps=_other_maps(facts),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),
@@ -97,6 +98,13 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     names = ("example", "answer", "reading", "gives", "meant")
     rows = [[str(one.get(name, "–"))[:60] for name in names] for one in first if isinstance(one, dict)]
     return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
+
+
+def _other_maps(facts: Facts) -> str:
+    """Which other maps of symbols fit the network's readings, in words."""
+    found = facts.summary.get("other_maps")
+    text = found.get("text") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _records(history: Records) -> dict[str, Any]:
