@@ -30,6 +30,7 @@ from .law import Law, Ragged, Solutions
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
+    from ..objectives.base import Objective
 
 Record = tuple[dict[str, Any], dict[str, Tensor]]
 RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
@@ -140,6 +141,19 @@ class Inverse(ABC):
             "a small space, can list S_y."
         )
 
+    def some_solutions(self, y: Tensor, most: int) -> list[tuple[Tensor, bool]]:
+        """For each answer the sorted indices of at most ``most`` states of S_y, and whether these are all of them.
+
+        A solver that can stop in between overrides this; nothing that it has found is lost then.
+        """
+        found = self.solutions(y)
+        each = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
+        return [(found.index[a:b].cpu()[:most], b - a <= most) for a, b in each]
+
+    def lister(self, seconds: float, workers: int) -> Inverse:
+        """The inverse that lists many S_y, each within so many seconds, in so many processes where it can."""
+        return self
+
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
         return Ragged(self.solutions(target.answers), target.weights)
@@ -154,6 +168,10 @@ class Inverse(ABC):
 
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""
+        return None
+
+    def default_objective(self) -> Objective | None:
+        """The objective that suits this inverse, where it needs one of its own."""
         return None
 
     def record(self) -> Record | None:

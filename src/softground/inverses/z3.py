@@ -184,28 +184,35 @@ class Z3(Inverse):
 
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or Z3 gives up."""
-        answers, sizes = list(dict.fromkeys(y.tolist())), self.space.sizes
+        answers = torch.unique(y)
+        found = dict(zip(answers.tolist(), self.some_solutions(answers, self.solutions_cap), strict=True))
+        for i, (index, whole) in found.items():
+            if not whole:
+                over = f"there are more than solutions_cap={self.solutions_cap:,}; raise it"
+                why = over if len(index) == self.solutions_cap else "Z3 gave up; raise rlimit and timeout"
+                raise InverseError(
+                    f"Not all states of the answer {self.smt.key(i)!r} could be listed: {why}, or sample."
+                )
+        return Solutions.of([found[i][0] for i in y.tolist()], y.device)
+
+    def some_solutions(self, y: Tensor, most: int) -> list[tuple[Tensor, bool]]:
         # Tables complete the last sites, one table for each combination of the first; or one query completes all.
+        sizes = self.space.sizes
         cut = next((i for i in range(len(sizes)) if math.prod(sizes[i:]) <= self.limits.table), 0)
         cut = cut if math.prod(sizes[:cut]) <= MOST_TABLES else 0
         dropped, zeros = tuple(range(cut, len(sizes))), (0,) * (len(sizes) - cut)
-        pairs = list(itertools.product(answers, itertools.product(*map(range, sizes[:cut]))))
-        queries = [FibreQuery(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i, prefix in pairs]
-        replies = self._solve_all("Lists of solutions", queries)
-        states: dict[int, list[tuple[int, ...]]] = {i: [] for i in answers}
-        for (i, prefix), reply in zip(pairs, replies, strict=True):
-            states[i] += [prefix + state for state in reply.states]
-            if reply.end != "whole" or len(states[i]) > self.solutions_cap:
-                over = reply.end in ("whole", "capped")
-                why = f"there are more than solutions_cap={self.solutions_cap:,}" if over else "Z3 gave up"
-                raise InverseError(
-                    f"Not all states of the answer {self.smt.key(i)!r} could be listed: {why}. Use a sampling kernel, "
-                    f"or raise {'solutions_cap' if over else 'rlimit and timeout'}."
-                )
-        index = {
-            i: self.space.index(torch.tensor(s, dtype=torch.long).view(-1, self.space.sites)) for i, s in states.items()
-        }
-        return Solutions.of([index[i] for i in y.tolist()], y.device)
+        pairs = list(itertools.product(y.tolist(), itertools.product(*map(range, sizes[:cut]))))
+        queries = [FibreQuery(self.smt.key(i), prefix + zeros, dropped, most) for i, prefix in pairs]
+        found: dict[int, tuple[list[tuple[int, ...]], bool]] = {i: ([], True) for i in y.tolist()}
+        for (i, prefix), reply in zip(pairs, self._solve_all("Lists of solutions", queries), strict=True):
+            states, whole = found[i]
+            states += [prefix + state for state in reply.states]
+            found[i] = states[:most], whole and reply.end == "whole" and len(states) <= most
+        codes = [torch.tensor(found[i][0], dtype=torch.long).view(-1, len(sizes)) for i in y.tolist()]
+        return [(self.space.index(z), found[i][1]) for z, i in zip(codes, y.tolist(), strict=True)]
+
+    def lister(self, seconds: float, workers: int) -> Inverse:
+        return Z3(self.smt, limit=2 * max(1.0, min(seconds, 1e6)), workers=workers)
 
     @property
     def faults(self) -> dict[str, int]:

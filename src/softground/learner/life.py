@@ -103,6 +103,7 @@ def finish(
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
+        **({"choice": learner.choice_} if learner.choice_ else {}),
         "versions": environment(),
     }
     if learner.noise:

@@ -28,6 +28,7 @@ from .events import Observer
 from .finite import FiniteOutputs, broken, everything
 from .parts import Part
 from .progress import Progress, validation_figure
+from .settling import in_words
 from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
@@ -80,6 +81,7 @@ class Loop:
                     "examples": sum(len(part.data) for part in train),
                     "own": torch.cat(own).cpu(),
                     "epochs": epochs,
+                    "choice": in_words(getattr(self.learner, "choice_", {})),
                 }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
