@@ -23,28 +23,43 @@ DROPPED = (2, 3, 4, 5, 6, 8, 10)  # sites at a time
 ROWS = {"tensor": 64, "solver": 16}  # solutions whose neighbours are looked for, by what an inverse costs
 SIZES, SETS = 2, 200  # of sets that are compared: the smallest ones, the most frequent of each
 
+MORE = 2  # dropped sites beyond the smallest set that was found
+AGAIN = 16  # more rounds, at most
+
 Sets = dict[int, list[tuple[int, ...]]]
 
 
 def differences(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> Sets:
-    """Sets of sites by their size, the smallest sizes that were found."""
-    rows, sites = ROWS[task.inverse.cost], task.space.sites
-    chance, seen = torch.Generator().manual_seed(seed), Counter[tuple[int, ...]]()
-    for turn, size in enumerate(d for d in DROPPED if d < sites):
-        z, y = sample.rows(rows, seed + turn)
-        order = torch.rand(rows, sites, generator=chance).argsort(1)[:, :size]
+    """Sets of sites by their size, the smallest sizes that were found.
+
+    Once some were found, as many sites and two more are dropped again and again, until that finds nothing new.
+    """
+    sites, chance, seen = task.space.sites, torch.Generator().manual_seed(seed), Counter[tuple[int, ...]]()
+    sizes = [d for d in DROPPED if d < sites]
+    for turn in range(len(sizes) + AGAIN if sizes else 0):
         if turn and not limit.left():
             break
+        enough = sizes[-1] if not seen else min(sizes[-1], min(map(len, seen)) + MORE)
+        size, before = min(sizes[min(turn, len(sizes) - 1)], enough), smallest(seen)
         try:
-            dropped = Dropped(order.sort(1).values)
-            fibre = task.inverse.fibre(z, y, dropped)
+            seen += neighbours(task, sample, size, seed + turn, chance)
         except SoftgroundError:  # more sites than the inverse can complete
             break
-        for option in range(fibre.mask.shape[1]):
-            other = complete(z, dropped, fibre.values[:, option])
-            changed = (other != z) & fibre.mask[:, option, None]
-            seen.update(tuple(row.nonzero().flatten().tolist()) for row in changed if bool(row.any()))
+        if before and size == enough and before == smallest(seen):
+            break
     return smallest(seen)
+
+
+def neighbours(task: Task, sample: Sample, size: int, seed: int, chance: torch.Generator) -> Counter[tuple[int, ...]]:
+    """Where completions of some solutions, with ``size`` random sites dropped from each, differ from them."""
+    z, y = sample.rows(ROWS[task.inverse.cost], seed)
+    dropped = Dropped(torch.rand(z.shape, generator=chance).argsort(1)[:, :size].sort(1).values)
+    fibre = task.inverse.fibre(z, y, dropped)
+    seen = Counter[tuple[int, ...]]()
+    for option in range(fibre.mask.shape[1]):
+        changed = (complete(z, dropped, fibre.values[:, option]) != z) & fibre.mask[:, option, None]
+        seen.update(tuple(row.nonzero().flatten().tolist()) for row in changed if bool(row.any()))
+    return seen
 
 
 def smallest(seen: Counter[tuple[int, ...]]) -> Sets:

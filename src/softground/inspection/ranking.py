@@ -125,7 +125,9 @@ def families(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[tu
     space, sites = task.space, task.space.sites
     if sites < 2 or space.width < 2:
         return []
-    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= MOST_SETS]
+    found = differences(task, sample, limit, seed)
+    fewest = min(found, default=1)  # where no solutions differ in fewer sites, fewer free ones lead nowhere
+    small = [d for d in (1, 2, 3) if fewest - 1 <= d < sites and math.comb(sites, d) <= MOST_SETS]
     result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
     if sites > MOST_SITES and task.inverse.cost == "tensor":
         first = sample.found[0]
@@ -133,8 +135,8 @@ def families(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[tu
         shared = information(space, first.z if first.whole else start.z[start.found])
         large = [d for d in sorted({4, 8, 16, sites // 3}) if 3 < d < sites]
         result += [(f"blocks of {d}", RandomDrop(space, correlated(shared, d)), False) for d in large]
-    for d, sets in differences(task, sample, limit, seed).items():
-        if d > 1 and len(sets) < math.comb(sites, d):
+    for d, sets in found.items():
+        if d > 1 and 4 * len(sets) <= math.comb(sites, d):  # few enough to be worth telling apart
             result.append((f"what {d} sites change together", RandomDrop(space, sets), False))
     return result
 

@@ -15,8 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import torch
+
 from ..dice import Sampler
-from ..errors import CheckpointError
+from ..errors import CheckpointError, LearnerError
+from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomDrop, Stay
 from ..reals import Differences, SiteGibbs
@@ -24,10 +27,11 @@ from ..target import Target
 from ..task import Task
 from .mixing import lopsided
 from .ranking import Ranked, collapsed, ranking
-from .solutions import Sample, take
+from .solutions import Found, Sample, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
+EACH = 4  # solutions of each of them, where these cost a solver's time
 TRIED = {"tensor": (32, 10), "solver": (8, 3)}  # chains and steps that movement is measured on
 MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
@@ -76,7 +80,8 @@ def recommend(
     best = direct(task)
     if best is None:
         limit = TimeLimit(seconds)
-        found = take(task, answers, sample, seed, limit.part(0.3))
+        quick = task.inverse.cost == "solver" and answers is not None and math.isfinite(seconds)
+        found = some(task, answers, seed, limit.part(0.3)) if quick else take(task, answers, sample, seed, limit)  # type: ignore[arg-type]
         best = choose(task, found, ranking(task, found, {}, limit.part(0.7), seed), seed, limit)
     return best
 
@@ -93,6 +98,23 @@ def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
         return Recommendation(default_kernel(task.inverse, task.space), None, steps, gamma0, reasons, kept=dict(kept))
     walk = Composed([Guided(task.inverse, projection, marginals=True), collapsed(task, projection, change)])
     return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", dict(kept))
+
+
+def some(task: Task, answers: Sequence[Any], seed: int, limit: TimeLimit) -> Sample:
+    """A few solutions of a few answers, of a rule whose solutions cost a solver's time each."""
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
+    found = []
+    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:SAMPLE]])), 1):
+        start = task.inverse.start(y.expand(EACH, *y.shape[1:]), seed)
+        z = torch.unique(start.z[start.found], dim=0)
+        found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
+        if found and not limit.left():
+            break
+    if not found:
+        raise LearnerError(
+            "No solutions were found to try projections on. Name a kernel, or give the solver more time."
+        )
+    return Sample(tuple(found), len(answers))
 
 
 def direct(task: Task) -> Recommendation | None:
@@ -174,9 +196,9 @@ def _because(best: Ranked) -> str:
 
 def _paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: TimeLimit) -> Recommendation:
     """With T and γ₀ from how often chains move."""
-    free = movement(task, best.kernel, sample, math.inf, seed)
+    free = movement(task, best.kernel, sample, math.inf, seed, limit=limit.part(0.3))
     for gamma in GAMMAS:
-        moved = movement(task, best.kernel, sample, gamma, seed)
+        moved = movement(task, best.kernel, sample, gamma, seed, limit=limit.part(0.4))
         if moved >= free / 2 or gamma == GAMMAS[-1] or not limit.left():
             break
     steps = MOST if moved <= 0 else 1 if moved >= 0.9 else min(MOST, math.ceil(math.log(0.1) / math.log(1 - moved)))
@@ -186,13 +208,22 @@ def _paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: T
     return replace(best, steps=steps, gamma0=gamma if free else 1.0, reasons=(*best.reasons, pace, start))
 
 
-def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int, trials: int | None = None) -> float:
-    """Share of steps that change z, under a lopsided belief."""
-    rows, some = TRIED[task.inverse.cost]
+def movement(
+    task: Task,
+    kernel: Kernel,
+    sample: Sample,
+    gamma: float,
+    seed: int,
+    trials: int | None = None,
+    limit: TimeLimit | None = None,
+) -> float:
+    """Share of steps that change z, under a lopsided belief; of as many as there is time for, one at least."""
+    rows, most = TRIED[task.inverse.cost]
     z, y = sample.rows(rows, seed)
     target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, rows, seed)), y, gamma)
-    dice, moved = Sampler(seed), 0.0
-    for _ in range(trials or some):
+    dice = Sampler(seed)
+    moved: list[float] = []
+    while len(moved) < (trials or most) and not (moved and limit is not None and not limit.left()):
         z, info = kernel.step(dice, z, target)
-        moved += float(info.moved.double().mean())
-    return moved / (trials or some)
+        moved.append(float(info.moved.double().mean()))
+    return sum(moved) / len(moved)

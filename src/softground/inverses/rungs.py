@@ -22,7 +22,8 @@ from .table import Table
 SAMPLE = 256  # states of a plain function whose time is measured
 SAMPLE_VECTORISED = 2**16
 CHUNK_STATES = 2**18  # of a relation, tried at a time
-PROBE = 4  # answers that are listed before the time of the others is estimated
+PROBE = 4  # answers that are listed one by one, which tells how long the others will take
+LEAST = 5.0  # seconds that an answer is given
 WARM = 20  # the share of the budget after which an estimate counts: the first answers also pay for what is made once
 ROUND = 16  # answers for each process that are listed before time is looked at
 
@@ -124,19 +125,20 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
     """Lists of some answers at a time: first a few, by one process, then as many as there are processors."""
     most = min(MOST_EACH, ask.budget.solutions)
     kept = Cache(ask.constraint, ask.space, ask.budget.cache)
-    lister, missing = ask.inverse.lister(ask.budget.seconds, 1), []
+    each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
+    lister, missing = ask.inverse.lister(each, 1), []
     for y in torch.split(ask.answers, 1):
         index = kept.read(y[0], most)
         if index is None:
             missing.append(y)
         else:
             yield {keys(y)[0]: (index, True)}
-    turns = [torch.cat(missing[:PROBE])] if missing else []
+    turns = missing[:PROBE]
     if len(missing) > PROBE:
         turns += torch.split(torch.cat(missing[PROBE:]), ROUND * (os.cpu_count() or 1))
     for turn, y in enumerate(turns):
-        if turn == 1 and len(missing) > PROBE + ROUND:
-            lister = ask.inverse.lister(ask.budget.seconds, os.cpu_count() or 1)
+        if turn == PROBE and len(missing) > PROBE + ROUND:
+            lister = ask.inverse.lister(each, os.cpu_count() or 1)
         found = lister.some_solutions(y, most)
         for row, (index, whole) in zip(y, found, strict=True):
             if whole:
