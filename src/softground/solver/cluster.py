@@ -5,7 +5,6 @@ means that the worker is lost: stopped, or its machine gone. What lost workers h
 machine. Replies do not depend on who found them, so a run that loses workers ends with the same bits.
 """
 
-import importlib
 import math
 import multiprocessing
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 
 from ..constraints.smt import SMT
 from ..errors import InverseError
+from ..optional import load
 from .crew import CHUNKS_PER_PROCESS, Crew
 from .queries import Limits, Query, Reply
 
@@ -69,7 +69,7 @@ class Cluster:
 
     def _parallel(self, timeout: float, calls: list[tuple[list[Query], list[int]]]) -> Iterator[Any]:
         """Chunks as they come back, in any order; raises where none has come for so many seconds."""
-        joblib = _load("joblib")
+        joblib = load("joblib", "A cluster", "joblib", InverseError)
         if self._ray is not None:
             self._ray.timeout = timeout
         with joblib.parallel_config(self.backend, **(self._settings or {})):
@@ -107,7 +107,7 @@ def answer(
 
 
 def _dask(scheduler: str | None) -> Any:
-    distributed = _load("distributed")
+    distributed = load("distributed", "A Dask cluster", "distributed joblib", InverseError)
     try:
         if scheduler is None:
             return distributed.get_client()
@@ -123,7 +123,7 @@ def _dask(scheduler: str | None) -> Any:
 
 
 def _ray(scheduler: str | None) -> dict[str, Any]:
-    ray, backend = _load("ray"), _load("ray.util.joblib")
+    ray, backend = (load(module, "A Ray cluster", "ray joblib", InverseError) for module in ("ray", "ray.util.joblib"))
     try:
         if not ray.is_initialized():
             ray.init(address=scheduler, log_to_driver=False)
@@ -134,11 +134,3 @@ def _ray(scheduler: str | None) -> dict[str, Any]:
         ) from error
     backend.register_ray()
     return {}
-
-
-def _load(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = "ray" if module.startswith("ray") else "'softground[cluster]'"
-        raise InverseError(f"A cluster needs {module}, which is not installed: pip install {package}.") from error
