@@ -170,7 +170,7 @@ def _narrow(number: Any) -> bool:
 
 def _stacked(given: Sequence[Tensor]) -> Tensor:
     """Arguments side by side, ``[…, arguments]``; numbers of all rows are spread over them."""
-    shape = torch.broadcast_shapes(*(g.shape for g in given))
+    shape = max((g.shape for g in given), key=len)  # () or [rows]
     return torch.stack([g.long().expand(shape) for g in given], -1)
 
 
