@@ -108,7 +108,7 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
 
 
 def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "Engine", lambda smt, limits: os._exit(1))
+    monkeypatch.setattr(process, "engine", lambda rule, limits: os._exit(1))
     doomed = crew.Crew(faulty(die), Limits(0, 1000, 1.0), chunk=2)
     assert doomed.solve([FibreQuery(5, (0, 0), (1,), 8)] * 2) == [Reply([], "crashed", "alone")] * 2
 

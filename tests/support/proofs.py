@@ -128,6 +128,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),
+        inverses.CPSAT: (lambda: inverses.CPSAT(cpmpy()), MIXED, "cpsat::fibres_equal_enumeration"),
         Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from ..constraints.smt import SMT
 from ..errors import InverseError
 from ..optional import load
 from .crew import CHUNKS_PER_PROCESS, Crew
@@ -83,7 +82,7 @@ class Cluster:
             )
             if self.backend == "ray" and self._ray is None:
                 self._ray = parallel.__enter__()
-            yield from parallel(joblib.delayed(answer)(self.crew.smt, self.crew.limits, *call) for call in calls)
+            yield from parallel(joblib.delayed(answer)(self.crew.rule, self.crew.limits, *call) for call in calls)
 
 
 def _lost(error: Exception) -> bool:
@@ -95,11 +94,11 @@ _crews: dict[tuple[str, Limits, int], Crew] = {}
 
 
 def answer(
-    smt: SMT, limits: Limits, queries: Sequence[Query], places: list[int]
+    rule: Any, limits: Limits, queries: Sequence[Query], places: list[int]
 ) -> tuple[list[int], list[Reply | None]]:
     """What a worker does: have a process of its own solve a chunk. The places say which chunk it was."""
-    key = (smt.token, limits, threading.get_ident())  # a worker may have several threads: one process for each
-    crew = _crews.pop(key) if key in _crews else Crew(smt, limits)
+    key = (rule.token, limits, threading.get_ident())  # a worker may have several threads: one process for each
+    crew = _crews.pop(key) if key in _crews else Crew(rule, limits)
     _crews[key] = crew  # at the end: the least recently used is first
     while len(_crews) > CREWS_KEPT:
         del _crews[next(iter(_crews))]
