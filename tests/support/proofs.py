@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, Constraint, Program, Scan
+from softground.constraints import SMT, Constraint, CPMpy, Program, Scan
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -78,6 +78,10 @@ def smt() -> SMT:
     return SMT(lambda z, y: sum(z) == y, SPACE)
 
 
+def cpmpy() -> CPMpy:
+    return CPMpy(lambda z, y: sum(z) == y, SPACE)
+
+
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
 WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
 CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
@@ -92,6 +96,7 @@ FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_bru
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
 BOARD_FIBRES = "sudoku_rule::search_finds_the_fibres_of_z3"
 SMT_RULE = "smt::feasible_equals_brute_force_for_every_state_and_answer"
+CPMPY_RULE = "cpmpy::feasible_is_cpmpys_own_value_for_every_state"
 EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
 SAVED = "model::the_rule_is_kept_without_its_function"
 SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
@@ -123,6 +128,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),
+        inverses.CPSAT: (lambda: inverses.CPSAT(cpmpy()), MIXED, "cpsat::fibres_equal_enumeration"),
         Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
@@ -157,6 +163,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
+        CPMpy: (cpmpy, SUM, CPMPY_RULE, "cpmpy::random_rules_are_evaluated_as_cpmpy_does"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),

@@ -33,7 +33,7 @@ class Constraint(ABC):
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
 
-    def statement(self, y: Tensor) -> str | None:
+    def stated(self, y: Tensor) -> str | None:
         """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""
         return None
 

@@ -113,7 +113,7 @@ class SMT(Constraint):
         answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
         return answer
 
-    def statement(self, y: Tensor) -> str:
+    def stated(self, y: Tensor) -> str:
         return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())
 
     @property

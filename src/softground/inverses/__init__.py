@@ -1,6 +1,7 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
 from .base import INVERSES, Fibre, Inverse, Start, complete
+from .cpsat import CPSAT
 from .enumeration import Enumeration, default_inverse
 from .ladder import Budget, Choice, GivesWay, climb
 from .law import Law, Solutions
@@ -12,6 +13,7 @@ from .table import Table
 from .z3 import Z3
 
 __all__ = [
+    "CPSAT",
     "INVERSES",
     "RUNGS",
     "Z3",

@@ -141,17 +141,17 @@ class Inverse(ABC):
             "a small space, can list S_y."
         )
 
-    def some_solutions(self, y: Tensor, most: int) -> list[tuple[Tensor, bool]]:
-        """For each answer the sorted indices of at most ``most`` states of S_y, and whether these are all of them.
+    def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
+        """For each answer the sorted indices of states of S_y, and whether these are all of them.
 
-        A solver that can stop in between overrides this; nothing that it has found is lost then.
+        A solver that may stop in between overrides this; nothing that it has found is lost then.
         """
         found = self.solutions(y)
         each = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
-        return [(found.index[a:b].cpu()[:most], b - a <= most) for a, b in each]
+        return [(found.index[a:b].cpu(), True) for a, b in each]
 
-    def lister(self, seconds: float, workers: int) -> Inverse:
-        """The inverse that lists many S_y, each within so many seconds, in so many processes where it can."""
+    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
+        """The inverse that lists at most ``most`` states of each S_y, within so many seconds each, in so many processes."""
         return self
 
     def law(self, target: Target[Any]) -> Law:

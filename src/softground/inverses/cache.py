@@ -1,7 +1,7 @@
 """Lists of S_y on disk, so that a solver lists each of them once.
 
 A file is named by a digest of the space, the rule and the answer, all as the rule states them
-(:meth:`~softground.constraints.Constraint.statement`). It holds one line of JSON, with that digest and a checksum, and
+(:meth:`~softground.constraints.Constraint.stated`). It holds one line of JSON, with that digest and a checksum, and
 then the states' indices, eight bytes each. Nothing in it is ever executed. A file that is damaged, or of another rule,
 is noticed and made anew. Only lists that are whole are kept.
 """
@@ -78,7 +78,7 @@ class Cache:
             self.place = None
 
     def _path(self, y: Tensor) -> Path | None:
-        said = None if self.place is None else self.rule.statement(y)
+        said = None if self.place is None else self.rule.stated(y)
         if self.place is None or said is None:
             return None
         text = json.dumps([repr(self.space.alphabets), said])

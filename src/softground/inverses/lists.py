@@ -59,10 +59,10 @@ class Lists(Inverse):
         self._add(found)
 
     @classmethod
-    def of(cls, rest: Inverse, y: Tensor, most: int = MOST_EACH) -> Lists:
-        """The lists of these encoded answers; raises where one has more than ``most`` states."""
+    def of(cls, rest: Inverse, y: Tensor) -> Lists:
+        """The lists of these encoded answers; raises where one is too long."""
         lists = cls(rest, {})
-        lists._add(lists._more(distinct(rest.constraint, y), most))
+        lists._add(lists._more(distinct(rest.constraint, y)))
         return lists
 
     def __repr__(self) -> str:
@@ -149,14 +149,14 @@ class Lists(Inverse):
         """Where each answer's list begins, and how long it is."""
         missing = [key not in self._number for key in keys(y)]
         if any(missing):
-            self._add(self._more(torch.unique(y[torch.tensor(missing, device=y.device)].cpu(), dim=0), MOST_EACH))
+            self._add(self._more(torch.unique(y[torch.tensor(missing, device=y.device)].cpu(), dim=0)))
         number = torch.tensor([self._number[key] for key in keys(y)], dtype=torch.long, device=y.device)
         offsets = self._on(y.device)[1]
         return offsets[number], offsets[number + 1] - offsets[number]
 
-    def _more(self, y: Tensor, most: int) -> dict[Key, Tensor]:
+    def _more(self, y: Tensor) -> dict[Key, Tensor]:
         """The lists of other answers."""
-        listed = self.rest.some_solutions(y, most)
+        listed = self.rest.some_solutions(y)
         for row, (index, whole) in enumerate(listed):
             if not whole:
                 raise InverseError(

@@ -68,10 +68,10 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
 
 def _tried(ask: Ask) -> Iterator[dict[Key, Listed]]:
     """S_y of one answer after the other, by a solver that evaluates its formula, or by the rule itself."""
-    size, inverse = ask.space.size, ask.inverse
+    size, inverse = ask.space.size, ask.inverse.lister(ask.space.size, ask.budget.seconds, 1)
     for y in torch.split(ask.answers, 1):
         if inverse.cost == "solver":
-            (listed,) = inverse.some_solutions(y, size)
+            (listed,) = inverse.some_solutions(y)
             if not listed[1]:
                 raise GivesWay(f"the solver could not decide all states of the answer {ask.constraint.answer(y[0])!r}")
         else:
@@ -126,7 +126,7 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
     most = min(MOST_EACH, ask.budget.solutions)
     kept = Cache(ask.constraint, ask.space, ask.budget.cache)
     each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
-    lister, missing = ask.inverse.lister(each, 1), []
+    lister, missing = ask.inverse.lister(most, each, 1), []
     for y in torch.split(ask.answers, 1):
         index = kept.read(y[0], most)
         if index is None:
@@ -138,8 +138,8 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
         turns += torch.split(torch.cat(missing[PROBE:]), ROUND * (os.cpu_count() or 1))
     for turn, y in enumerate(turns):
         if turn == PROBE and len(missing) > PROBE + ROUND:
-            lister = ask.inverse.lister(each, os.cpu_count() or 1)
-        found = lister.some_solutions(y, most)
+            lister = ask.inverse.lister(most, each, os.cpu_count() or 1)
+        found = lister.some_solutions(y)
         for row, (index, whole) in zip(y, found, strict=True):
             if whole:
                 kept.write(row, index)
