@@ -1,6 +1,24 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
-from .constraints import SMT, Between, Constraint, Contains, Not, OneOf, Program, Scan
+from .constraints import (
+    SMT,
+    All,
+    AllDifferent,
+    Allowed,
+    Between,
+    Clause,
+    Constraint,
+    Contains,
+    Count,
+    Increasing,
+    Not,
+    OneOf,
+    Part,
+    Program,
+    Scan,
+    Sum,
+    Value,
+)
 from .data import Anchors, Examples, Ragged, RandomAffine, Records, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
@@ -48,3 +66,4 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += ["All", "AllDifferent", "Allowed", "Clause", "Count", "Increasing", "Part", "Sum", "Value"]

@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, Constraint, Program, Scan
+from softground.constraints import SMT, All, Constraint, Program, Scan, Sum
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -157,6 +157,11 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
+        All: (
+            lambda: All([Sum(range(SPACE.sites))], SPACE),
+            SUM,
+            "conjunction::a_state_is_feasible_where_every_part_holds",
+        ),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
