@@ -81,10 +81,9 @@ class Sum(Piece):
         return Sum
 
     def rule(self, space: Categorical) -> Scan:
-        symbols = {s for alphabet in space.alphabets for s in alphabet}
-        if strange := [s for s in symbols if not isinstance(s, int)]:
+        if strange := [s for s in space.symbols if not isinstance(s, int)]:
             raise ConstraintError(f"{self} was given, one of which may show {strange[0]!r}; only whole numbers add up.")
-        plain = all(type(s) is int and s >= 0 for s in symbols)  # a vectorised scan's states are not negative
+        plain = all(type(s) is int and s >= 0 for s in space.symbols)  # a vectorised scan's states are not negative
         return Scan(lambda total, digit: total + digit, space, vectorised=plain)
 
 
