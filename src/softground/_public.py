@@ -37,6 +37,7 @@ from .objectives import (
     BackSearch,
     Batch,
     BestMapping,
+    CompositeLikelihood,
     FeasibleMapping,
     Objective,
     Outcome,
@@ -66,4 +67,15 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Contains", "Family", "Not", "OneOf", "Ragged"]
-__all__ += ["All", "AllDifferent", "Allowed", "Clause", "Count", "Increasing", "Part", "Sum", "Value"]
+__all__ += [
+    "All",
+    "AllDifferent",
+    "Allowed",
+    "Clause",
+    "CompositeLikelihood",
+    "Count",
+    "Increasing",
+    "Part",
+    "Sum",
+    "Value",
+]

@@ -95,6 +95,7 @@ SMT_RULE = "smt::feasible_equals_brute_force_for_every_state_and_answer"
 EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
 SAVED = "model::the_rule_is_kept_without_its_function"
 SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
+COMPOSITE = "composite::the_gradient_is_that_of_the_parts_log_masses_by_brute_force"
 TREES = "back_search::one_site_fibres_are_the_corrections_of_the_tree_search"
 STAGE_TWO = "learner::stage_two_uses_exactly_the_examples_whose_prediction_is_feasible"
 YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
@@ -131,6 +132,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Objective: {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
         objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
+        objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
         objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
