@@ -24,7 +24,7 @@ def grids(count: int, part: Any) -> sg.Examples:
     return sg.Examples(sg.handwritten(digits, part), sums.tolist(), symbols=digits)
 
 
-def main(epochs: int = 12, count: int = 1000) -> float:
+def main(epochs: int = 6, count: int = 1000) -> float:
     """Train from sums; the held-out share of right digits."""
     train, test = grids(count, "train"), grids(300, "test")
     task = sg.Task(space, rule)

@@ -35,7 +35,7 @@ from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
-from softground.tasks.sudoku.rule import sudoku_program
+from softground.tasks.sudoku.rule import Boards, sudoku_program
 from sudoku_cases import BOARDS, LISTING
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
