@@ -159,6 +159,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
+        Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
         All: (
             lambda: All([Sum(range(SPACE.sites))], SPACE),
             SUM,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from softground.constraints import Not
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses.z3 import Z3

@@ -61,6 +61,11 @@ class Composite:
             len(part.sites) for group in self.groups for part in group.parts
         )  # sites of all parts together
 
+    def touching(self, sites: int) -> Tensor:
+        """How many parts touch each of the space's ``sites``."""
+        every = [site for group in self.groups for part in group.parts for site in part.sites]
+        return torch.bincount(torch.tensor(every), minlength=sites)
+
     @property
     def exact(self) -> bool:
         """Whether every part's law is known."""

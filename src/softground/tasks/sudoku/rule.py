@@ -17,7 +17,6 @@ from torch import Tensor
 
 from ...constraints.base import Part
 from ...constraints.conjunction import All
-from ...constraints.interned import EVERYTHING
 from ...constraints.pieces import AllDifferent
 from ...constraints.program import Program
 from ...constraints.smt import SMT, load_z3
@@ -80,9 +79,10 @@ class Boards(Program):
         self.encode([True])  # the answer of every example, whose id is 0
 
     def parts(self) -> list[Part]:
-        # That a board is not valid says nothing of any one group.
-        every = All([AllDifferent(group) for group in groups(self.size)], self.space)
-        return [Part(part.sites, part.rule, lambda y: torch.where(y < 0, EVERYTHING, y)) for part in every.parts()]
+        every = All([AllDifferent(group) for group in groups(self.size)], self.space).parts()
+        # That a board is not valid, or that nothing is known of it, says nothing of any one group.
+        valid, vague = every[0].rule.encode([True, None]).tolist()
+        return [Part(part.sites, part.rule, lambda y: torch.where(y < 0, vague, valid)) for part in every]
 
 
 def sudoku_program(size: int = 4) -> Boards:
