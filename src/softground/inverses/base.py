@@ -30,7 +30,6 @@ from .law import Law, Ragged, Solutions
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
-    from ..objectives.base import Objective
 
 Record = tuple[dict[str, Any], dict[str, Tensor]]
 RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
@@ -151,7 +150,7 @@ class Inverse(ABC):
         return [(found.index[a:b].cpu(), True) for a, b in each]
 
     def lister(self, most: int, seconds: float, workers: int) -> Inverse:
-        """The inverse that lists at most ``most`` states of each S_y, within so many seconds each, in so many processes."""
+        """The inverse to list at most ``most`` states of each S_y by, in so many seconds each, by so many processes."""
         return self
 
     def law(self, target: Target[Any]) -> Law:
@@ -168,10 +167,6 @@ class Inverse(ABC):
 
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""
-        return None
-
-    def default_objective(self) -> Objective | None:
-        """The objective that suits this inverse, where it needs one of its own."""
         return None
 
     def record(self) -> Record | None:

@@ -13,6 +13,7 @@ from ..constraints.program import Program
 from ..preparing import duration, human, preparing, told
 from .base import Inverse
 from .cache import Cache
+from .composite import composite
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, GivesWay
 from .lists import MOST_EACH, Key, Listed, Lists, keys
@@ -162,6 +163,17 @@ def timed(parts: Iterator[dict[Key, Listed]], total: int, seconds: float, what: 
         if first and count < total:
             told(f"{what[0].upper()}{what[1:]} of {total:,} answers: about {duration(needs)}")
         first = False
+
+
+@RUNGS.register("parts")
+def parts(ask: Ask) -> tuple[Inverse, str]:
+    """Take the law of every part; the whole rule's inverse is that of chains."""
+    own = ask.constraint.parts()
+    if not own:
+        raise GivesWay("the rule is no conjunction of parts")
+    if not composite(ask.constraint, ask.inverse).exact:
+        raise GivesWay(f"one of {len(own):,} parts has no law of its own")
+    return chains(ask)[0], f"{len(own):,} parts have exact laws, though the whole has none within the budget"
 
 
 @RUNGS.register("chains")

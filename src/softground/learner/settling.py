@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CheckpointError
 from ..inverses.ladder import ORDER
 from ..kernels import default_kernel
-from ..objectives import SoftenedGrounding
+from ..objectives import Objective, SoftenedGrounding, parts_objective
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
@@ -53,14 +53,23 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
             if name not in found:
                 choice = part.task.settle(part.y, before.get("rung"))
                 found[name] = choice.to_json() if choice else {}
-            other = part.task.inverse.default_objective()
             objective = stage.objective
-            if other is not None and isinstance(objective, SoftenedGrounding) and objective.open:
+            if not isinstance(objective, SoftenedGrounding) or not objective.open:
+                continue
+            if (other := _by_parts(part, objective)) is not None:
                 stages[number] = replace(stage, objective=other)
-            elif isinstance(objective, SoftenedGrounding) and objective.open:
+            else:
                 walk = _walk(objective, part, before.get("walk"))
                 found[name] |= {"walk": walk} if walk else {}
     return {name: facts for name, facts in found.items() if facts}
+
+
+def _by_parts(part: Part, objective: SoftenedGrounding) -> Objective | None:
+    """The objective of a rule that is learnt part by part; also where an inverse without a law was given."""
+    task, choice = part.task, part.task.choice
+    if choice is None and (task.inverse.exact or task.inverse.default_kernel() is not None):
+        return None
+    return parts_objective(task, objective.schedule) if choice is None or choice.rung == "parts" else None
 
 
 def _walk(objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
