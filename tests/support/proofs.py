@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, All, Constraint, CPMpy, Program, Scan, Sum
+from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -66,6 +66,11 @@ BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
 LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
+CLAUSES = Ground(
+    Cnf([[1, 2], [-2, 3], [3, 4, 5]]),
+    [True] * BATCH,
+    torch.tensor([[1, 1, 1, b & 1, b // 2] for b in range(4)] + [[1, 0, 0, 0, 1], [1, 0, 1, 0, 0]]),
+)
 FAMILY, MOVE = RandomDrop(SPACE, PROBLEM.drops), projections.ChangeOne(SPACE)
 TASK, GUIDED = Task(SPACE, PROBLEM.program, TABLE), Guided(TABLE, FAMILY, marginals=True)
 
@@ -178,6 +183,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
             SUM,
             "conjunction::a_state_is_feasible_where_every_part_holds",
         ),
+        Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),

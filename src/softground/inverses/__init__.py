@@ -1,6 +1,7 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
 from .base import INVERSES, Fibre, Inverse, Start, complete
+from .circuit import Circuit
 from .cpsat import CPSAT
 from .enumeration import Enumeration, default_inverse
 from .ladder import Budget, Choice, GivesWay, climb
@@ -19,6 +20,7 @@ __all__ = [
     "Z3",
     "Budget",
     "Choice",
+    "Circuit",
     "Enumeration",
     "Fibre",
     "GivesWay",

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from ..constraints.cnf import Cnf
 from ..constraints.program import Program
+from ..errors import InverseError
 from ..preparing import duration, human, preparing, told
 from .base import Inverse
 from .cache import Cache
+from .circuit import Circuit
 from .composite import composite
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, GivesWay
@@ -42,12 +45,18 @@ def table(ask: Ask) -> tuple[Inverse, str]:
     if size * answers > ask.budget.solutions:
         most = f"at most {ask.budget.solutions:,}"
         raise GivesWay(f"{number(size)} states, tried for {answers:,} answers, are too many ({most})")
-    found: dict[Key, Tensor] = {}
     with preparing("Table of the states", answers) as done:
         for listed in timed(_tried(ask), answers, ask.budget.seconds, "a table of the states"):
-            found |= {key: index for key, (index, _) in listed.items()}
-            done(len(found))
-    return Lists(ask.inverse, found), f"all {size:,} states were tried for each of {answers:,} answers"
+            ask.found |= listed
+            done(len(ask.found))
+            longest = max(len(index) for index, _ in listed.values())
+            if longest > MOST_EACH:
+                raise GivesWay(f"an answer has {longest:,} solutions; at most {MOST_EACH:,} are summed at every step")
+    return _whole(ask), f"all {size:,} states were tried for each of {answers:,} answers"
+
+
+def _whole(ask: Ask) -> Lists:
+    return Lists(ask.inverse, {key: index for key, (index, _) in ask.found.items()})
 
 
 def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
@@ -118,8 +127,7 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
                     f"{answers:,} answers with {mean:,.0f} solutions on average are more than the "
                     f"{ask.budget.solutions:,} allowed"
                 )
-    found = {key: index for key, (index, _) in ask.found.items()}
-    return Lists(ask.inverse, found), f"{total:,} solutions of {answers:,} answers, proved to be all"
+    return _whole(ask), f"{total:,} solutions of {answers:,} answers, proved to be all"
 
 
 def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
@@ -163,6 +171,18 @@ def timed(parts: Iterator[dict[Key, Listed]], total: int, seconds: float, what: 
         if first and count < total:
             told(f"{what[0].upper()}{what[1:]} of {total:,} answers: about {duration(needs)}")
         first = False
+
+
+@RUNGS.register("circuit")
+def circuit(ask: Ask) -> tuple[Inverse, str]:
+    """Compile a propositional rule."""
+    if not isinstance(ask.constraint, Cnf):
+        raise GivesWay("the rule is no Cnf")
+    try:
+        made = Circuit(ask.constraint, seconds=min(ask.budget.seconds, 1e6))
+    except InverseError as error:
+        raise GivesWay(str(error)) from error
+    return made, f"compiled once: {made!r}"
 
 
 @RUNGS.register("parts")
