@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +52,17 @@ def data(count: int = 24) -> sg.Examples:
     return sg.Examples(torch.eye(4)[z], [total(*row) for row in z.tolist()], symbols=z)
 
 
-def train(task: sg.Task, folder: Path | None = None, stop: bool = False, resume: bool = False) -> sg.Learner:
+def train(task: sg.Task, folder: Path, copy: Path | None = None, resume: bool = False) -> sg.Learner:
+    """Train; after the first epoch the run folder is copied, as an interruption would leave it."""
+
     def observer(event: str, facts: dict[str, Any]) -> None:
-        if stop and event == "epoch" and facts["epoch"] == 0:
-            raise KeyboardInterrupt
+        if copy and event == "epoch" and facts["epoch"] == 0:
+            shutil.copytree(folder, copy)
 
     with sg.seeded(0):
         network = nn.Linear(4, 4)
     learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=2), batch_size=8)
-    try:
-        return learner.fit(data(), data(8), out=folder, resume=resume, observer=observer)
-    except KeyboardInterrupt:
-        return learner
+    return learner.fit(data(), data(8), out=folder, resume=resume, observer=observer)
 
 
 NO_LAW = sg.Budget(solutions=0, cache=None)
@@ -72,12 +72,11 @@ NO_LAW = sg.Budget(solutions=0, cache=None)
 def test_a_resumed_run_takes_what_was_chosen(
     budget: sg.Budget, rung: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train(square(budget=budget), tmp_path / "whole")
+    train(square(budget=budget), tmp_path / "whole", tmp_path / "part")
     config = json.loads((tmp_path / "whole" / "config.json").read_text())
     assert config["choice"]["None"]["rung"] == rung
     assert json.loads((tmp_path / "whole" / "summary.json").read_text())["choice"] == config["chosen"]
     assert "How the rule was known" in (tmp_path / "whole" / REPORT).read_text()
-    train(square(budget=budget), tmp_path / "part", stop=True)
     # Now nothing could be chosen any more: no budget, and nothing may be tried.
     monkeypatch.setattr(recommendation, "recommend", None)
     poor = sg.Budget(solutions=0 if rung == "chains" else 10**6, seconds=0.0, cache=None)
@@ -88,7 +87,7 @@ def test_a_resumed_run_takes_what_was_chosen(
 
 
 def test_a_damaged_choice_is_refused(tmp_path: Path) -> None:
-    train(square(), tmp_path / "run", stop=True)
+    train(square(), tmp_path / "whole", tmp_path / "run")
     config = json.loads((path := tmp_path / "run" / "config.json").read_text())
     config["choice"]["None"]["rung"] = "magic"
     path.write_text(json.dumps(config))
