@@ -134,17 +134,17 @@ def test_lists_are_whole_capped_or_unknown(table: int) -> None:
 
 def factors(z: Any, y: Any) -> Any:
     """Two factors of a number, digit by digit: a prime has none, which takes long to prove."""
-    left, right = (cp.sum([10**i * digit for i, digit in enumerate(part)]) for part in (z[:4], z[4:]))
+    left, right = (cp.sum([10**i * digit for i, digit in enumerate(part)]) for part in (z[:7], z[7:]))
     return [left * right == y, left > 1, right > 1]
 
 
 def test_a_limit_gives_unknown_and_not_a_wrong_answer() -> None:
-    space = Categorical([range(10)] * 8)
+    space = Categorical([range(10)] * 14)
     rule = CPMpy(factors, space)
-    everything, y = Dropped(torch.arange(8)[None], shared=True), rule.encode([99_999_989])
+    everything, y = Dropped(torch.arange(14)[None], shared=True), rule.encode([29_999_999_999_987])
     for settings in ({"timeout": 0.05}, {"work": 0.01}, {"limit": 0.1}):
         inverse = CPSAT(rule, table=0, **settings)  # type: ignore[arg-type]
-        fibre = inverse.fibre(torch.zeros(1, 8, dtype=torch.long), y, everything)
+        fibre = inverse.fibre(torch.zeros(1, 14, dtype=torch.long), y, everything)
         assert not fibre.complete.any()
         assert not fibre.mask.any()
         assert inverse.faults["unknowns"] == 1

@@ -181,8 +181,10 @@ class CPSATEngine(Engine):
                 return list(collected.found), True
             if collected.stopped:
                 return list(collected.found), False
-            worked = solver.response_proto.deterministic_time >= work
-            end = "timeout" if solver.wall_time >= seconds else "unknown" if worked else "memory"
+            if solver.response_proto.deterministic_time >= work:
+                end = "unknown"
+            else:  # it stops shortly before its time is up, and early only for want of memory
+                end = "timeout" if solver.wall_time >= 0.9 * seconds else "memory"
         raise GaveUp(end)
 
     def _model(self, answer: Hashable) -> Model:
