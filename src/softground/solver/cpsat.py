@@ -32,6 +32,7 @@ from .truth_table import Codes
 MODELS_KEPT = 1024  # one for each answer
 REPEATS = 1000  # of completions found already, after which these are forbidden
 HINT_CONFLICTS = 1000
+NO_LIMIT = 2**20  # MiB
 QUICK = {"cp_model_presolve": False, "linearization_level": 0, "symmetry_level": 0}
 SEARCHES: tuple[dict[str, Any], ...] = (QUICK, {})
 
@@ -170,8 +171,7 @@ class CPSATEngine(Engine):
             seconds, work = min(left, self.limits.timeout), self.limits.work / (4 if search else 1)
             solver, collected = self.cp.CpSolver(), self._collected(variables, most)
             parameters = {"num_workers": 1, "max_time_in_seconds": seconds, "max_deterministic_time": work}
-            if self.limits.memory is not None:
-                parameters["max_memory_in_mb"] = held() + self.limits.memory
+            parameters["max_memory_in_mb"] = most_memory = held() + (self.limits.memory or NO_LIMIT)
             for name, value in (parameters | {"catch_sigint_signal": False} | search | more).items():
                 setattr(solver.parameters, name, value)
             status = solver.solve(native, collected)
@@ -181,10 +181,8 @@ class CPSATEngine(Engine):
                 return list(collected.found), True
             if collected.stopped:
                 return list(collected.found), False
-            if solver.response_proto.deterministic_time >= work:
-                end = "unknown"
-            else:  # it stops shortly before its time is up, and early only for want of memory
-                end = "timeout" if solver.wall_time >= 0.9 * seconds else "memory"
+            worked = solver.response_proto.deterministic_time >= work
+            end = "unknown" if worked else "memory" if held() >= most_memory else "timeout"
         raise GaveUp(end)
 
     def _model(self, answer: Hashable) -> Model:
