@@ -41,8 +41,8 @@ LOOKS_UP = {
     ("learner/life.py", "report"),
     ("learner/shown.py", "report"),
 }
-# Rules whose function was lost when their model was saved; and a scan that adds up as well.
-HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan")}
+# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
+HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

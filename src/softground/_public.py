@@ -1,6 +1,25 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
-from .constraints import SMT, Between, Constraint, Contains, CPMpy, Not, OneOf, Program, Scan
+from .constraints import (
+    SMT,
+    All,
+    AllDifferent,
+    Allowed,
+    Between,
+    Clause,
+    Constraint,
+    Contains,
+    Count,
+    CPMpy,
+    Increasing,
+    Not,
+    OneOf,
+    Part,
+    Program,
+    Scan,
+    Sum,
+    Value,
+)
 from .data import Anchors, Examples, Ragged, RandomAffine, Records, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
@@ -19,6 +38,7 @@ from .objectives import (
     BackSearch,
     Batch,
     BestMapping,
+    CompositeLikelihood,
     FeasibleMapping,
     Objective,
     Outcome,
@@ -48,3 +68,15 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["CPSAT", "Between", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += [
+    "All",
+    "AllDifferent",
+    "Allowed",
+    "Clause",
+    "CompositeLikelihood",
+    "Count",
+    "Increasing",
+    "Part",
+    "Sum",
+    "Value",
+]

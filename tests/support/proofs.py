@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, Constraint, CPMpy, Program, Scan
+from softground.constraints import SMT, All, Constraint, CPMpy, Program, Scan, Sum
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -35,7 +35,7 @@ from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
-from softground.tasks.sudoku.rule import sudoku_program
+from softground.tasks.sudoku.rule import Boards, sudoku_program
 from sudoku_cases import BOARDS, LISTING
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
@@ -100,6 +100,7 @@ CPMPY_RULE = "cpmpy::feasible_is_cpmpys_own_value_for_every_state"
 EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
 SAVED = "model::the_rule_is_kept_without_its_function"
 SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
+COMPOSITE = "composite::the_gradient_is_that_of_the_parts_log_masses_by_brute_force"
 TREES = "back_search::one_site_fibres_are_the_corrections_of_the_tree_search"
 STAGE_TWO = "learner::stage_two_uses_exactly_the_examples_whose_prediction_is_feasible"
 YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
@@ -137,6 +138,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Objective: {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
         objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
+        objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
         objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
@@ -164,6 +166,12 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
         CPMpy: (cpmpy, SUM, CPMPY_RULE, "cpmpy::random_rules_are_evaluated_as_cpmpy_does"),
+        Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
+        All: (
+            lambda: All([Sum(range(SPACE.sites))], SPACE),
+            SUM,
+            "conjunction::a_state_is_feasible_where_every_part_holds",
+        ),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),

@@ -2,6 +2,7 @@
 
 from .back_search import BackSearch
 from .base import OBJECTIVES, Batch, Objective, Outcome
+from .composite import CompositeLikelihood, parts_objective
 from .grounding import SoftenedGrounding
 from .hard import BestMapping, FeasibleMapping
 from .labels import Supervised, ZeroDegree
@@ -10,4 +11,5 @@ from .reinforce import Reinforce
 from .semantic import SemanticLoss
 
 __all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
-__all__ += ["BestMapping", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]
+__all__ += ["BestMapping", "CompositeLikelihood", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]
+__all__ += ["parts_objective"]
