@@ -172,7 +172,7 @@ def test_a_task_takes_it_by_default_and_settings_are_checked() -> None:
 
 def test_what_cp_sat_cannot_take_is_said() -> None:
     rule = CPMpy(lambda z, y: z[0] * 2**40 * z[1] * 2**40 > y, SPACE)
-    with pytest.raises((ConstraintError, InverseError), match="CP-SAT"):
+    with pytest.raises(ConstraintError, match="CP-SAT cannot take"):
         CPSATEngine(rule, Limits(0, 1.0, 1.0)).solve([StartQuery(1, 0, 0)])
 
 

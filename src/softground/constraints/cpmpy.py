@@ -23,8 +23,9 @@ example", ModRef 2019.
 
 from __future__ import annotations
 
+import copy
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -32,17 +33,29 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .base import Constraint
 from .interned import Interned, remember_in
-from .statement import Rule, Statement, load_cpmpy, site_variables, state
+from .native import Native
+from .parted import Conjunct, Parted, Sites
+from .pieces import AllDifferent, Piece, Sum
+from .relations import Between, Not
+from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
 from .tape import Step, Tape, run
 
 CACHE_LIMIT = 2**18  # states whose feasibility took a solver
 STATEMENTS_KEPT = 2**12
+MODELS_KEPT = 256
+SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
+    "==": lambda n: n,
+    "<=": lambda n: Between(None, n),
+    "<": lambda n: Between(None, n - 1),
+    ">=": lambda n: Between(n),
+    ">": lambda n: Between(n + 1),
+    "!=": lambda n: Not(n),
+}
 SECONDS = 60.0  # for a solver to say whether a state is feasible
 
 
-class CPMpy(Constraint):
+class CPMpy(Parted):
     """The constraint z ∈ S_y ⇔ the constraints that ``rule(z, y)`` returns hold."""
 
     def __init__(self, rule: Rule, space: Categorical) -> None:
@@ -57,7 +70,9 @@ class CPMpy(Constraint):
         self._statements: dict[Hashable, Statement] = {}
         self._tapes: dict[int, tuple[tuple[Step, ...], tuple[int, ...]] | None] = {}  # None: it takes a solver
         self._shared: dict[tuple[Step, ...], tuple[Step, ...]] = {}
+        self._models: dict[int, Native] = {}
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._rules, self._split, self._coded = {}, {}, {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs; answers go along with each query."""
@@ -131,9 +146,37 @@ class CPMpy(Constraint):
         """What the rule says for an answer in its exact form, or for a relation; the latest are remembered."""
         made = self._statements.get(answer)
         if made is None:
-            made = state(self.rule, self.sites, answer)
+            made = stated(self.rule, self.sites, answer)
             remember_in(self._statements, answer, made, STATEMENTS_KEPT)
         return made
+
+    def conjuncts(self, answer: Hashable) -> Iterator[Conjunct]:
+        places = {site.name: i for i, site in enumerate(self.sites)}
+        for part in self.statement(answer).parts:
+            names = {variable.name for variable in variables_of([part])}
+            yield {places[name] for name in names & places.keys()}, names - places.keys(), part
+
+    def restricted(self, space: Categorical) -> Parted:
+        def rule(z: Any, described: Any) -> Any:
+            swaps = {id(self.sites[site]): variable for site, variable in zip(described[0], z, strict=True)}
+            return copy.deepcopy(self.said(*described), swaps)
+
+        return CPMpy(rule, space)
+
+    def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
+        """A sum of all these sites that is compared with a number, or their being all different."""
+        values = numbers(self.space)
+        plain = all(tuple(self.space.alphabets[site]) == values[site] for site in sites)  # symbols are their numbers
+        arguments = expression.args if expression.name == "alldifferent" else ()
+        if expression.name in SUMS and getattr(expression.args[0], "name", "") == "sum":
+            arguments = expression.args[0].args
+        of_sites = [variable for variable in self.sites[list(sites)] if any(variable is given for given in arguments)]
+        if not plain or len(of_sites) != len(sites) or len(arguments) != len(sites):
+            return None
+        if expression.name == "alldifferent":
+            return AllDifferent(sites), True
+        number = expression.args[1]
+        return (Sum(sites), SUMS[expression.name](int(number))) if hasattr(number, "__index__") else None
 
     def evaluates(self, y: int) -> bool:
         """Whether states are evaluated for an answer (an id), without a solver."""
@@ -154,14 +197,15 @@ class CPMpy(Constraint):
         """Whether a state is feasible, by CP-SAT."""
         known = self._cache.get((y, codes))
         if known is None:
-            cp, z = load_cpmpy(), torch.tensor([codes])
-            fixed = [site == int(x) for site, x in zip(self.sites, self.space.arguments(z), strict=True)]
-            solver = cp.SolverLookup.get("ortools", cp.Model(*self.statement(self.key(y)).parts, *fixed))
-            known = bool(solver.solve(time_limit=SECONDS, num_workers=1))
-            if not known and solver.status().exitstatus != cp.solvers.solver_interface.ExitStatus.UNSATISFIABLE:
+            if y not in self._models:
+                model = Native(self.sites, self.space, self.statement(self.key(y)).parts)
+                remember_in(self._models, y, model, MODELS_KEPT)
+            known = self._models[y].holds(codes, SECONDS)
+            if known is None:
+                state = self.space.decode(torch.tensor([codes]))[0]
                 raise ConstraintError(
-                    f"CP-SAT could not decide within {SECONDS:g} s whether {self.space.decode(z)[0]!r} is feasible for "
-                    f"the answer {self.key(y)!r}. Write the rule with fewer variables of its own."
+                    f"CP-SAT could not decide within {SECONDS:g} s whether {state!r} is feasible for the answer "
+                    f"{self.key(y)!r}. Write the rule with fewer variables of its own."
                 )
             remember_in(self._cache, (y, codes), known, CACHE_LIMIT)
         return known

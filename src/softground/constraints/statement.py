@@ -47,7 +47,7 @@ def site_variables(space: Categorical) -> Any:
     return cp.cpm_array(variables)
 
 
-def state(rule: Rule, sites: Any, answer: Any) -> Statement:
+def stated(rule: Rule, sites: Any, answer: Any) -> Statement:
     """The rule's statement for an answer in its exact form, or for a relation."""
     if isinstance(answer, Relation | None):
         cp = load_cpmpy()

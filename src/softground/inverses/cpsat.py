@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ..constraints.cpmpy import CPMpy
+from ..constraints.native import load_cp_model
 from ..projections.base import Dropped
-from ..solver.cpsat import load_cp_model
 from ..solver.queries import End, Limits
 from .base import INVERSES, Fibre
 from .enumeration import Enumeration, default_inverse
