@@ -39,6 +39,7 @@ LOOKS_UP = {
     ("learner/learner.py", "model"),
     ("learner/learner.py", "report"),
     ("learner/life.py", "report"),
+    ("learner/settling.py", "inspection"),
     ("learner/shown.py", "report"),
 }
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.

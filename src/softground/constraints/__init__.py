@@ -1,6 +1,7 @@
 """Constraints: which symbol vectors are feasible for an answer."""
 
 from .base import Constraint, Part
+from .cnf import Cnf
 from .conjunction import All
 from .cpmpy import CPMpy
 from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Sum, Value
@@ -17,6 +18,7 @@ __all__ = [
     "Between",
     "CPMpy",
     "Clause",
+    "Cnf",
     "Constraint",
     "Contains",
     "Count",

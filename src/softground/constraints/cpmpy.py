@@ -178,6 +178,11 @@ class CPMpy(Parted):
         number = expression.args[1]
         return (Sum(sites), SUMS[expression.name](int(number))) if hasattr(number, "__index__") else None
 
+    def stated(self, y: Tensor) -> str | None:
+        statement = self.statement(self.key(int(y)))
+        said = "\n".join(map(str, statement.parts))  # in which numpy shortens long tables
+        return None if statement.own or "..." in said else said
+
     def evaluates(self, y: int) -> bool:
         """Whether states are evaluated for an answer (an id), without a solver."""
         return self._tape(y) is not None

@@ -85,6 +85,9 @@ class SMT(Parted):
         answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
         return answer
 
+    def stated(self, y: Tensor) -> str:
+        return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())
+
     @property
     def negates(self) -> bool:
         return self._answers.negates if self.shared is None else self.shared.negates

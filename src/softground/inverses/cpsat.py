@@ -10,9 +10,11 @@ from ..constraints.cpmpy import CPMpy
 from ..constraints.native import load_cp_model
 from ..projections.base import Dropped
 from ..solver.queries import End, Limits
-from .base import INVERSES, Fibre
+from .base import INVERSES, Fibre, Inverse
 from .enumeration import Enumeration, default_inverse
 from .solved import Solved
+
+EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 
 
 class CPSAT(Solved):
@@ -98,6 +100,10 @@ class CPSAT(Solved):
         each = [everything[self.rule.feasible(everything, torch.full((len(everything),), i))] for i in answers]
         most = self.solutions_cap
         return [(states[:most], "whole" if len(states) <= most else "capped") for states in each]
+
+    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
+        limit = 2 * min(max(1.0, seconds), 1e6)
+        return CPSAT(self.rule, table=EVALUATED, limit=limit, workers=workers, solutions_cap=most)
 
     def _evaluates(self, answers: Iterable[int]) -> bool:
         return all(self.rule.evaluates(i) for i in answers)

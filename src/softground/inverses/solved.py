@@ -193,6 +193,9 @@ class Solved(Inverse):
             for i in answers
         ]
 
+    def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
+        return [(self.space.index(states), end == "whole") for states, end in self.listed(y.tolist())]
+
     @property
     def faults(self) -> dict[str, int]:
         """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often

@@ -5,7 +5,7 @@
 
 from ..constraints.smt import SMT, load_z3
 from ..solver.queries import Limits
-from .base import INVERSES
+from .base import INVERSES, Inverse
 from .enumeration import default_inverse
 from .solved import Solved
 
@@ -83,6 +83,9 @@ class Z3(Solved):
             solutions_cap=solutions_cap,
         )
         self.smt = smt
+
+    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
+        return Z3(self.smt, limit=2 * min(max(1.0, seconds), 1e6), workers=workers, solutions_cap=most)
 
 
 @default_inverse.register
