@@ -38,7 +38,7 @@ from .native import Native
 from .parted import Conjunct, Parted, Sites
 from .pieces import AllDifferent, Piece, Sum
 from .relations import Between, Not
-from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
+from .statement import Rule, Statement, load_cpmpy, site_variables, stated, variables_of
 from .tape import Step, Tape, run
 
 CACHE_LIMIT = 2**18  # states whose feasibility took a solver
@@ -165,8 +165,7 @@ class CPMpy(Parted):
 
     def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
         """A sum of all these sites that is compared with a number, or their being all different."""
-        values = numbers(self.space)
-        plain = all(tuple(self.space.alphabets[site]) == values[site] for site in sites)  # symbols are their numbers
+        plain = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
         arguments = expression.args if expression.name == "alldifferent" else ()
         if expression.name in SUMS and getattr(expression.args[0], "name", "") == "sum":
             arguments = expression.args[0].args

@@ -90,8 +90,10 @@ class Parted(Constraint):
         expressions = self.said(sites, answer, which)
         piece = self.usual(expressions[0], sites) if len(expressions) == 1 else None
         if piece is not None:
-            rule = self._rules.setdefault((piece[0].kind, space.alphabets), piece[0].rule(space))
-            return rule, int(rule.encode([piece[1]]))
+            kind = piece[0].kind, space.alphabets
+            if kind not in self._rules:
+                self._rules[kind] = piece[0].rule(space)
+            return self._rules[kind], int(self._rules[kind].encode([piece[1]]))
         if space.alphabets not in self._rules:
             self._rules[space.alphabets] = self.restricted(space)
         own = self._rules[space.alphabets]
