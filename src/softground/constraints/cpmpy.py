@@ -26,6 +26,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -38,7 +39,7 @@ from .native import Native
 from .parted import Conjunct, Parted, Sites
 from .pieces import AllDifferent, Piece, Sum
 from .relations import Between, Not
-from .statement import Rule, Statement, load_cpmpy, site_variables, stated, variables_of
+from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
 from .tape import Step, Tape, run
 
 CACHE_LIMIT = 2**18  # states whose feasibility took a solver
@@ -101,22 +102,47 @@ class CPMpy(Parted):
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact; answers whose constraints differ in numbers only are evaluated together."""
         columns, found = self.space.arguments(z), torch.zeros(len(z), dtype=torch.bool, device=z.device)
-        answers, place = torch.unique(y, return_inverse=True)
-        alike: dict[Any, list[tuple[int, tuple[int, ...]]]] = {}
-        for number, i in enumerate(answers.tolist()):
-            steps, constants = self._tape(i) or (None, ())
-            alike.setdefault(steps, []).append((number, constants))
-        for steps, members in alike.items():
-            numbers = torch.tensor([number for number, _ in members], device=z.device)
-            rows = torch.isin(place, numbers).nonzero().flatten()
-            if steps is None:
+        for rows, steps, constants in self._alike(y):
+            if steps is not None:
+                found[rows] = run(steps, [column[rows] for column in columns], constants)
+            else:
                 states = zip(y[rows].tolist(), map(tuple, z[rows].tolist()), strict=True)
                 found[rows] = torch.tensor([self._searched(*s) for s in states], dtype=torch.bool, device=z.device)
-                continue
-            table = torch.tensor([constants for _, constants in members], dtype=torch.long, device=z.device)
-            own = table[torch.searchsorted(numbers, place[rows])] if len(members) > 1 else table[0]
-            found[rows] = run(steps, [column[rows] for column in columns], own)
         return found
+
+    def completions(self, z: Tensor, y: Tensor, sites: Sequence[int]) -> Tensor:
+        """Which combinations of some sites' symbols go with the rest of each state, bool ``[rows, combinations]``.
+
+        Combinations are in lexicographic order. No answer's rule may have variables of its own. What depends on one of
+        these sites, or on none, is evaluated once for all symbols of the others.
+        """
+        axes = dict(zip(sites, range(1, len(sites) + 1), strict=True))
+        shape = (len(z), *(self.space.sizes[site] for site in sites))
+        found = torch.zeros(shape, dtype=torch.bool, device=z.device)
+        symbols = [torch.tensor(values, device=z.device) for values in self.numbers]
+        for rows, steps, constants in self._alike(y):
+            assert steps is not None
+            known = self.space.arguments(z[rows])
+            columns = []
+            for site in range(self.space.sites):
+                column = symbols[site] if site in axes else known[site]
+                columns.append(column.view([-1 if axis == axes.get(site, 0) else 1 for axis in range(len(shape))]))
+            apart = constants if constants.dim() == 1 else constants.view(len(rows), *([1] * len(sites)), -1)
+            found[rows] = run(steps, columns, apart)
+        return found.flatten(1)
+
+    def _alike(self, y: Tensor) -> Iterator[tuple[Tensor, tuple[Step, ...] | None, Tensor]]:
+        """Rows whose answers share their steps, these steps, and the numbers in them: ``[k]`` or ``[rows, k]``."""
+        answers, place = torch.unique(y, return_inverse=True)
+        alike: dict[int, tuple[Any, list[tuple[int, tuple[int, ...]]]]] = {}
+        for number, i in enumerate(answers.tolist()):
+            steps, constants = self._tape(i) or (None, ())
+            alike.setdefault(id(steps), (steps, []))[1].append((number, constants))
+        for steps, members in alike.values():
+            those = torch.tensor([number for number, _ in members], device=y.device)
+            rows = torch.isin(place, those).nonzero().flatten()
+            table = torch.tensor([constants for _, constants in members], dtype=torch.long, device=y.device)
+            yield rows, steps, table[torch.searchsorted(those, place[rows])] if len(members) > 1 else table[0]
 
     def admissible(self, z: Tensor) -> Tensor:
         """Whether z is feasible for one of the answers **encoded so far**: a rule does not say which answers exist.
@@ -141,6 +167,11 @@ class CPMpy(Parted):
         if self._sites is None:
             self._sites = site_variables(self.space)
         return self._sites
+
+    @cached_property
+    def numbers(self) -> list[tuple[int, ...]]:
+        """Of each site, the number that each code stands for."""
+        return numbers(self.space)
 
     def statement(self, answer: Hashable) -> Statement:
         """What the rule says for an answer in its exact form, or for a relation; the latest are remembered."""
