@@ -205,6 +205,7 @@ def test_a_config_says_what_the_run_is(stopped: Path) -> None:
         "recipe",
         "place",
         "settings",
+        "choice",
         "data",
         "validation",
         "rule",

@@ -171,6 +171,6 @@ def test_who_has_no_parts_takes_another_objective() -> None:
         CompositeLikelihood().begin(task, plain.encode([3]), seed=0)
     large = task_of([sg.Value(range(9), lambda *z: sum(z))], SQUARE)  # whose only part has no law either
     assert parts_objective(large) is None
-    made = sg.grounding_stages(sums(), schedule=sg.Exponential())[0].objective
-    assert isinstance(made, CompositeLikelihood)
+    made = parts_objective(sums(), sg.Exponential())
+    assert made is not None
     assert made.settings(3)["gamma"] == sg.Exponential().gamma(3)

@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, All, Constraint, Program, Scan, Sum
+from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -66,6 +66,11 @@ BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
 LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
+CLAUSES = Ground(
+    Cnf([[1, 2], [-2, 3], [3, 4, 5]]),
+    [True] * BATCH,
+    torch.tensor([[1, 1, 1, b & 1, b // 2] for b in range(4)] + [[1, 0, 0, 0, 1], [1, 0, 1, 0, 0]]),
+)
 FAMILY, MOVE = RandomDrop(SPACE, PROBLEM.drops), projections.ChangeOne(SPACE)
 TASK, GUIDED = Task(SPACE, PROBLEM.program, TABLE), Guided(TABLE, FAMILY, marginals=True)
 
@@ -76,6 +81,15 @@ def scan() -> Scan:
 
 def smt() -> SMT:
     return SMT(lambda z, y: sum(z) == y, SPACE)
+
+
+def cpmpy() -> CPMpy:
+    return CPMpy(lambda z, y: sum(z) == y, SPACE)
+
+
+def lists() -> inverses.Lists:
+    rule = smt()
+    return inverses.Lists.of(inverses.Z3(rule), rule.encode(MIXED.answers))
 
 
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
@@ -92,6 +106,7 @@ FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_bru
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
 BOARD_FIBRES = "sudoku_rule::search_finds_the_fibres_of_z3"
 SMT_RULE = "smt::feasible_equals_brute_force_for_every_state_and_answer"
+CPMPY_RULE = "cpmpy::feasible_is_cpmpys_own_value_for_every_state"
 EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
 SAVED = "model::the_rule_is_kept_without_its_function"
 SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
@@ -124,6 +139,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),
+        inverses.CPSAT: (lambda: inverses.CPSAT(cpmpy()), MIXED, "cpsat::fibres_equal_enumeration"),
+        inverses.Lists: (lists, MIXED, "ladder::lists_have_the_law_of_the_table"),
         Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
@@ -159,12 +176,14 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
+        CPMpy: (cpmpy, SUM, CPMPY_RULE, "cpmpy::random_rules_are_evaluated_as_cpmpy_does"),
         Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
         All: (
             lambda: All([Sum(range(SPACE.sites))], SPACE),
             SUM,
             "conjunction::a_state_is_feasible_where_every_part_holds",
         ),
+        Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),

@@ -1,7 +1,9 @@
 """Constraints: which symbol vectors are feasible for an answer."""
 
 from .base import Constraint, Part
+from .cnf import Cnf
 from .conjunction import All
+from .cpmpy import CPMpy
 from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Sum, Value
 from .program import Program
 from .relations import Between, Contains, Not, OneOf
@@ -14,7 +16,9 @@ __all__ = [
     "AllDifferent",
     "Allowed",
     "Between",
+    "CPMpy",
     "Clause",
+    "Cnf",
     "Constraint",
     "Contains",
     "Count",

@@ -52,6 +52,10 @@ class Constraint(ABC):
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
 
+    def stated(self, y: Tensor) -> str | None:
+        """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""
+        return None
+
     def misfit(self, y: Tensor) -> str:
         """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""
         return ""

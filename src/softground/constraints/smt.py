@@ -113,6 +113,9 @@ class SMT(Constraint):
         answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
         return answer
 
+    def stated(self, y: Tensor) -> str:
+        return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())
+
     @property
     def negates(self) -> bool:
         return self._answers.negates if self.shared is None else self.shared.negates
@@ -189,8 +192,7 @@ class SMT(Constraint):
         z3, names = load_z3(), {f"softground.site.{site}" for site in range(self.space.sites)}
         if answer in self._complements:
             return
-        free = range(self.space.sites)
-        inner = self.expression(answer.answer, [0] * self.space.sites, free)
+        inner = self.expression(answer.answer, [0] * self.space.sites, range(self.space.sites))
         own = {str(c) for c in z3.z3util.get_vars(inner)} - names
         if own:
             raise ConstraintError(

@@ -7,8 +7,8 @@ import torch
 
 from ..errors import LearnerError
 from ..family import Family
-from ..kernels import Kernel, default_kernel
-from ..objectives import Objective, SoftenedGrounding, ZeroDegree, parts_objective
+from ..kernels import Exact, Kernel
+from ..objectives import SoftenedGrounding, ZeroDegree
 from ..schedules import Constant, Schedule
 from ..task import Task
 from .stage import MakeOptimizer, Stage, one_cycle
@@ -28,8 +28,8 @@ def grounding_stages(
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
 
-    Without a kernel, a rule that has a law takes the exact one; else a rule of parts learns from these
-    (:class:`~softground.CompositeLikelihood`); else chains walk.
+    Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
+    once it knows the answers (:mod:`softground.learner.settling`).
 
     With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
     ``answers``; see there for when these may be left out.
@@ -53,12 +53,9 @@ def grounding_stages(
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
-    schedule = schedule or Constant(1.0)
-    objective: Objective | None = None
-    if kernel is None and not task.inverse.exact:  # what has no law as a whole may have one part by part
-        objective = parts_objective(task, schedule)
-    if objective is None:
-        objective = SoftenedGrounding(kernel or default_kernel(task.inverse, task.space), schedule, steps)
+    if kernel is None and task.inverse.exact:
+        kernel = Exact(task.inverse)
+    objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
     stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle())]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))

@@ -43,6 +43,7 @@ def config_of(learner: Learner, train: list[Part], validation: list[Part] | None
         "recipe": plain(learner.recipe),
         "place": plain(learner.place),
         "settings": settings(learner),
+        "choice": plain(getattr(learner, "choice_", {})),
         "data": all_digests(train),
         "validation": validation and all_digests(validation),  # decides when a stage ends, and what it keeps
         "rule": rules if train[0].prefix else rules["None"],

@@ -13,6 +13,7 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
 from ..family import Family
+from ..runs.folder import RunFolder
 from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
@@ -22,6 +23,7 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .parts import Data, inputs_of, spaces_of
 from .reading import Reader
+from .settling import settle
 from .shown import shown
 from .stage import Stages, staged
 from .unexplained import Mode
@@ -76,6 +78,8 @@ class Learner(Reader):
         One record per epoch, as in ``metrics.jsonl``.
     results_
         Test figures after each stage, and those of the validation part as ``validation_…``.
+    choice_
+        By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -189,6 +193,8 @@ class Learner(Reader):
         for part in trained:
             if part.shape not in self.staged:
                 raise DataError(f"The shape {part.shape!r} is no shape of {self.task} to train on; add it there.")
+        kept = RunFolder.open(out) if out is not None and resume else None
+        self.choice_ = settle(self, trained, kept, quiet)
         with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
             self.input_ = inputs_of(trained)
             if folder and self.fabric.is_global_zero and not resume:
