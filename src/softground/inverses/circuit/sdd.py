@@ -5,8 +5,8 @@ So it starts in a tenth of a second, can be killed when its time is up, and take
     python -P sdd.py NODES FOLDER < CLAUSES
 
 The first line of the input is the number of variables, each other line a clause. It writes ``holds.sdd`` and
-``fails.sdd``, the formula and its negation, into the folder, in the text format of the SDD package; or ends with status
-:data:`TOO_LARGE` as soon as the diagram of the clauses so far has more than ``NODES`` elements.
+``fails.sdd``, the formula and its negation, and their vtree into the folder, in the text formats of the SDD package; or
+ends with status :data:`TOO_LARGE` as soon as the diagram of the clauses so far has more than ``NODES`` elements.
 """
 
 import sys
@@ -37,6 +37,7 @@ def main() -> None:
     manager.auto_gc_and_minimize_off()
     for name, node in (("holds", formula), ("fails", ~formula)):
         node.save(f"{folder}/{name}.sdd".encode())
+    manager.vtree().save(f"{folder}/vtree".encode())
 
 
 if __name__ == "__main__":
