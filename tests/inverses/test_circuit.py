@@ -93,8 +93,9 @@ def test_certain_sites_and_hopeless_ones(dtype: torch.dtype) -> None:
     assert torch.allclose(circuit().law(Target(steep, y, 1.0)).log_mass()[0], log_weight.logsumexp(0))
 
 
-def test_formulas_that_never_hold_have_nothing_to_draw() -> None:
-    inverse = Circuit(Cnf([[1], [-1]], Categorical([range(2)] * 2)))
+@pytest.mark.parametrize("clauses", [[[1], [-1]], [[1], []], [[]]], ids=str)
+def test_formulas_that_never_hold_have_nothing_to_draw(clauses: list[list[int]]) -> None:
+    inverse = Circuit(Cnf(clauses, Categorical([range(2)] * 2)))
     y = inverse.constraint.encode([False, True])
     assert inverse.start(y, 0).found.tolist() == [True, False]
     law = inverse.law(Target(inverse.space.uniform(2, y.device), y, 1.0))

@@ -87,7 +87,9 @@ def compiled(rule: Cnf, nodes: int = NODES, seconds: float = SECONDS) -> tuple[N
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-P", sdd.__file__, str(nodes), folder]
         try:
-            ended = subprocess.run(command, input="\n".join(lines), text=True, capture_output=True, timeout=seconds)
+            ended = subprocess.run(
+                command, input="\n".join([*lines, ""]), text=True, capture_output=True, timeout=seconds
+            )
         except subprocess.TimeoutExpired as error:
             raise InverseError(
                 f"{rule!r} was not compiled within {seconds:g} s. Allow more seconds, or learn from its parts."
