@@ -19,6 +19,7 @@ from .evaluation import both_predictions, measured, named, results
 from .identity import config_of, refuse_another
 from .noise import written
 from .parts import Data, Part, together
+from .signs import signs
 from .unexplained import summed_up
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def finish(
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
+        **({"signs": seen} if (seen := signs(history)) else {}),
         "versions": environment(),
     }
     if learner.noise:

@@ -9,6 +9,7 @@ from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
 from ..numbers import figure, is_number, of_one_shape, seconds, spoken
+from .choice import choice, warned
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
@@ -31,7 +32,7 @@ def write_report(folder: RunFolder, findings: Findings | None = None, path: Path
 def run_page(facts: Facts) -> str:
     """Facts in, one HTML document out."""
     findings, asked = facts.findings, facts.asked
-    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings")}
+    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings", "choice")}
     rest["versions"] = facts.summary.get("versions", {})
     return render(
         "run.html",
@@ -44,6 +45,8 @@ def run_page(facts: Facts) -> str:
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
         suspects=_suspects(facts),
+        choice=choice(facts),
+        signs=warned(facts),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),
