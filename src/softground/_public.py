@@ -28,7 +28,21 @@ from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .family import Family
 from .inspection import Inspection, inspect, recommend
-from .inverses import CPSAT, INVERSES, Z3, Budget, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
+from .inverses import (
+    CPSAT,
+    INVERSES,
+    Z3,
+    Budget,
+    Circuit,
+    Enumeration,
+    Fibre,
+    Inverse,
+    Law,
+    Listing,
+    Scanned,
+    Start,
+    Table,
+)
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
@@ -82,3 +96,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
+__all__ += ["Circuit"]
