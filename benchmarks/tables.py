@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import any_rule_table
 import choice_table as choice
 import scaling_table
 import shortcuts_table
@@ -193,6 +194,11 @@ def your_data() -> str:
     return your_data_table.table(RESULTS / "your_data.json")
 
 
+def any_rule() -> str:
+    """Rules of one's own, with no kernel named."""
+    return any_rule_table.table(RESULTS / "any_rule.json")
+
+
 def shortcuts() -> str:
     """Tasks that other readings explain as well."""
     return shortcuts_table.table(RESULTS / "shortcuts.json")
@@ -210,6 +216,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling": scaling,
     "your_data": your_data,
     "shortcuts": shortcuts,
+    "any_rule": any_rule,
 }
 
 

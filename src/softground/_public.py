@@ -1,6 +1,26 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
-from .constraints import SMT, Between, Cnf, Constraint, Contains, Not, OneOf, Program, Scan
+from .constraints import (
+    SMT,
+    All,
+    AllDifferent,
+    Allowed,
+    Between,
+    Clause,
+    Cnf,
+    Constraint,
+    Contains,
+    Count,
+    CPMpy,
+    Increasing,
+    Not,
+    OneOf,
+    Part,
+    Program,
+    Scan,
+    Sum,
+    Value,
+)
 from .data import Anchors, Examples, Ragged, RandomAffine, Records, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
@@ -8,7 +28,21 @@ from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .family import Family
 from .inspection import Inspection, inspect, recommend
-from .inverses import INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
+from .inverses import (
+    CPSAT,
+    INVERSES,
+    Z3,
+    Budget,
+    Circuit,
+    Enumeration,
+    Fibre,
+    Inverse,
+    Law,
+    Listing,
+    Scanned,
+    Start,
+    Table,
+)
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .metrics import calibration_error, collapse, macro_f1, reliability
@@ -20,6 +54,7 @@ from .objectives import (
     BackSearch,
     Batch,
     BestMapping,
+    CompositeLikelihood,
     FeasibleMapping,
     Objective,
     Outcome,
@@ -51,6 +86,20 @@ __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "S
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
-__all__ += ["Between", "Cnf", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
 __all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]
+__all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += [
+    "All",
+    "AllDifferent",
+    "Allowed",
+    "Clause",
+    "Cnf",
+    "CompositeLikelihood",
+    "Count",
+    "Increasing",
+    "Part",
+    "Sum",
+    "Value",
+]
+__all__ += ["Circuit"]

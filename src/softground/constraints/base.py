@@ -1,12 +1,27 @@
 """The constraint seam: which symbol vectors are feasible for an answer, z ∈ S_y."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from ..errors import ConstraintError
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One member of a rule that is a conjunction, S_y = ∩ S_y^c, and touches some of its sites only.
+
+    Parts with the same ``rule`` object are looked at together, as one batch.
+    """
+
+    sites: tuple[int, ...]  # of the whole space
+    rule: Constraint  # over a space of these sites alone, in this order: ``rule.space``
+    answers: Callable[[Tensor], Tensor]  # the whole rule's encoded answers as this one's, ``[rows, …]``
 
 
 class Constraint(ABC):
@@ -16,6 +31,10 @@ class Constraint(ABC):
     def negates(self) -> bool:
         """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
         return False
+
+    def parts(self) -> Sequence[Part]:
+        """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""
+        return ()
 
     @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
@@ -32,6 +51,10 @@ class Constraint(ABC):
     @abstractmethod
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
+
+    def stated(self, y: Tensor) -> str | None:
+        """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""
+        return None
 
     def misfit(self, y: Tensor) -> str:
         """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""

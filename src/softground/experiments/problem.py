@@ -156,8 +156,9 @@ class Problem(ABC):
         if recipe.objective in ("grounding", "ssl", "na"):
             return self.grounding(recipe, task, answers)
         objective = OBJECTIVES[recipe.objective]
-        takes_steps = "steps" in inspect.signature(objective).parameters
-        return objective(recipe.steps) if takes_steps else objective()
+        takes = inspect.signature(objective).parameters
+        given: dict[str, Any] = {"steps": recipe.steps} if "steps" in takes else {}
+        return objective(**given, **({"schedule": self.schedule(recipe)} if "schedule" in takes else {}))
 
 
 def _optimizer(name: str, rate: float, decay: float | None) -> Callable[..., torch.optim.Optimizer]:

@@ -18,6 +18,7 @@ from .figures import Reading, all_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .noise import written
 from .parts import Data, Part
+from .signs import signs
 from .unexplained import summed_up
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def finish(
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
+        **({"choice": learner.choice_} if learner.choice_ else {}),
+        **({"signs": warned} if (warned := signs(history)) else {}),
         "versions": environment(),
     }
     if learner.noise:
