@@ -52,7 +52,7 @@ class ShortestPaths(Problem):
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
     absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "anchors", "noise")
-    absent += ("usage", "usage_weight", "entropy_weight", "mixture", "members")
+    absent += ("usage", "usage_weight", "entropy_weight", "mixture", "members", "member")
 
     nodes: int = 30
     """Vertices of a graph."""
