@@ -73,7 +73,22 @@ def test_an_ensemble_reads_by_the_mean_of_its_members() -> None:
     assert read == pytest.approx(sum(members) / 2, abs=1e-6)
 
 
-@pytest.mark.parametrize("make", [mixture, ensemble])
+def test_of_restarts_the_one_with_the_lowest_loss_reads() -> None:
+    net, x = Ensemble([classifier(0), classifier(1), classifier(2)], "best"), torch.rand(5, 3, 4)
+    net.note(torch.tensor([1.0, 3.0, 2.0]))
+    net.note(torch.tensor([100.0, 3.0, 2.0]))  # a running mean: 2.98, 3, 2
+    assert net.losses.tolist() == pytest.approx([2.98, 3.0, 2.0])
+    assert net.train()(x).shape == (5, 3, 3, 4)
+    assert torch.equal(net.eval()(x), net.members[2].eval()(x))
+    with pytest.raises(LearnerError, match="reads by 'worst'"):
+        Ensemble([classifier()], "worst")  # type: ignore[arg-type]
+
+
+def restarts() -> Ensemble:
+    return Ensemble([classifier(0), classifier(1)], "best")
+
+
+@pytest.mark.parametrize("make", [mixture, ensemble, restarts])
 def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module], tmp_path: Path) -> None:
     task = addition()
     data, test = examples(task), examples(task, 32, seed=1)
@@ -86,7 +101,7 @@ def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module],
     assert_same_run(tmp_path / "whole", tmp_path / "run")
     assert equal(weights(whole.network), weights(again.network))
     loaded = sg.load(tmp_path / "run" / "model")
-    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief)
+    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief) is (make is not restarts)
     assert loaded.predict(test.x) == whole.predict(test.x)
     assert loaded.predict(test.x, test.y) == whole.predict(test.x, test.y)
 
@@ -122,7 +137,7 @@ def test_a_mixture_does_not_cool() -> None:
         Mixture(nn.Linear(4, 4), 0)
 
 
-@pytest.mark.parametrize("option", [["--mixture", "2", "--usage", "uniform"], ["--members", "2"]])
+@pytest.mark.parametrize("option", [["--mixture", "2", "--usage", "uniform"], ["--members", "2", "--member", "best"]])
 def test_on_the_command_line(option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
     assert main([*ADDITION, *option, "--out", str(run)]) == 0

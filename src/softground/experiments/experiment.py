@@ -105,7 +105,7 @@ class Experiment:
             anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
             members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
-            network = members[0] if recipe.members == 1 else Ensemble(members)
+            network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None

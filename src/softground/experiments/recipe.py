@@ -19,6 +19,7 @@ from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
 
+READS = ("mean", "best")
 METHODS = tuple(dict.fromkeys([*OBJECTIVES, "ssl", "na"]))  # the last two are ``grounding`` at a constant γ
 
 
@@ -98,7 +99,10 @@ class Recipe:
         0.0, "What staying undecided where the answer does not decide, the entropy of P(z|x, y), counts."
     )
     mixture: int = setting(1, "P(z|x) as a mixture of so many products, which need not decide between readings.")
-    members: int = setting(1, "Networks of an ensemble, each trained for itself, which read by their mean.")
+    members: int = setting(1, "Networks of an ensemble, each trained for itself.")
+    member: str = setting(
+        "mean", "The members of an ensemble read by their mean, or the one with the lowest loss does (best).", READS
+    )
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "

@@ -14,6 +14,7 @@ from ..networks.ensemble import Ensemble
 from ..objectives import SoftenedGrounding
 from ..objectives.base import Batch, Objective
 from ..objectives.starts import WAITING
+from ..objectives.usage import HOLD
 from ..seeds import stream
 from .batches import shuffled
 from .labels import Labels
@@ -44,7 +45,7 @@ class Training(Part):
         self.unexplained = Unexplained(self.task, len(self.data), learner.unexplained, known, self.data.positions)
         self.labels = Labels(self.task, self.data, self.y, self.world)
         self.labels.probe(learner.network)
-        self.members = len(learner.network.members) if isinstance(learner.network, Ensemble) else 1
+        self.ensemble = learner.network if isinstance(learner.network, Ensemble) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
 
     @property
@@ -63,7 +64,7 @@ class Training(Part):
         anchors = None if self.data.anchors is None else self.data.anchors.symbols
         for term in self.stages[number].terms:
             term.begin(self.task, self.data.known, anchors)
-        if self.members > 1:
+        if self.ensemble is not None:
             _refuse_chains(objective)
         return objective
 
@@ -72,12 +73,16 @@ class Training(Part):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
-        Members of an ensemble learn each for itself; diagnostics are those of the last.
+        Members of an ensemble learn each for itself, and are compared while terms have their whole weight; diagnostics
+        are those of the last.
         """
         belief: Any = batch.belief
         members = [belief.component(k) for k in range(belief.count)] if getattr(belief, "apart", False) else [belief]
         found = [self._loss(number, replace(batch, belief=each), anchors, level, share) for each in members]
-        return torch.stack([loss for loss, _ in found]).sum(), found[-1][1]
+        losses = torch.stack([loss for loss, _ in found])
+        if self.ensemble is not None and number == 0 and share <= HOLD:
+            self.ensemble.note(losses.detach())
+        return losses.sum(), found[-1][1]
 
     def _loss(
         self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
