@@ -50,7 +50,7 @@ from .objectives import (
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Differences, Gaussian, SiteGibbs
+from .reals import Differences, Equations, Gaussian, SiteGibbs
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
@@ -82,4 +82,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
-__all__ += ["Circuit"]
+__all__ += ["Circuit", "Equations"]
