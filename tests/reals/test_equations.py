@@ -110,6 +110,12 @@ def test_wrong_answers_and_tolerances() -> None:
             rule().encode([(1, 2), wrong])
 
 
+@pytest.mark.parametrize("make", [sg.Program, sg.Scan, sg.SMT])
+def test_rules_on_symbols_refuse_reals(make: Any) -> None:
+    with pytest.raises(ConstraintError, match=r"Gaussian\(4 reals.*For reals there are Equations"):
+        make(lambda *z: sum(z), SPACE)
+
+
 def test_a_network_learns_from_totals() -> None:
     space = Gaussian(3, sigma=0.1)
     task = sg.Task(space, Equations([[1, 1, 1]], space))
@@ -117,6 +123,6 @@ def test_a_network_learns_from_totals() -> None:
     readings = x @ torch.tensor([3.0, -1.0])
     with sg.seeded(0):
         network = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Flatten())
-    stages = sg.grounding_stages(task, epochs=20, optimizer=lambda p: torch.optim.Adam(p, lr=0.1))
-    sg.Learner(task, network, stages).fit(sg.Examples(x, readings.sum(1).tolist()))
+    stages = sg.grounding_stages(task, epochs=10, optimizer=lambda p: torch.optim.Adam(p, lr=0.1))
+    sg.Learner(task, network, stages, batch_size=16).fit(sg.Examples(x, readings.sum(1).tolist()))
     assert float((network(x) - readings).detach().abs().max()) < 0.05

@@ -69,3 +69,13 @@ class Constraint(ABC):
             f"A {type(self).__name__} like this one checks answers and does not compute them. Give it an answer to "
             "check, or state the rule as a Program."
         )
+
+
+def of_symbols(space: Any) -> Any:
+    """The space, if its sites have alphabets: rules on symbols cannot compute with real numbers."""
+    if not space.categorical:
+        raise ConstraintError(
+            f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "
+            "Equations (sums and balances that are known) and Differences."
+        )
+    return space

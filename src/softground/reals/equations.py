@@ -29,7 +29,6 @@ from ..projections.base import Dropped
 from ..target import Target
 from .gaussian import GRID, Gaussian, GaussianBelief, snap
 
-
 ROUNDING = 2 * GRID  # of a state, to the grid
 
 
@@ -86,7 +85,8 @@ class Equations(Constraint):
 
     def nearest(self, z: Tensor, y: Tensor) -> Tensor:
         """Πz, the nearest point of S_y."""
-        return z + self.gap(z, y) @ self.back.to(z).T
+        moved: Tensor = z + self.gap(z, y) @ self.back.to(z).T
+        return moved
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         return self.within(z, y, self.tolerance)
