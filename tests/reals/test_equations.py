@@ -125,4 +125,4 @@ def test_a_network_learns_from_totals() -> None:
         network = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Flatten())
     stages = sg.grounding_stages(task, epochs=10, optimizer=lambda p: torch.optim.Adam(p, lr=0.1))
     sg.Learner(task, network, stages, batch_size=16).fit(sg.Examples(x, readings.sum(1).tolist()))
-    assert float((network(x) - readings).detach().abs().max()) < 0.05
+    assert float((network(x) - readings).detach().abs().max()) < 0.2  # of readings from −1 to 3

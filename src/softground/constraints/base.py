@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..errors import ConstraintError
+from ..spaces.base import Space
+
+S = TypeVar("S", bound=Space)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ class Constraint(ABC):
         )
 
 
-def of_symbols(space: Any) -> Any:
+def of_symbols(space: S) -> S:
     """The space, if its sites have alphabets: rules on symbols cannot compute with real numbers."""
     if not space.categorical:
         raise ConstraintError(
