@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import any_rule_table
 import choice_table as choice
 import scaling_table
 import speed_table
@@ -192,6 +193,11 @@ def your_data() -> str:
     return your_data_table.table(RESULTS / "your_data.json")
 
 
+def any_rule() -> str:
+    """Rules of one's own, with no kernel named."""
+    return any_rule_table.table(RESULTS / "any_rule.json")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
@@ -203,6 +209,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "processes": processes,
     "scaling": scaling,
     "your_data": your_data,
+    "any_rule": any_rule,
 }
 
 

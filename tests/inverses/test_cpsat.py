@@ -134,25 +134,25 @@ def test_lists_are_whole_capped_or_unknown(table: int) -> None:
 
 def factors(z: Any, y: Any) -> Any:
     """Two factors of a number, digit by digit: a prime has none, which takes long to prove."""
-    left, right = (cp.sum([10**i * digit for i, digit in enumerate(part)]) for part in (z[:4], z[4:]))
+    left, right = (cp.sum([10**i * digit for i, digit in enumerate(part)]) for part in (z[:7], z[7:]))
     return [left * right == y, left > 1, right > 1]
 
 
 def test_a_limit_gives_unknown_and_not_a_wrong_answer() -> None:
-    space = Categorical([range(10)] * 8)
+    space = Categorical([range(10)] * 14)
     rule = CPMpy(factors, space)
-    everything, y = Dropped(torch.arange(8)[None], shared=True), rule.encode([99_999_989])
+    everything, y = Dropped(torch.arange(14)[None], shared=True), rule.encode([29_999_999_999_987])
     for settings in ({"timeout": 0.05}, {"work": 0.01}, {"limit": 0.1}):
         inverse = CPSAT(rule, table=0, **settings)  # type: ignore[arg-type]
-        fibre = inverse.fibre(torch.zeros(1, 8, dtype=torch.long), y, everything)
+        fibre = inverse.fibre(torch.zeros(1, 14, dtype=torch.long), y, everything)
         assert not fibre.complete.any()
         assert not fibre.mask.any()
         assert inverse.faults["unknowns"] == 1
         assert inverse.faults["timeouts"] == int("work" not in settings)
-        start = inverse.start(y, 0)
-        assert not start.found.any()
-        assert not start.proved.any()
-        assert inverse.listed(y.tolist())[0][1] in ("timeout", "unknown")
+    start = inverse.start(y, 0)
+    assert not start.found.any()
+    assert not start.proved.any()
+    assert inverse.listed(y.tolist())[0][1] == "timeout"
 
 
 def test_a_rule_that_cannot_be_met_is_proved_empty() -> None:
@@ -172,7 +172,7 @@ def test_a_task_takes_it_by_default_and_settings_are_checked() -> None:
 
 def test_what_cp_sat_cannot_take_is_said() -> None:
     rule = CPMpy(lambda z, y: z[0] * 2**40 * z[1] * 2**40 > y, SPACE)
-    with pytest.raises((ConstraintError, InverseError), match="CP-SAT"):
+    with pytest.raises(ConstraintError, match="CP-SAT cannot take"):
         CPSATEngine(rule, Limits(0, 1.0, 1.0)).solve([StartQuery(1, 0, 0)])
 
 

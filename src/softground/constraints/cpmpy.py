@@ -23,8 +23,10 @@ example", ModRef 2019.
 
 from __future__ import annotations
 
+import copy
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -32,17 +34,29 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .base import Constraint
 from .interned import Interned, remember_in
-from .statement import Rule, Statement, load_cpmpy, site_variables, state
+from .native import Native
+from .parted import Conjunct, Parted, Sites
+from .pieces import AllDifferent, Piece, Sum
+from .relations import Between, Not
+from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
 from .tape import Step, Tape, run
 
 CACHE_LIMIT = 2**18  # states whose feasibility took a solver
 STATEMENTS_KEPT = 2**12
+MODELS_KEPT = 256
+SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
+    "==": lambda n: n,
+    "<=": lambda n: Between(None, n),
+    "<": lambda n: Between(None, n - 1),
+    ">=": lambda n: Between(n),
+    ">": lambda n: Between(n + 1),
+    "!=": lambda n: Not(n),
+}
 SECONDS = 60.0  # for a solver to say whether a state is feasible
 
 
-class CPMpy(Constraint):
+class CPMpy(Parted):
     """The constraint z ∈ S_y ⇔ the constraints that ``rule(z, y)`` returns hold."""
 
     def __init__(self, rule: Rule, space: Categorical) -> None:
@@ -57,7 +71,9 @@ class CPMpy(Constraint):
         self._statements: dict[Hashable, Statement] = {}
         self._tapes: dict[int, tuple[tuple[Step, ...], tuple[int, ...]] | None] = {}  # None: it takes a solver
         self._shared: dict[tuple[Step, ...], tuple[Step, ...]] = {}
+        self._models: dict[int, Native] = {}
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._rules, self._split, self._coded = {}, {}, {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs; answers go along with each query."""
@@ -86,22 +102,47 @@ class CPMpy(Constraint):
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact; answers whose constraints differ in numbers only are evaluated together."""
         columns, found = self.space.arguments(z), torch.zeros(len(z), dtype=torch.bool, device=z.device)
-        answers, place = torch.unique(y, return_inverse=True)
-        alike: dict[Any, list[tuple[int, tuple[int, ...]]]] = {}
-        for number, i in enumerate(answers.tolist()):
-            steps, constants = self._tape(i) or (None, ())
-            alike.setdefault(steps, []).append((number, constants))
-        for steps, members in alike.items():
-            numbers = torch.tensor([number for number, _ in members], device=z.device)
-            rows = torch.isin(place, numbers).nonzero().flatten()
-            if steps is None:
+        for rows, steps, constants in self._alike(y):
+            if steps is not None:
+                found[rows] = run(steps, [column[rows] for column in columns], constants)
+            else:
                 states = zip(y[rows].tolist(), map(tuple, z[rows].tolist()), strict=True)
                 found[rows] = torch.tensor([self._searched(*s) for s in states], dtype=torch.bool, device=z.device)
-                continue
-            table = torch.tensor([constants for _, constants in members], dtype=torch.long, device=z.device)
-            own = table[torch.searchsorted(numbers, place[rows])] if len(members) > 1 else table[0]
-            found[rows] = run(steps, [column[rows] for column in columns], own)
         return found
+
+    def completions(self, z: Tensor, y: Tensor, sites: Sequence[int]) -> Tensor:
+        """Which combinations of some sites' symbols go with the rest of each state, bool ``[rows, combinations]``.
+
+        Combinations are in lexicographic order. No answer's rule may have variables of its own. What depends on one of
+        these sites, or on none, is evaluated once for all symbols of the others.
+        """
+        axes = dict(zip(sites, range(1, len(sites) + 1), strict=True))
+        shape = (len(z), *(self.space.sizes[site] for site in sites))
+        found = torch.zeros(shape, dtype=torch.bool, device=z.device)
+        symbols = [torch.tensor(values, device=z.device) for values in self.numbers]
+        for rows, steps, constants in self._alike(y):
+            assert steps is not None
+            known = self.space.arguments(z[rows])
+            columns = []
+            for site in range(self.space.sites):
+                column = symbols[site] if site in axes else known[site]
+                columns.append(column.view([-1 if axis == axes.get(site, 0) else 1 for axis in range(len(shape))]))
+            apart = constants if constants.dim() == 1 else constants.view(len(rows), *([1] * len(sites)), -1)
+            found[rows] = run(steps, columns, apart)
+        return found.flatten(1)
+
+    def _alike(self, y: Tensor) -> Iterator[tuple[Tensor, tuple[Step, ...] | None, Tensor]]:
+        """Rows whose answers share their steps, these steps, and the numbers in them: ``[k]`` or ``[rows, k]``."""
+        answers, place = torch.unique(y, return_inverse=True)
+        alike: dict[int, tuple[Any, list[tuple[int, tuple[int, ...]]]]] = {}
+        for number, i in enumerate(answers.tolist()):
+            steps, constants = self._tape(i) or (None, ())
+            alike.setdefault(id(steps), (steps, []))[1].append((number, constants))
+        for steps, members in alike.values():
+            those = torch.tensor([number for number, _ in members], device=y.device)
+            rows = torch.isin(place, those).nonzero().flatten()
+            table = torch.tensor([constants for _, constants in members], dtype=torch.long, device=y.device)
+            yield rows, steps, table[torch.searchsorted(those, place[rows])] if len(members) > 1 else table[0]
 
     def admissible(self, z: Tensor) -> Tensor:
         """Whether z is feasible for one of the answers **encoded so far**: a rule does not say which answers exist.
@@ -127,13 +168,45 @@ class CPMpy(Constraint):
             self._sites = site_variables(self.space)
         return self._sites
 
+    @cached_property
+    def numbers(self) -> list[tuple[int, ...]]:
+        """Of each site, the number that each code stands for."""
+        return numbers(self.space)
+
     def statement(self, answer: Hashable) -> Statement:
         """What the rule says for an answer in its exact form, or for a relation; the latest are remembered."""
         made = self._statements.get(answer)
         if made is None:
-            made = state(self.rule, self.sites, answer)
+            made = stated(self.rule, self.sites, answer)
             remember_in(self._statements, answer, made, STATEMENTS_KEPT)
         return made
+
+    def conjuncts(self, answer: Hashable) -> Iterator[Conjunct]:
+        places = {site.name: i for i, site in enumerate(self.sites)}
+        for part in self.statement(answer).parts:
+            names = {variable.name for variable in variables_of([part])}
+            yield {places[name] for name in names & places.keys()}, names - places.keys(), part
+
+    def restricted(self, space: Categorical) -> Parted:
+        def rule(z: Any, described: Any) -> Any:
+            swaps = {id(self.sites[site]): variable for site, variable in zip(described[0], z, strict=True)}
+            return copy.deepcopy(self.said(*described), swaps)
+
+        return CPMpy(rule, space)
+
+    def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
+        """A sum of all these sites that is compared with a number, or their being all different."""
+        plain = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
+        arguments = expression.args if expression.name == "alldifferent" else ()
+        if expression.name in SUMS and getattr(expression.args[0], "name", "") == "sum":
+            arguments = expression.args[0].args
+        of_sites = [variable for variable in self.sites[list(sites)] if any(variable is given for given in arguments)]
+        if not plain or len(of_sites) != len(sites) or len(arguments) != len(sites):
+            return None
+        if expression.name == "alldifferent":
+            return AllDifferent(sites), True
+        number = expression.args[1]
+        return (Sum(sites), SUMS[expression.name](int(number))) if hasattr(number, "__index__") else None
 
     def stated(self, y: Tensor) -> str | None:
         statement = self.statement(self.key(int(y)))
@@ -159,14 +232,15 @@ class CPMpy(Constraint):
         """Whether a state is feasible, by CP-SAT."""
         known = self._cache.get((y, codes))
         if known is None:
-            cp, z = load_cpmpy(), torch.tensor([codes])
-            fixed = [site == int(x) for site, x in zip(self.sites, self.space.arguments(z), strict=True)]
-            solver = cp.SolverLookup.get("ortools", cp.Model(*self.statement(self.key(y)).parts, *fixed))
-            known = bool(solver.solve(time_limit=SECONDS, num_workers=1))
-            if not known and solver.status().exitstatus != cp.solvers.solver_interface.ExitStatus.UNSATISFIABLE:
+            if y not in self._models:
+                model = Native(self.sites, self.space, self.statement(self.key(y)).parts)
+                remember_in(self._models, y, model, MODELS_KEPT)
+            known = self._models[y].holds(codes, SECONDS)
+            if known is None:
+                state = self.space.decode(torch.tensor([codes]))[0]
                 raise ConstraintError(
-                    f"CP-SAT could not decide within {SECONDS:g} s whether {self.space.decode(z)[0]!r} is feasible for "
-                    f"the answer {self.key(y)!r}. Write the rule with fewer variables of its own."
+                    f"CP-SAT could not decide within {SECONDS:g} s whether {state!r} is feasible for the answer "
+                    f"{self.key(y)!r}. Write the rule with fewer variables of its own."
                 )
             remember_in(self._cache, (y, codes), known, CACHE_LIMIT)
         return known

@@ -47,7 +47,7 @@ def site_variables(space: Categorical) -> Any:
     return cp.cpm_array(variables)
 
 
-def state(rule: Rule, sites: Any, answer: Any) -> Statement:
+def stated(rule: Rule, sites: Any, answer: Any) -> Statement:
     """The rule's statement for an answer in its exact form, or for a relation."""
     if isinstance(answer, Relation | None):
         cp = load_cpmpy()
@@ -66,12 +66,12 @@ def state(rule: Rule, sites: Any, answer: Any) -> Statement:
 
 def variables_of(expressions: Sequence[Any]) -> list[Any]:
     """All variables in some expressions. CPMpy's own list takes variables of one name for one variable."""
+    return list(load_cpmpy(".transformations.get_variables").get_variables(list(expressions), _Bag()).values())
 
-    class Bag(dict[int, Any]):
-        def add(self, variable: Any) -> None:
-            self[id(variable)] = variable
 
-    return list(load_cpmpy(".transformations.get_variables").get_variables(list(expressions), Bag()).values())
+class _Bag(dict[int, Any]):
+    def add(self, variable: Any) -> None:
+        self[id(variable)] = variable
 
 
 def _called(rule: Rule, sites: Any, answer: Hashable) -> list[Any]:

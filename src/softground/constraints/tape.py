@@ -48,13 +48,20 @@ class Tape:
 
     def __init__(self, expressions: Sequence[Any], sites: Mapping[str, int]) -> None:
         self.sites, self._places, self._constants = sites, dict[Step, int](), list[int]()
+        self._known: dict[int, int] = {}  # places of expressions (by identity), which are often used several times
+        self._made: list[Any] = []  # expressions that nobody else holds
+        self._sizes: dict[int, int] = {}  # of places: no value is larger
         self._core, self._variables = load_cpmpy(".expressions.core"), load_cpmpy(".expressions.variables")
         parts = [self._boolean(expression) for expression in expressions]
-        self._step("and", True, parts)
+        self._step("and", True, parts, "last")
         self.steps, self.constants = tuple(self._places), tuple(self._constants)
 
     def _step(self, name: str, boolean: bool, arguments: Sequence[int] = (), *more: Any) -> int:
-        return self._places.setdefault((name, boolean, tuple(arguments), *more), len(self._places))
+        place = self._places.setdefault((name, boolean, tuple(arguments), *more), len(self._places))
+        self._sizes[place] = 1 if boolean else SIZES[name]([self._sizes[argument] for argument in arguments])
+        if self._sizes[place] > WIDEST:
+            raise Unfit
+        return place
 
     def _boolean(self, expression: Any) -> int:
         """The step of a Boolean expression, if need be one that asks CPMpy."""
@@ -65,19 +72,25 @@ class Tape:
             while len(self._places) > steps:
                 self._places.popitem()
             del self._constants[constants:]
+            self._known = {each: place for each, place in self._known.items() if place < steps}
             return self._step("asked", True, (), Asked(expression, self.sites))
 
     def _place(self, e: Any) -> int:
         """The step of an expression or a number."""
+        if not isinstance(e, self._core.Expression):
+            return self._constant(e)
+        if id(e) not in self._known:
+            self._known[id(e)] = self._stepped(e)
+        return self._known[id(e)]
+
+    def _stepped(self, e: Any) -> int:
         if isinstance(e, self._variables.NegBoolView):
             return self._step("not", True, [self._place(e._bv)])
         if isinstance(e, self._variables._NumVarImpl):
-            return self._step("site", e.is_bool(), (), self.sites[e.name])
-        if not isinstance(e, self._core.Expression):
-            return self._constant(e)
+            place = self._step("site", e.is_bool(), (), self.sites[e.name])
+            self._sizes[place] = max(abs(e.lb), abs(e.ub))
+            return place
         boolean = bool(e.is_bool())
-        if not boolean and not _narrow(e):
-            raise Unfit
         match e.name:
             case "boolval":
                 return self._constant(e.args[0])
@@ -100,13 +113,16 @@ class Tape:
         if not hasattr(number, "__index__") or abs(int(number)) > WIDEST:
             raise Unfit
         self._constants.append(int(number))
-        return self._step("constant", False, (), len(self._constants) - 1)
+        place = self._step("constant", False, (), len(self._constants) - 1)
+        self._sizes[place] = abs(int(number))
+        return place
 
     def _decomposed(self, e: Any, boolean: bool) -> int:
         """The step of what CPMpy makes of a global constraint or function, if it is made of the same variables."""
         if not hasattr(e, "decompose"):
             raise Unfit
         value, defining = e.decompose()
+        self._made.append(value)
         if defining or not {v.name for v in variables_of([value])} <= {v.name for v in variables_of([e])}:
             raise Unfit
         return self._step("and", True, list(map(self._boolean, value))) if boolean else self._place(value)
@@ -122,19 +138,24 @@ class Asked:
     def value(self, columns: Sequence[Tensor]) -> Tensor:
         argval = load_cpmpy(".expressions.utils").argval
         if not self.sites:
-            return torch.tensor(bool(argval(self.expression)), device=columns[0].device).expand(len(columns[0]))
-        states, place = torch.unique(torch.stack([columns[site] for site in self.sites], 1), dim=0, return_inverse=True)
+            return torch.tensor(bool(argval(self.expression)), device=columns[0].device)
+        given = _stacked([columns[site] for site in self.sites])
+        states, place = torch.unique(given.flatten(0, -2), dim=0, return_inverse=True)
         holds = []
         with EVALUATING:
             for state in states.tolist():
                 for variable, symbol in zip(self.variables, state, strict=True):
                     variable._value = bool(symbol) if variable.is_bool() else symbol
                 holds.append(bool(argval(self.expression)))
-        return torch.tensor(holds, device=place.device)[place]
+        return torch.tensor(holds, device=place.device)[place].view(given.shape[:-1])
 
 
 def run(steps: Sequence[Step], columns: Sequence[Tensor], constants: Tensor) -> Tensor:
-    """The value of the last step, bool ``[rows]``: ``columns`` are the sites' symbols, ``constants[…, k]`` numbers."""
+    """The value of the last step, bool: ``columns`` are the sites' numbers, and ``constants[…, k]`` the tape's.
+
+    All of them are broadcast where they meet. So a step that needs few of the columns is cheap where each site that
+    takes several values has an axis of its own.
+    """
     values: list[Tensor] = []
     defined: list[Tensor | None] = []
     for name, boolean, arguments, *more in steps:
@@ -157,21 +178,12 @@ def run(steps: Sequence[Step], columns: Sequence[Tensor], constants: Tensor) -> 
         whole = reduce(torch.logical_and, where) if where else None
         values.append(value & whole if boolean and whole is not None else value)
         defined.append(None if boolean else whole)
-    return values[-1].expand(len(columns[0]))
-
-
-def _narrow(number: Any) -> bool:
-    """Whether a numerical expression is known to stay within 64 bits."""
-    try:
-        return bool(max(map(abs, number.get_bounds())) <= WIDEST)
-    except (ArithmeticError, NotImplementedError):  # CPMpy's bounds of a quotient may divide by zero themselves
-        return False
+    return values[-1]
 
 
 def _stacked(given: Sequence[Tensor]) -> Tensor:
-    """Arguments side by side, ``[…, arguments]``; numbers of all rows are spread over them."""
-    shape = max((g.shape for g in given), key=len)  # () or [rows]
-    return torch.stack([g.long().expand(shape) for g in given], -1)
+    """Arguments side by side, ``[…, arguments]``."""
+    return torch.stack(torch.broadcast_tensors(*(g.long() for g in given)), -1)  # type: ignore[no-untyped-call]
 
 
 def _in_table(rows: Tensor, table: tuple[tuple[int, ...], ...]) -> Tensor:
@@ -218,6 +230,15 @@ OPERATIONS: dict[str, Operation] = {
     "element": _element,
     "count": lambda g: (_stacked(g[:-1]) == g[-1][..., None]).sum(-1),
     "alldifferent": lambda g: (_stacked(g).sort(-1).values.diff(dim=-1) != 0).all(-1),
+}
+SIZES: dict[str, Callable[[list[int]], int]] = {  # of a value, given those of its arguments
+    **dict.fromkeys(("sum", "sub", "-"), sum),
+    **dict.fromkeys(("min", "max", "abs", "element", "div", "mod"), max),
+    **dict.fromkeys(("site", "constant"), lambda sizes: 0),  # which are set apart
+    "mul": math.prod,
+    "wsum": lambda s: sum(w * x for w, x in zip(s[: len(s) // 2], s[len(s) // 2 :], strict=True)),
+    "pow": lambda s: s[0] ** min(s[1], 64),
+    "count": len,
 }
 PARTIAL: dict[str, Operation] = {  # where an operation is defined
     "div": lambda g: g[1] != 0,

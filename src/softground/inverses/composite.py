@@ -20,7 +20,9 @@ from ..target import Target
 from .base import Inverse
 from .enumeration import default_inverse
 from .law import Law
+from .lists import Lists
 
+SMALL = 10_000  # states of a part, which are tried for each of its answers
 ROWS = 4096  # of all parts together, when all answers are asked whether a part is empty
 
 
@@ -45,6 +47,12 @@ class Group:
         return self.inverse.law(Target(CategoricalBelief(space, scores), y, target.gamma))
 
 
+def _lawful(rule: Any) -> Inverse:
+    """The inverse of a part; where it has no law of its own and the part is small, by lists, made when asked for."""
+    own = default_inverse(rule, rule.space)
+    return own if own.exact or rule.space.size > SMALL else Lists(own, {})
+
+
 class Composite:
     """The parts of a ``rule``; of one that has none, the rule itself is the only part, and ``whole`` its inverse."""
 
@@ -53,7 +61,7 @@ class Composite:
         shared: dict[Constraint, list[Part]] = {}
         for part in parts:
             shared.setdefault(part.rule, []).append(part)
-        self.groups = [Group(some, default_inverse(own, own.space)) for own, some in shared.items()]  # type: ignore[attr-defined]
+        self.groups = [Group(some, _lawful(own)) for own, some in shared.items()]
         if not parts and whole is not None:
             self.groups = [Group([Part(tuple(range(whole.space.sites)), rule, lambda y: y)], whole)]
         self.count = sum(len(group.parts) for group in self.groups)

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from ..constraints.cpmpy import CPMpy
+from ..constraints.native import load_cp_model
 from ..projections.base import Dropped
-from ..solver.cpsat import load_cp_model
 from ..solver.queries import End, Limits
-from .base import INVERSES, Fibre, Inverse
-from .enumeration import Enumeration, default_inverse
+from .base import INVERSES, Fibre, Inverse, candidates
+from .enumeration import default_inverse
 from .solved import Solved
 
 EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
@@ -82,16 +82,21 @@ class CPSAT(Solved):
             tries=0,
             solutions_cap=solutions_cap,
         )
-        self.table, self._evaluated = table, Enumeration(self.space, rule, cap=max(1, table))
+        self.table = table
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-        if self.space.combinations(dropped.count) > self.table or not self._evaluates(set(y.tolist())):
+        options = self.space.combinations(dropped.count)
+        if options > self.table or not self._evaluates(set(y.tolist())):
             return super().fibre(z, y, dropped)
         begin = time.perf_counter()
-        fibre = self._evaluated.fibre(z, y, dropped)
+        values, mask = candidates(self.space.layout(z.device).sizes, dropped.sites, options)
+        for sites in dropped.sites.unique(dim=0).tolist():  # type: ignore[no-untyped-call]
+            rows = (dropped.sites == torch.tensor(sites, device=z.device)).all(1).nonzero().flatten()
+            found = self.rule.completions(z[rows], y[rows], sites)
+            mask[rows, : found.shape[1]] &= found
         self.queries += len(z)
         self.solver_seconds += time.perf_counter() - begin
-        return fibre
+        return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
 
     def listed(self, answers: Sequence[int]) -> list[tuple[Tensor, End]]:
         if self.space.size > self.table or not self._evaluates(answers):

@@ -21,9 +21,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..constraints.cpmpy import CPMpy
-from ..constraints.statement import load_cpmpy, numbers
-from ..errors import ConstraintError, InverseError
-from ..optional import load
+from ..constraints.native import Native, load_cp_model
 from .engine import Engine, engine
 from .memory import held
 from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
@@ -32,6 +30,7 @@ from .truth_table import Codes
 MODELS_KEPT = 1024  # one for each answer
 REPEATS = 1000  # of completions found already, after which these are forbidden
 HINT_CONFLICTS = 1000
+NO_LIMIT = 2**20  # MiB
 QUICK = {"cp_model_presolve": False, "linearization_level": 0, "symmetry_level": 0}
 SEARCHES: tuple[dict[str, Any], ...] = (QUICK, {})
 
@@ -43,48 +42,12 @@ class GaveUp(Exception):
         self.end = end
 
 
-def load_cp_model() -> Any:
-    """OR-tools' module, imported when it is first needed."""
-    return load("ortools.sat.python.cp_model", "The inverse by CP-SAT", "ortools", InverseError)
-
-
-class Model:
-    """What CP-SAT knows of one answer; sites can be fixed and freed."""
-
-    def __init__(self, rule: CPMpy, answer: Hashable) -> None:
-        cp = load_cpmpy()
-        untranslated = (cp.exceptions.CPMpyException, NotImplementedError, ArithmeticError, ValueError, AssertionError)
-        try:
-            solver = cp.SolverLookup.get("ortools", cp.Model(list(rule.statement(answer).parts)))
-            self.sites = list(solver.solver_vars(list(rule.sites)))
-        except untranslated as error:
-            raise ConstraintError(
-                f"CP-SAT cannot take the CPMpy rule for the answer {answer!r}: {type(error).__name__}: {error}."
-            ) from error
-        self.native, self.numbers = solver.ort_model, numbers(rule.space)
-        self._codes = [{number: code for code, number in enumerate(values)} for values in self.numbers]
-        domain = load_cp_model().Domain
-        self._free = [domain.from_values(values).flattened_intervals() for values in self.numbers]
-
-    def fix(self, codes: Sequence[int], free: Sequence[int]) -> None:
-        """Let the free sites take all their symbols, the others those of the codes."""
-        variables = self.native.proto.variables
-        for site, variable in enumerate(self.sites):
-            domain = variables[variable.index].domain
-            domain.clear()
-            domain.extend(self._free[site] if site in free else [self.numbers[site][codes[site]]] * 2)
-
-    def codes(self, values: Sequence[int], sites: Sequence[int]) -> Codes:
-        """The codes of some sites' numbers."""
-        return tuple(self._codes[site][value] for site, value in zip(sites, values, strict=True))
-
-
 class CPSATEngine(Engine):
     """CP-SAT for one rule in one process."""
 
     def __init__(self, rule: CPMpy, limits: Limits) -> None:
         self.rule, self.limits, self.cp = rule, limits, load_cp_model()
-        self._models: OrderedDict[Hashable, Model] = OrderedDict()
+        self._models: OrderedDict[Hashable, Native] = OrderedDict()
         self._ends = 0.0  # when the query gives up
         cp = self.cp
 
@@ -170,23 +133,22 @@ class CPSATEngine(Engine):
             seconds, work = min(left, self.limits.timeout), self.limits.work / (4 if search else 1)
             solver, collected = self.cp.CpSolver(), self._collected(variables, most)
             parameters = {"num_workers": 1, "max_time_in_seconds": seconds, "max_deterministic_time": work}
-            if self.limits.memory is not None:
-                parameters["max_memory_in_mb"] = held() + self.limits.memory
+            parameters["max_memory_in_mb"] = most_memory = held() + (self.limits.memory or NO_LIMIT)
             for name, value in (parameters | {"catch_sigint_signal": False} | search | more).items():
                 setattr(solver.parameters, name, value)
             status = solver.solve(native, collected)
-            if status == self.cp.MODEL_INVALID:
-                raise InverseError(f"CP-SAT refused a model: {native.validate()[:300]}.")
             if status in (self.cp.OPTIMAL, self.cp.INFEASIBLE):
                 return list(collected.found), True
             if collected.stopped:
                 return list(collected.found), False
             worked = solver.response_proto.deterministic_time >= work
-            end = "timeout" if solver.wall_time >= seconds else "unknown" if worked else "memory"
+            end = "unknown" if worked else "memory" if held() >= most_memory else "timeout"
         raise GaveUp(end)
 
-    def _model(self, answer: Hashable) -> Model:
-        model = self._models.pop(answer) if answer in self._models else Model(self.rule, answer)
+    def _model(self, answer: Hashable) -> Native:
+        model = self._models.pop(answer, None)
+        if model is None:
+            model = Native(self.rule.sites, self.rule.space, self.rule.statement(answer).parts)
         self._models[answer] = model  # at the end: the least recently used is first
         while len(self._models) > MODELS_KEPT:
             self._models.popitem(last=False)
