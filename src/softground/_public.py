@@ -11,8 +11,9 @@ from .inspection import Inspection, inspect, recommend
 from .inverses import INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
+from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
-from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
+from .networks import Dropout, Ensemble, Mixture, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
     MAPO,
     OBJECTIVES,
@@ -26,6 +27,9 @@ from .objectives import (
     SemanticLoss,
     SoftenedGrounding,
     Supervised,
+    Term,
+    Undecided,
+    Usage,
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
@@ -48,3 +52,5 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["Between", "Cnf", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
+__all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]

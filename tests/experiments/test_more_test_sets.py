@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from learner_cases import adam, addition, examples, kernel, make_learner
+from report_cases import Page
 from softground import SoftenedGrounding, Stage
 from softground.cli import main
 from softground.data.examples import Split
@@ -39,7 +41,7 @@ def test_a_run_measures_them_once_at_its_end(apart: None, tmp_path: Path, capsys
     experiment = Experiment.named("addition", epochs=2, train_size=60, device="cpu")
     assert len(experiment.more["ood"]) == 20  # type: ignore[arg-type]
     summary = experiment.run(tmp_path / "run")
-    assert "OOD symbol accuracy" in capsys.readouterr().out
+    assert "before ┃ after Stage I ┃ OOD " in re.sub(" +", " ", capsys.readouterr().out)
     assert not any("ood" in name for name in [*summary["before"], *summary["train"]])
     history = (tmp_path / "run/metrics.jsonl").read_text()
     assert "ood" not in history
@@ -50,7 +52,13 @@ def test_a_run_measures_them_once_at_its_end(apart: None, tmp_path: Path, capsys
     assert {k: v for k, v in now.items() if k.startswith("ood_")} == {
         k: v for k, v in summary.items() if k.startswith("ood_")
     }
-    assert "OOD symbol accuracy" in (tmp_path / "run/report.html").read_text()
+    page = Page((tmp_path / "run/report.html").read_text()).text
+    assert "held-out, after Stage I OOD training" in page
+    assert "OOD symbol accuracy" not in page
+    main(["evaluate", str(tmp_path / "run"), "--device", "cpu"])
+    table = re.sub(" +", " ", capsys.readouterr().out)
+    percent = [f"{summary[name]:.2%}" for name in ("symbol_accuracy", "ood_symbol_accuracy")]
+    assert f"│ symbol accuracy │ {' │ '.join(percent)} │" in table
 
 
 def test_a_learner_takes_them_without_a_folder_and_without_a_test_set() -> None:

@@ -125,6 +125,18 @@ def check_objective(make: Any, ground: Ground) -> None:
     assert chance() == before
 
 
+def check_term(make: Any, ground: Ground) -> None:
+    y, term, before = PROBLEM.program.encode(ground.answers), make(), chance()
+    output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    term.begin(TASK, None, None)
+    outcome = term.loss(TASK, batch_of(SPACE.belief(output), y), 0.0)
+    assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
+    (gradient,) = torch.autograd.grad(outcome.loss, output)
+    assert gradient.isfinite().all()
+    assert gradient.abs().max() > 0
+    assert chance() == before
+
+
 def check_schedule(make: Any, ground: Ground) -> None:
     assert all(isinstance(gamma, float) and gamma >= 0 for gamma in map(make().gamma, range(200)))
 

@@ -21,7 +21,7 @@ from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
-from softground.objectives import Objective
+from softground.objectives import Objective, Term
 from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
 from softground.reals import AddNoise, BlockGibbs, Differences, Gaussian, Intervals, PointMass, SiteGibbs
 from softground.reals.z3 import Z3Reals
@@ -143,6 +143,10 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.BestMapping: (objectives.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
+    },
+    Term: {
+        objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
+        objectives.Undecided: (objectives.Undecided, SUM, "terms::undecided_is_the_entropy_of_the_posterior"),
     },
     Schedule: {
         schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),

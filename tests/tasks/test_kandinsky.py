@@ -127,4 +127,7 @@ def test_a_run_with_three_labels(tmp_path: Path) -> None:
     assert main(["train", "kandlogic", *tiny, *three, "--quiet", "--out", str(tmp_path / "run")]) == 0
     assert "attributes" in (tmp_path / "run" / "config.json").read_text()
     assert sg.load(tmp_path / "run" / "model").space.sites == 9
-    assert Experiment.named("kandlogic", "paper", train_size=8).recipe.kernel == "metropolis"
+    made: Any = Experiment.named("kandlogic", "paper", train_size=8)
+    assert made.recipe.kernel == "metropolis"
+    walk = KandLogic().walk(made.task)
+    assert walk.drop.draw(sg.Sampler(0), 1, torch.device("cpu")).sites.tolist() == [[6, 7, 8]]

@@ -28,6 +28,7 @@ class Command(OfRun):
     def run(self) -> None:
         folder = self.folder
         figures: dict[str, Any]
+        further: list[str] = []
         if self.examples is not None:
             figures = model_of(folder, self.previous, self.device).evaluate(read_examples(self.examples))
         elif folder.read_config().get("recipe") is None:
@@ -41,9 +42,10 @@ class Command(OfRun):
                 figures = learner.evaluate(experiment.held_out)
                 for name, data in experiment.more.items():
                     figures |= named(name, learner.evaluate(data))
+                further = list(experiment.more)
             if not learner.fabric.is_global_zero:
                 return
         if self.json:
             print(json.dumps(figures))
         else:
-            Console().print(result_table(f"{folder.read_config()['task']}: {folder.path}", {"now": figures}))
+            Console().print(result_table(f"{folder.read_config()['task']}: {folder.path}", {"now": figures}, further))

@@ -196,7 +196,7 @@ class Experiment:
         summary = learner.summary_
         moments = {"before": summary["before"]} if summary["before"] else {}
         moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
-        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
+        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments, self.more))
         console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}
 

@@ -122,10 +122,13 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.mixture < 1 or self.members < 1 or (self.mixture > 1 and self.members > 1):
+        for name in ("mixture", "members"):
+            if getattr(self, name) < 1:
+                raise LearnerError(f"{name}={getattr(self, name)} was given; expected 1 or more.")
+        if self.mixture > 1 and self.members > 1:
             raise LearnerError(
-                f"mixture={self.mixture} and members={self.members} were given; expected 1 or more of either, and not "
-                "both: an ensemble is a mixture already."
+                f"mixture={self.mixture} and members={self.members} were given; expected one of them. An ensemble is a "
+                "mixture already."
             )
         if not self.validation and (self.patience or self.keep == "validation"):
             given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
@@ -135,7 +138,8 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of_json(cls, given: Any, where: Path) -> Recipe:

@@ -211,9 +211,6 @@ class Learner(Reader):
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             looked = last_look(self, held_out, further)
-            if looked.figures:
-                last = self.results_.setdefault(self.history_[-1]["stage"], {})
-                last |= {name: value for name, value in looked.figures.items() if name not in last}
             if self.noise:
                 self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:

@@ -70,13 +70,13 @@ def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFold
 class Looked:
     """What the trained network makes of held-out data."""
 
-    figures: dict[str, Any]  # as results have them
+    further: list[str]  # names of the further test sets
     reliability: dict[str, Any]  # the bins behind the calibration errors, by data set
     readings: dict[str, list[Reading]]
 
 
 def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]) -> Looked:
-    """Read every held-out data set once: what the loop did not measure, and everything on further test sets."""
+    """Read every held-out data set once, and add to the last results what the loop did not measure."""
     figures: dict[str, Any] = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
@@ -84,7 +84,12 @@ def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Map
         figures |= named(name, (symbol_figures if name in held_out else all_figures)(parts, found))
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
-    return Looked(plain(results(figures)), plain(bins), readings)
+    if figures:
+        known = learner.results_.get(stage := learner.history_[-1]["stage"], {})
+        whole = known | {name: value for name, value in plain(results(figures)).items() if name not in known}
+        # Those of the validation part come last.
+        learner.results_[stage] = dict(sorted(whole.items(), key=lambda item: item[0].startswith("validation_")))
+    return Looked(list(further), plain(bins), readings)
 
 
 def finish(
@@ -115,6 +120,7 @@ def finish(
         "grounded": sum(int(fine.sum()) for fine in explained),
         "train": all_figures(train, trained),
         "before": first,
+        **({"test_sets": looked.further} if looked.further else {}),
         **({"reliability": looked.reliability} if looked.reliability else {}),
         **summed_up([part.unexplained for part in learner.loop.parts], history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},

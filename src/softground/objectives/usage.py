@@ -100,7 +100,7 @@ class Usage(Term):
         """π in the order of the space's symbols."""
         count = len(space.symbols)
         if self.prior == "uniform":
-            return torch.full((count,), 1 / count)
+            return torch.full((count,), 1 / count, dtype=torch.float64)
         place = {symbol: column for column, symbol in enumerate(space.symbols)}
         if isinstance(self.prior, str):
             seen = list(anchors or ())
@@ -113,7 +113,7 @@ class Usage(Term):
                     "symbols or anchors; or the frequencies themselves; or 'uniform'."
                 )
             found = torch.tensor([place[symbol] for symbol in seen])
-            return (1 + torch.bincount(found, minlength=count)) / (count + len(found))
+            return (1 + torch.bincount(found, minlength=count)).double() / (count + len(found))
         named = isinstance(self.prior, Mapping)
         given: Any = (
             self.prior if isinstance(self.prior, Mapping) else dict(zip(space.symbols, self.prior, strict=False))
@@ -123,7 +123,7 @@ class Usage(Term):
                 f"A usage prior of {len(self.prior)} shares{f' for {list(given)!r}' if named else ''} was given; the "
                 f"symbols are {list(space.symbols)!r}. Give each its share."
             )
-        return torch.tensor([float(given.get(symbol, 0.0)) for symbol in space.symbols])
+        return torch.tensor([float(given.get(symbol, 0.0)) for symbol in space.symbols], dtype=torch.float64)
 
     def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
         prior, where = self.prepared[task.space]

@@ -1,6 +1,7 @@
 """Numbers as a reader wants them, the same on the terminal and on a page."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
@@ -116,3 +117,15 @@ def of_one_shape(name: str) -> bool:
     [True, True, False, False]
     """
     return re.match(r"([a-zA-Z0-9]+_)?shape_[^_]+_", name) is not None
+
+
+def apart(figures: Mapping[str, Any], sets: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Figures of the test data, and those of further test sets by set, without its name.
+
+    >>> apart({"symbol_f1": 0.5, "ood_symbol_f1": 0.25}, ["ood"])
+    ({'symbol_f1': 0.5}, {'ood': {'symbol_f1': 0.25}})
+    """
+    own, each = dict(figures), {name: dict[str, Any]() for name in sets}
+    for name in sorted(each, key=len, reverse=True):  # a name may begin with another
+        each[name] = {k.removeprefix(f"{name}_"): own.pop(k) for k in figures if k in own and k.startswith(f"{name}_")}
+    return own, each

@@ -52,7 +52,7 @@ def diagram(name: str, bins: list[tuple[int, float, float, float]], renamed: boo
     total, most = (f([n for _, n, _, _ in bins]) for f in (sum, max))
     bars, table = [], []
     for k, n, sure, right in bins:
-        edges = f"{10 * k} to {10 * k + 10} %"
+        edges = f"{10 * k} to {10 * k + 10}%"
         cells = [edges, f"{n:,.0f}", f"{sure:.1%}", f"{right:.1%}", f"{100 * (right - sure):+.1f}"]
         words = f"confidence {edges}: {cells[1]} symbols, mean confidence {cells[2]}, right {cells[3]}"
         table.append(cells)
@@ -60,7 +60,8 @@ def diagram(name: str, bins: list[tuple[int, float, float, float]], renamed: boo
     error = sum(n * abs(right - sure) for _, n, sure, right in bins) / total
     right = sum(n * right for _, n, _, right in bins) / total
     lede = f"ECE {error:.2%}; {right:.2%} of {total:,.0f} symbols are right."
-    return Diagram(HEADINGS.get(name, worded(name)), lede, frame, FLOOR, bars, table, renamed)
+    words = worded(name)
+    return Diagram(HEADINGS.get(name, words[:1].upper() + words[1:]), lede, frame, FLOOR, bars, table, renamed)
 
 
 def _bins(given: Any) -> list[tuple[int, float, float, float]]:

@@ -8,7 +8,7 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..numbers import figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
+from ..numbers import apart, figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
@@ -81,6 +81,7 @@ def _figures(facts: Facts) -> dict[str, Any]:
     """Figures as a table, one column per moment, and the rows of all that this leaves out."""
     train = facts.summary.get("train")
     columns: dict[str, Any] = {f"held-out, {name}": found for name, found in facts.moments.items()}
+    columns |= {worded(name): found for name, found in apart(facts.final, facts.test_sets)[1].items()}
     columns |= {"training": train} if isinstance(train, dict) else {}
     names = dict.fromkeys(name for found in columns.values() for name in found)
     rows = {k: [worded(k), *[figure(k, found.get(k)) for found in columns.values()]] for k in names}

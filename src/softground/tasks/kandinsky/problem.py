@@ -21,6 +21,7 @@ from ...errors import DataError, LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
 from ...networks.blueprint import LAYERS
+from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...task import Task
 from .drawing import cut_out
@@ -44,8 +45,8 @@ class KandLogic(Problem):
 
     form: Form = "or"
     """Whether patterns of shapes or of colours must be equal, or (and) both."""
-    head: Literal["objects", "attributes"] = "objects"
-    """The network tells nine types of objects apart, or shapes and colours by themselves."""
+    head: Literal["objects", "attributes"] = "attributes"
+    """The network tells shapes and colours apart, each by itself as reference networks do, or nine types of objects."""
     train_size: int = 4000
     """Training scenes."""
 
@@ -73,6 +74,12 @@ class KandLogic(Problem):
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         rule = kand_scan(self.form)
         return Task(rule.space, rule, metrics=kand_metrics, name=self.name)
+
+    def walk(self, task: Task) -> Walk:
+        """The paper's kernel drops the last figure, the others any."""
+        figures = [range(first, first + OBJECTS) for first in range(0, task.space.sites, OBJECTS)]
+        drop, family = Drop(task.space, figures[-1]), RandomDrop(task.space, figures)
+        return Walk(task.inverse, task.space, drop, family, ChangeOne(task.space))
 
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
         if self.head == "objects":

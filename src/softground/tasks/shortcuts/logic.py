@@ -19,17 +19,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...constraints import Cnf, Scan
+from ...constraints import Cnf, Program, Scan
 from ...data.digits import Source
 from ...data.examples import Split
 from ...errors import DataError
 from ...experiments.problem import EXACT, TASKS, Problem
+from ...inverses.circuit import Circuit
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
 from .data import Codes, combinations, evenly, rows_of_digits
 
 MOST_BITS = 1000
+TABULATED = 2**16  # rows of bits; formulas with more are compiled into a circuit
 COUNTS: dict[str, Callable[[int, int], bool]] = {  # of the ones among n bits
     "xor": lambda ones, bits: ones % 2 == 1,
     "and": lambda ones, bits: ones == bits,
@@ -67,11 +69,14 @@ class MNLogic(Problem):
     """Training examples."""
 
     @cached_property
-    def formula(self) -> Cnf | Scan:
+    def formula(self) -> Cnf | Program | Scan:
         """The rule."""
         if self.cnf is not None:
             read = Cnf.read(self.cnf)
-            return Cnf(read.clauses, Categorical([range(2)] * read.space.sites))
+            rule = Cnf(read.clauses, Categorical([range(2)] * read.space.sites))
+            if rule.space.size > TABULATED:
+                return rule
+            return Program(lambda *bits: rule.holds(torch.stack(bits, 1)), rule.space, vectorised=True)
         if not 1 <= self.bits <= MOST_BITS:
             raise DataError(f"{self.bits} bits were asked for; expected 1 to {MOST_BITS:,}.")
         holds, last = COUNTS[self.rule], self.bits - 1
@@ -95,7 +100,9 @@ class MNLogic(Problem):
         return evenly(space.states(torch.arange(space.size)).numpy(), count, rng)
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
-        return Task(self.formula.space, self.formula, name=self.name)
+        rule = self.formula
+        own: dict[str, Any] = {"inverse": Circuit(rule)} if isinstance(rule, Cnf) else {}
+        return Task(rule.space, rule, name=self.name, **own)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         return PRESETS[name]

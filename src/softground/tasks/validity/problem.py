@@ -66,7 +66,7 @@ class Boards(Problem):
         space = Categorical([range(self.first, self.first + SIZE)] * CELLS)
         program = Program(lambda *cells: valid(*(c + 1 - self.first for c in cells)), space, vectorised=True)
         program.encode([True])
-        return Task(space, program, BOARD_INVERSES["listing"](program), validity_metrics, self.name)
+        return Task(space, program, BOARD_INVERSES["listing"](program), validity_metrics, self.name, detects=True)
 
     def walk(self, task: Task) -> Walk:
         return board_walk(SIZE, task)

@@ -13,10 +13,12 @@ import torch
 from softground.cli import main
 from softground.data.digits import load_digits
 from softground.data.idx import Digits
+from softground.dice import Sampler
 from softground.errors import ConstraintError, DataError
 from softground.experiments import Experiment
 from softground.inverses import Scanned
 from softground.spaces import Categorical
+from softground.target import Target
 from softground.tasks.shortcuts import EvenOdd, Half, MNLogic, MNMath, data
 
 SIZES = {"evenodd": (6720, 1920, 960, 5040, 420), "half": (2940, 840, 420, 1080, 180)}
@@ -170,8 +172,24 @@ def test_a_formula_from_a_file(tmp_path: Path) -> None:
     assert split.train.y == [bool((a and b) or not c) for a, b, c in split.train.symbols.tolist()]
     assert len(torch.unique(split.more["ood"].symbols, dim=0)) == 5
     assert problem.task().feasible(split.test.symbols, problem.task().constraint.encode(split.test.y)).all()
+    task = problem.task()
+    mass = task.inverse.law(
+        Target(task.space.uniform(2, torch.device("cpu")), task.constraint.encode([True, False]), 1.0)
+    )
+    assert mass.log_mass().exp().round().tolist() == [5, 3]
     with pytest.raises(ConstraintError, match="cannot be read"):
         MNLogic(cnf=str(tmp_path / "none.cnf")).load(0)
+
+
+def test_a_large_formula_is_compiled(tmp_path: Path) -> None:
+    pytest.importorskip("pysdd")
+    file = tmp_path / "chain.cnf"
+    file.write_text("p cnf 20 19\n" + "".join(f"-{v} {v + 1} 0\n" for v in range(1, 20)))  # sorted rows: 21
+    problem = MNLogic(cnf=str(file), train_size=4)
+    task = problem.task()
+    law = task.inverse.law(Target(task.space.uniform(1, torch.device("cpu")), task.constraint.encode([True]), 1.0))
+    assert round(float(law.log_mass().exp())) == 21
+    assert problem.load(0).train.symbols.shape == (4, 20)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +216,12 @@ def test_a_digit_without_images_is_refused() -> None:
     space, empty = Categorical([range(2)]), Digits(np.zeros((1, 8, 8), np.uint8), np.zeros(1, np.uint8))
     with pytest.raises(DataError, match="hold no 1"):
         data.shown(empty, space, np.array([[1]]), lambda z: z[:, 0].tolist(), np.random.default_rng(0))
+
+
+def test_the_papers_walk_drops_the_last_digit_of_every_equation() -> None:
+    for problem, sites in ((MNMath(), [3, 7]), (MNMath(weights=(1, 2, 3) * 2), [2, 5])):
+        walk = problem.walk(problem.task())
+        assert walk.drop.draw(Sampler(0), 1, torch.device("cpu")).sites.tolist() == [sites]
 
 
 def test_scans_of_the_tasks_have_exact_laws() -> None:
