@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 import softground as sg
+from inspection_cases import maps_of
 from softground.cli import main
-from softground.inspection import inspect
 from softground.inspection.maps import Consistent
 from softground.tasks import TASKS
 from softground.tasks.sudoku import sudoku_task
@@ -64,7 +64,7 @@ def test_the_table() -> None:
     table = dict(re.findall(r"^\| ([^|]+) \| (?:[^|]+) \| (.*) \|$", PAGE, re.M))
     for name, (task, support) in tasks.items():
         answers = [True] if name.startswith("Sudoku") else None
-        found = inspect(task, answers, support=support, sample=32, mixing=False).maps[0]  # type: ignore[arg-type]
+        found = maps_of(task, support, answers)  # type: ignore[arg-type]
         assert table[name] == f"{found.every.count:,} | {found.one_to_one.count:,} | {fewest(found)}"
 
 
