@@ -279,6 +279,16 @@ def test_a_page_says_when_its_findings_are_older_than_the_run() -> None:
     assert "looked at after 3 of 8 epochs" in Page(run_page(facts(findings=findings(epochs=3)))).text
 
 
+def test_other_maps_are_said_where_the_summary_has_them() -> None:
+    """In its words, which come from a file and are escaped; anything else there is left out."""
+    summary = facts().summary
+    html = run_page(facts(summary=summary | {"other_maps": {"maps": 3, "text": "Two maps <b> would do as well."}}))
+    assert "Two maps &lt;b&gt; would do as well." in html
+    assert "Other readings" in html
+    for other in (None, {"text": 3}, [], {"other_maps": {}}):
+        assert "Other readings" not in run_page(facts(summary=summary | {"other_maps": other}))
+
+
 def test_a_reliability_diagram_says_in_a_table_what_it_draws() -> None:
     html = run_page(facts())
     page = Page(html)

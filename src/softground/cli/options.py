@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, make_dataclass
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -24,6 +25,10 @@ class RunOptions(Place):
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
     seed: int = 0
     """Decides every draw."""
+    like: Path | None = None
+    """A run folder: take all its settings, but those given here."""
+    config: Path | None = None
+    """A .toml, .yaml or .json file of options by their names, as in epochs = 5; those given here win."""
 
     @property
     def task_name(self) -> str:
@@ -32,10 +37,14 @@ class RunOptions(Place):
 
     def experiment(self, **other: Any) -> Experiment:
         """The experiment that these options describe, with ``other`` options in place of some."""
-        task = self.task_name
-        parts = [f.name for part in (TASKS[task], Place) for f in dataclasses.fields(part)]
+        return Experiment.named(self.task_name, self.preset, **self.given | other)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that an experiment is made of."""
+        parts = [f.name for part in (TASKS[self.task_name], Place) for f in dataclasses.fields(part)]
         names = {*parts, *settings()} & {f.name for f in dataclasses.fields(self)}
-        return Experiment.named(task, self.preset, **{name: getattr(self, name) for name in names} | other)
+        return {name: getattr(self, name) for name in names}
 
 
 def options_of(problem: type[Problem], command: type[RunOptions]) -> type:

@@ -123,6 +123,8 @@ class Split:
     def hold_out(self, share: float, seed: int) -> Split:
         """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
 
+        Data that have a validation part already keep it.
+
         >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
         >>> cut = split.hold_out(0.3, seed=0)
         >>> cut.train.y, cut.validation.y
@@ -130,7 +132,7 @@ class Split:
         """
         if not 0 <= share < 1:
             raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")
-        if share == 0:
+        if share == 0 or self.validation is not None:
             return self
         total = len(self.train)
         count = max(1, round(share * total))

@@ -27,6 +27,7 @@ from ..learner.noise import Level
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
+from ..networks import Ensemble
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -99,10 +100,12 @@ class Experiment:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
         shapes = divided(task, data.train)
         _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
-        if recipe.anchors:
-            anchors = Anchors.of(some, longest.space, recipe.anchors, stream(recipe.seed, "anchors"))
+        if recipe.anchors or recipe.anchor_symbols:
+            chance = stream(recipe.seed, "anchors") if recipe.anchor_choice == "drawn" else None
+            anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
-            network = problem.network(recipe, some.x, longest.space)
+            members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
+            network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None
@@ -174,8 +177,10 @@ class Experiment:
                 parameters = sum(p.numel() for p in self.network.parameters())
                 count = sum(len(part) for _, _, part, _ in divided(self.task, self.train))
                 facts = f"{count:,} training examples, network of {parameters:,} parameters"
-                how = self.task if isinstance(self.task, Family) else f"inverse {self.task.inverse!r}"
-                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, {how}".strip())
+                how = f", {self.task}" if isinstance(self.task, Family) else f", inverse {self.task.inverse!r}"
+                if isinstance(self.task, Task) and self.task.open:  # it is said once it is chosen
+                    how = ""
+                console.print(f"{self.note}\n{facts} on {learner.fabric.device}{how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)
             logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
             board = tensorboard.TensorBoard(run) if main and logs else None

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..inverses.mixture import law_of
 from ..metrics.accuracy import best_relabelling
 from ..metrics.calibration import Reliability, calibration_error, reliability
+from ..metrics.detection import auroc
 from ..metrics.symbols import collapse, macro_f1, numbered
+from ..target import Target
 from .evaluation import beliefs, measured, modes
 from .parts import Part, together
 
@@ -25,6 +28,7 @@ class Reading(NamedTuple):
     predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
     likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
     confidence: Tensor | None  # and how probable it is; None for reals
+    evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
 
 
 class Sites(NamedTuple):
@@ -41,9 +45,16 @@ def read(part: Part, network: nn.Module) -> Reading:
     found = []
     for _, belief in beliefs(part.space, network, part.data):
         sure = tuple(belief.marginals().max(-1)) if part.space.categorical else (None, None)
-        found.append((*modes(part.space, belief), *sure[::-1]))
-    *predicted, likeliest, confidence = (None if c[0] is None else torch.cat(c) for c in zip(*found, strict=True))
-    return Reading(predicted, likeliest, confidence)  # type: ignore[arg-type]
+        found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief)))
+    *predicted, best, sureness, evidence = (None if c[0] is None else torch.cat(c) for c in zip(*found, strict=True))
+    return Reading(predicted, best, sureness, evidence)  # type: ignore[arg-type]
+
+
+def _evidence(part: Part, belief: Any) -> Tensor | None:
+    if part.task.detects is None:
+        return None
+    y = part.task.constraint.encode([part.task.detects]).to(part.y.device).expand(len(belief))
+    return law_of(part.task.inverse, Target(belief, y, 1.0)).log_mass()
 
 
 def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
@@ -58,13 +69,17 @@ def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[s
     F1, collapse and calibration error of several shapes count all sites together; the accuracy is an average over
     examples, as a task's own metrics are.
     """
-    sites = _sites(parts, readings)
+    sites, task = _sites(parts, readings), parts[0].task
     if not sites:
         return {}
-    task = parts[0].task
     of = [_figures(each, len(task.space.symbols), task.nameless_symbols) for each in (*sites, _joined(sites))]
     found = together(list(zip(parts, of, strict=False)))
-    return found | {name: value for name, value in of[-1].items() if not name.endswith("_accuracy")}
+    found |= {name: value for name, value in of[-1].items() if not name.endswith("_accuracy")}
+    if task.detects is not None:
+        wanted = task.constraint.encode([task.detects])
+        evidence = [found.evidence.cpu() for found in readings if found.evidence is not None]
+        found["answer_auroc"] = auroc(torch.cat(evidence), torch.cat([part.y.cpu() == wanted for part in parts]))
+    return found
 
 
 def reliability_of(parts: Sequence[Part], readings: Sequence[Reading]) -> Reliability | None:
@@ -101,7 +116,7 @@ def _sites(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
     if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
         return []
     found = []
-    for part, (predicted, likeliest, confidence) in zip(parts, readings, strict=True):
+    for part, (predicted, likeliest, confidence, _) in zip(parts, readings, strict=True):
         codes: list[Any] = [part.data.symbols, predicted[0], likeliest]
         truth, read, best = (numbered(part.space, each.cpu()).flatten() for each in codes)
         found.append(Sites(truth, read, best, confidence.cpu().flatten()))  # type: ignore[union-attr]

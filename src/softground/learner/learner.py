@@ -13,6 +13,7 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
 from ..family import Family
+from ..runs.folder import RunFolder
 from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
@@ -22,6 +23,7 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .parts import Data, checked_names, inputs_of, spaces_of
 from .reading import Reader
+from .settling import Choices, settle
 from .shown import shown
 from .stage import Stages, staged
 from .unexplained import Mode
@@ -77,6 +79,8 @@ class Learner(Reader):
     results_
         Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
         those of single symbols (F1, collapse, calibration error), and of further test sets.
+    choice_
+        By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -131,6 +135,7 @@ class Learner(Reader):
         self.noise = check_level(noise)
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
+        self.choice_: Choices = {}
         self.note = note
         self.fabric = chosen_fabric(fabric, device, precision)
         self.precision = precision_of(self.fabric)
@@ -195,6 +200,8 @@ class Learner(Reader):
         for part in trained:
             if part.shape not in self.staged:
                 raise DataError(f"The shape {part.shape!r} is no shape of {self.task} to train on; add it there.")
+        kept = RunFolder.open(out) if out is not None and resume else None
+        self.choice_ = settle(self, trained, kept, quiet)
         with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
             self.input_, self.fitted = inputs_of(trained), True
             if folder and self.fabric.is_global_zero and not resume:

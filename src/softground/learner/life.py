@@ -18,6 +18,7 @@ from .figures import Reading, all_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .noise import written
 from .parts import Data, Part
+from .signs import signs
 from .unexplained import summed_up
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def finish(
     ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` what
     :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together.
     """
+    from ..inspection.readings import other_maps
     from ..report import gather, write_report
 
     trained = _read(learner, train, "After training, on the training data")
@@ -130,6 +132,8 @@ def finish(
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
+        **({"choice": learner.choice_} if learner.choice_ else {}),
+        **({"signs": warned} if (warned := signs(history)) else {}),
         "versions": environment(),
     }
     if learner.noise:
@@ -137,6 +141,10 @@ def finish(
         summary["noise"] = learner.loop.parts[0].noise.level(history)  # type: ignore[union-attr]
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
         replace_file(folder.path / SUSPECTS, written(found))
+    if len(train) == 1:  # readings of one shape alone say too little of the others'
+        part, fine = train[0], explained[0]
+        if (others := other_maps(part.task, trained[0].predicted[0][fine], part.y[fine])) is not None:
+            summary["other_maps"] = others
     folder.write_summary(summary)
     findings = None
     if data[1] is not None:

@@ -7,13 +7,13 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from ..errors import CheckpointError, NonFiniteOutput
 from ..gpu import Graphed
@@ -28,6 +28,8 @@ from .events import Observer
 from .finite import FiniteOutputs, broken, everything
 from .parts import Part
 from .progress import Progress, validation_figure
+from .settling import in_words
+from .signs import signs
 from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
@@ -80,6 +82,7 @@ class Loop:
                     "examples": sum(len(part.data) for part in train),
                     "own": torch.cat(own).cpu(),
                     "epochs": epochs,
+                    "choice": in_words(self.learner.choice_),
                 }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
@@ -100,7 +103,7 @@ class Loop:
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.parts = [Training(part, self.learner) for part in train]
-        self.held_out = held_out or {}
+        self.held_out, self.told = held_out or {}, set[str]()  # told: signs that it does not learn, which were seen
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
@@ -150,6 +153,10 @@ class Loop:
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
             progress.add(record)
+            found = signs(progress.history) if self.fabric.is_global_zero else {}
+            for name in found.keys() - self.told:
+                warnings.warn(found[name], stacklevel=2)
+            self.told |= found.keys()
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
@@ -196,23 +203,19 @@ class Loop:
         descent = Descent(self, stage, epoch, base, watch, [len(index) for _, index in batches])
         self.module.train()
         for step, (part, index, x) in enumerate(walked(batches)):
-            data, objective, y, places = part.data, part.objectives[number], part.y[index], part.data.at(index)
+            data, y, places = part.data, part.y[index], part.data.at(index)
             symbols = None if data.symbols is None else data.symbols[index]
             x, rows, anchors = part.labels.join(x, places, self.streams.order)
             with named(), stopwatch("network"), descent.apart(step):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(part.task.space, self.module, inputs, rows, watch, step)
-            belief, given, labelled = part.labels.split(belief, index, anchors)
-            weights: dict[str, Tensor] = {}
-            if part.noise is not None and objective.weak:
-                with stopwatch("sampling"):
-                    given, weights = part.noise.weigh(given, y, index, level, objective)
-            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch, places)
-            outcome = objective.loss(part.unexplained.weighed(batch))
-            loss = outcome.loss if labelled is None else outcome.loss + labelled
+            batch = Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch, places)
+            share = (epoch + step / len(batches)) / stage.epochs
+            loss, diagnostics = part.loss(number, batch, anchors, level, share)
             with named(), stopwatch("network"):
                 descent.learn(loss, step)
-            tally.add(part, index, belief, loss, weights | outcome.diagnostics)
+            own = belief if anchors is None else belief.rows(slice(len(index)))
+            tally.add(part, index, own, loss, diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()

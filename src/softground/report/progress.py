@@ -71,6 +71,8 @@ class Display:
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
         """React to an event of the loop."""
         if event == "begin":
+            for line in facts.get("choice", ()):
+                self.console.print(line, markup=False, highlight=False, soft_wrap=True)
             left = facts["epochs"]
             for stage in facts["stages"]:
                 done = min(left, stage.epochs)

@@ -9,6 +9,7 @@ from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
 from ..numbers import apart, figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
+from .choice import choice, warned
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
@@ -32,7 +33,7 @@ def write_report(folder: RunFolder, findings: Findings | None = None, path: Path
 def run_page(facts: Facts) -> str:
     """Facts in, one HTML document out."""
     findings, asked = facts.findings, facts.asked
-    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings")}
+    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings", "chosen")}
     rest["versions"] = facts.summary.get("versions", {})
     return render(
         "run.html",
@@ -46,6 +47,9 @@ def run_page(facts: Facts) -> str:
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
         diagrams=diagrams(facts.summary),
         suspects=_suspects(facts),
+        other_maps=_other_maps(facts),
+        choice=choice(facts),
+        signs=warned(facts),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),
@@ -97,6 +101,13 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     names = ("example", "answer", "reading", "gives", "meant")
     rows = [[str(one.get(name, "–"))[:60] for name in names] for one in first if isinstance(one, dict)]
     return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
+
+
+def _other_maps(facts: Facts) -> str:
+    """Which other maps of symbols fit the network's readings, in words."""
+    found = facts.summary.get("other_maps")
+    text = found.get("text") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _records(history: Records) -> dict[str, Any]:
