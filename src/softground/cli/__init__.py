@@ -148,4 +148,4 @@ def in_options(text: str) -> str:
 
     text = re.sub(r"\b(\w+)=(\S+)(?= (?:was|were) given)", option, text)
     text = re.sub(r"(?<![\w./-])data_dir(?![\w./-])", "--data-dir", text)
-    return re.sub(r"\b(previous|mixing)=(True|False)", option, text)
+    return re.sub(r"\b(previous|mixing|epochs|zero_epochs)=(\w+)", option, text)

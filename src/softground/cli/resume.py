@@ -1,4 +1,4 @@
-"""``softground resume RUN``: go on with an interrupted run."""
+"""``softground resume RUN``: go on with an interrupted run, or with a finished one for more epochs."""
 
 import json
 from contextlib import nullcontext
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..experiments import Experiment
+from ..experiments.extending import extended
 from ..preparing import hushed
 from .loading import OfRun
 
@@ -16,13 +17,20 @@ class Command(OfRun):
 
     data_dir: Path | None = None
     """Where the data lie now (default: where they lay when the run began)."""
+    epochs: int | None = None
+    """Let a finished run go on until Stage I has so many epochs; where it has a Stage II, see --zero-epochs."""
+    zero_epochs: int | None = None
+    """Let a finished run go on until Stage II has so many epochs."""
     quiet: bool = False
     """No progress display."""
 
     def run(self) -> None:
         folder = self.folder
         with hushed() if self.quiet else nullcontext():
-            experiment = Experiment.of_run(folder, self.data_dir)
+            if self.epochs is None and self.zero_epochs is None:
+                experiment = Experiment.of_run(folder, self.data_dir)
+            else:
+                experiment = extended(folder, self.data_dir, epochs=self.epochs, zero_epochs=self.zero_epochs)
             summary = experiment.run(
                 folder.path, resume=True, previous=self.previous, quiet=self.quiet, silent=self.json
             )

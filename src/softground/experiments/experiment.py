@@ -116,9 +116,11 @@ class Experiment:
         return cls(*parts, recipe.evaluate_every, kept, *more, **how, more=data.more)
 
     @classmethod
-    def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
-        """The experiment that a run folder keeps; ``data_dir`` and ``place`` take the place of what it was run with."""
-        recipe, where = recipe_of(folder), folder.path / CONFIG
+    def of_run(
+        cls, folder: RunFolder, data_dir: Path | None = None, recipe: Recipe | None = None, **place: Any
+    ) -> Experiment:
+        """The experiment that a run folder keeps; what is given takes the place of what it was run with."""
+        recipe, where = recipe or recipe_of(folder), folder.path / CONFIG
         kept = folder.read_config().get("place")
         kept = dict(kept) if isinstance(kept, dict) else {}
         lay = kept.pop("data_dir", None)

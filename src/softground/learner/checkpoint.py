@@ -98,6 +98,8 @@ class Checkpoints:
             following = None if meta["following"] is None else int(meta["following"])
             if following is not None and not stage < following <= len(self.loop.stages):
                 raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
+            if following == len(self.loop.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
+                following = None  # it was finished, and is to go on: see softground.experiments.extending
             self.loop.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(part(tensors, RANDOM), meta)
             for number in range(stage + (following is not None)):

@@ -99,6 +99,12 @@ class RunFolder:
             raise failure(self.path / CONFIG, reason, f"Use softground {version} for it, or start the run again")
         return config
 
+    def extend(self, changes: Mapping[str, Any]) -> None:
+        """Ask more of a finished run: change its config, of which the checkpoints up to now are still good."""
+        config = self.read_config()
+        self.write_config(config | dict(changes) | {"extended": [*_earlier(config), config_digest(config)]})
+        (self.path / SUMMARY).unlink(missing_ok=True)  # it is not finished any more
+
     def config_digest(self) -> str:
         """A digest of what the run is, as far as it decides how the run goes."""
         return config_digest(self.read_config())
@@ -147,7 +153,7 @@ class RunFolder:
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
         tensors, meta = checkpoint.load(self.path, previous)
-        if meta.get(CONFIG_DIGEST) not in (None, self.config_digest()):
+        if meta.get(CONFIG_DIGEST) not in (None, self.config_digest(), *_earlier(self.read_config())):
             reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
             raise failure(self.path / CONFIG, reason, "Restore it from a backup, or start a new run with those it has")
         return tensors, meta
@@ -172,6 +178,12 @@ class RunFolder:
                 reason = f"line {number} is damaged: {error}"
                 raise failure(self.path / METRICS, reason, "Restore it from a backup, or delete that line") from error
         return records
+
+
+def _earlier(config: Mapping[str, Any]) -> list[str]:
+    """Digests of a run's configs before it was extended."""
+    found = config.get("extended")
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
 
 def plain(value: Any) -> Any:

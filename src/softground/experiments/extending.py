@@ -1,0 +1,43 @@
+"""A finished run is given more epochs.
+
+It goes on in its last stage, with its optimiser and its chains, as a run of so many epochs does from there on: where the
+learning rate or γ depends on the number of epochs, they are the longer run's. So the result is that of a run which was
+extended, not that of one which was given all its epochs at first; ``extended`` in ``config.json`` says so.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from ..errors import LearnerError
+from ..learner.describe import settings
+from ..runs import RunFolder
+from ..runs.folder import SUMMARY, plain
+from .experiment import Experiment, recipe_of
+from .recipe import Recipe
+
+
+def extended(folder: RunFolder, data_dir: Path | None = None, **epochs: int | None) -> Experiment:
+    """The experiment of a run with more ``epochs`` or ``zero_epochs``; the folder is made ready to be resumed."""
+    recipe = longer(folder, **epochs)
+    experiment = Experiment.of_run(folder, data_dir, recipe)
+    learner = experiment.learner()
+    if learner.fabric.is_global_zero:
+        with folder.lock():
+            folder.extend({"recipe": plain(recipe.to_json()), "settings": settings(learner)})
+    learner.fabric.barrier()
+    return experiment
+
+
+def longer(folder: RunFolder, **epochs: int | None) -> Recipe:
+    """A finished run's recipe with more epochs of its last stage."""
+    recipe, given = recipe_of(folder), {name: count for name, count in epochs.items() if count is not None}
+    last = "zero_epochs" if recipe.zero_epochs else "epochs"
+    had = getattr(recipe, last)
+    if list(given) != [last] or given[last] <= had:
+        asked = " and ".join(f"{name}={count}" for name, count in given.items())
+        raise LearnerError(
+            f"{asked} was given; the run's last stage has {last}={had}, and only that stage can go on: give more for it."
+        )
+    if not (folder.path / SUMMARY).exists():
+        raise LearnerError(f"{folder.path} is not finished; resume it as it is first, then give it more epochs.")
+    return dataclasses.replace(recipe, **given)
