@@ -6,6 +6,7 @@ So they are read and checked by the same parser, and nothing is new about them b
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ LARGEST = 2**20  # bytes of a file of options
 
 
 def expanded(words: list[str]) -> list[str]:
-    """The words after a command, beginning with the task, with what ``--like`` and ``--config`` name put before them."""
+    """The words after a command, the task first, with what ``--like`` and ``--config`` name put before the others."""
     task, *rest = words
     found: list[str] = []
     for option, read in (("--like", _of_run), ("--config", _of_file)):  # a file overrides a run
@@ -86,7 +87,7 @@ def _parsed(path: Path, text: str) -> Any:
     if path.suffix not in (".yaml", ".yml"):
         raise ValueError(f"its name ends in {path.suffix or 'nothing'}, not in .toml, .yaml or .json")
     try:
-        import yaml
+        yaml: Any = import_module("yaml")
     except ImportError as error:
         raise ValueError("YAML needs the package pyyaml: pip install pyyaml, or write TOML") from error
     try:

@@ -1,12 +1,13 @@
 """A finished run is given more epochs.
 
-It goes on in its last stage, with its optimiser and its chains, as a run of so many epochs does from there on: where the
-learning rate or γ depends on the number of epochs, they are the longer run's. So the result is that of a run which was
-extended, not that of one which was given all its epochs at first; ``extended`` in ``config.json`` says so.
+It goes on in its last stage, with its optimiser and its chains, as a run of so many epochs does from there on: where
+the learning rate or γ depends on the number of epochs, they are the longer run's. So the result is that of a run which
+was extended, not that of one which was given all its epochs at first; ``extended`` in ``config.json`` says so.
 """
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from ..errors import LearnerError
 from ..learner.describe import settings
@@ -36,8 +37,9 @@ def longer(folder: RunFolder, **epochs: int | None) -> Recipe:
     if list(given) != [last] or given[last] <= had:
         asked = " and ".join(f"{name}={count}" for name, count in given.items())
         raise LearnerError(
-            f"{asked} was given; the run's last stage has {last}={had}, and only that stage can go on: give more for it."
+            f"{asked} was given; the run's last stage has {last}={had}, and it alone can go on: give more for it."
         )
     if not (folder.path / SUMMARY).exists():
         raise LearnerError(f"{folder.path} is not finished; resume it as it is first, then give it more epochs.")
-    return dataclasses.replace(recipe, **given)
+    more: Any = given
+    return dataclasses.replace(recipe, **more)
