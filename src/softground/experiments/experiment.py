@@ -164,10 +164,10 @@ class Experiment:
         """
         from rich.console import Console
 
-        from ..report import Display, result_table, tensorboard, title, together
+        from ..report import Display, loggers, result_table, title, together
 
-        if self.place.tensorboard and not resume:
-            tensorboard.require()
+        if not resume:  # a run must resume on a machine without them
+            loggers.require(self.place)
         with deterministic(self.place.deterministic), ExitStack() as stack:
             learner = self.learner()
             main = learner.fabric.is_global_zero
@@ -184,8 +184,7 @@ class Experiment:
                     how = ""
                 console.print(f"{self.note}\n{facts} on {learner.fabric.device}{how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)
-            logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
-            board = tensorboard.TensorBoard(run) if main and logs else None
+            board = loggers.logs(self.place, run, learner.recipe) if main else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
             ways: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer, "quiet": True}

@@ -25,6 +25,8 @@ class Place:
     """On a GPU: algorithms that give the same bits each time (slower; torch warns if it has none). CPUs always do."""
     tensorboard: bool = False
     """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
+    logger: Literal["wandb", "mlflow"] | None = None
+    """Log every epoch to Weights & Biases or MLflow as well (needs that package and lightning)."""
     solver_workers: int | None = None
     """Processes for the z3 inverse (default: 1, the run's own)."""
     solver_backend: Literal["local", "dask", "ray"] | None = None

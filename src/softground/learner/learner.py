@@ -211,7 +211,7 @@ class Learner(Reader):
                 from ..report import Watch, together  # which imports this module
 
                 observer = together(Watch(self, train, folder), observer)
-            with shown(observer, quiet or not self.fabric.is_global_zero) as told:
+            with shown(observer, quiet or not self.fabric.is_global_zero, self.fabric.loggers) as told:
                 self.loop = Loop(self, folder, told)
                 self.loop.run(trained, held_out, resume, previous)
             self.input_ = inputs_of(trained)

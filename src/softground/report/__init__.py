@@ -1,10 +1,20 @@
 """Reports: what a person sees of a run."""
 
-from . import tensorboard
+from . import loggers, tensorboard
 from .gathering import gather
 from .html import write_comparison, write_report
 from .progress import Display, result_table, title, together
 from .watch import Watch
 
-__all__ = ["Display", "Watch", "gather", "result_table", "tensorboard", "title", "together", "write_comparison"]
+__all__ = [
+    "Display",
+    "Watch",
+    "gather",
+    "loggers",
+    "result_table",
+    "tensorboard",
+    "title",
+    "together",
+    "write_comparison",
+]
 __all__ += ["write_report"]
