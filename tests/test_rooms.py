@@ -14,7 +14,7 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 250
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice registry typed manners metrics files preparing
+errors seeds dice registry typed manners metrics files optional preparing
 spaces
 target constraints
 projections
@@ -38,11 +38,13 @@ LOOKS_UP = {
     ("learner/grounding.py", "inspection"),
     ("learner/learner.py", "model"),
     ("learner/learner.py", "report"),
+    ("learner/life.py", "inspection"),
     ("learner/life.py", "report"),
+    ("learner/settling.py", "inspection"),
     ("learner/shown.py", "report"),
 }
-# Rules whose function was lost when their model was saved; and a scan that adds up as well.
-HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan")}
+# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
+HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

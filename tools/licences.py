@@ -26,6 +26,7 @@ PERMITTED = {  # they ask for no more than that their notice is kept …
     "MPL-2.0",  # … and this one for the source of its own files where they are changed: we change none
 }
 SAID = {  # the words of classifiers and License fields, in SPDX's
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",

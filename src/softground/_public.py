@@ -1,6 +1,26 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
-from .constraints import SMT, Between, Constraint, Contains, Not, OneOf, Program, Scan
+from .constraints import (
+    SMT,
+    All,
+    AllDifferent,
+    Allowed,
+    Between,
+    Clause,
+    Cnf,
+    Constraint,
+    Contains,
+    Count,
+    CPMpy,
+    Increasing,
+    Not,
+    OneOf,
+    Part,
+    Program,
+    Scan,
+    Sum,
+    Value,
+)
 from .data import Anchors, Examples, Ragged, RandomAffine, Records, Split, handwritten
 from .dice import Dice, Sampler
 from .errors import SoftgroundError
@@ -8,9 +28,24 @@ from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .family import Family
 from .inspection import Inspection, inspect, recommend
-from .inverses import INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
+from .inverses import (
+    CPSAT,
+    INVERSES,
+    Z3,
+    Budget,
+    Circuit,
+    Enumeration,
+    Fibre,
+    Inverse,
+    Law,
+    Listing,
+    Scanned,
+    Start,
+    Table,
+)
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
+from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, Mixture, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
@@ -19,6 +54,7 @@ from .objectives import (
     BackSearch,
     Batch,
     BestMapping,
+    CompositeLikelihood,
     FeasibleMapping,
     Objective,
     Outcome,
@@ -32,7 +68,7 @@ from .objectives import (
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Differences, Gaussian, SiteGibbs
+from .reals import Differences, Equations, Gaussian, SiteGibbs
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
@@ -50,5 +86,20 @@ __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "S
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
-__all__ += ["Between", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
 __all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]
+__all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += [
+    "All",
+    "AllDifferent",
+    "Allowed",
+    "Clause",
+    "Cnf",
+    "CompositeLikelihood",
+    "Count",
+    "Increasing",
+    "Part",
+    "Sum",
+    "Value",
+]
+__all__ += ["Circuit", "Equations"]

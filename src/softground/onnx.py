@@ -45,7 +45,7 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
     """
     if absent := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         missing = f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed"
-        raise SoftgroundError(f"Export to ONNX needs {missing}. Install the extra: pip install 'softground[onnx]'.")
+        raise SoftgroundError(f"Export to ONNX needs {missing}. Install them: pip install {' '.join(PACKAGES)}.")
     if isinstance(model.space, Mapping):
         shapes = ", ".join(map(str, model.space))
         raise SoftgroundError(

@@ -45,6 +45,12 @@ def hushed() -> AbstractContextManager[None]:
     return watched(None if (now := _watcher.get()) is line else now)
 
 
+def told(text: str) -> None:
+    """Tell the watcher a sentence at once, such as an estimate before the work begins."""
+    if (watcher := _watcher.get()) is not None:
+        watcher(text)
+
+
 @contextmanager
 def preparing(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Gives a function to call with the number of parts that are done, of ``total``."""
@@ -74,3 +80,16 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def human(size: float) -> str:
+    """Bytes as people say them.
+
+    >>> human(1200), human(2**30)
+    ('1.2 kB', '1.07 GB')
+    """
+    units = ["TB", "GB", "MB", "kB", "B"]
+    while size >= 1000 and len(units) > 1:
+        size /= 1000
+        units.pop()
+    return f"{size:.3g} {units[-1]}"

@@ -1,7 +1,7 @@
 """A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -10,6 +10,7 @@ from .constraints.base import Constraint
 from .errors import ConstraintError, InfeasibleAnswer, SoftgroundError
 from .inverses.base import Inverse
 from .inverses.enumeration import default_inverse
+from .inverses.ladder import Budget, Choice, climb
 from .metrics import accuracies
 
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
@@ -27,13 +28,20 @@ class Task:
         The rule.
     inverse
         How fibres are found. By default a table of the whole space where that is small, else enumeration of the
-        dropped sites; the recursion of a scan; Z3 for a rule that is a Z3 formula.
+        dropped sites; the recursion of a scan; Z3 for a rule that is a Z3 formula. A learner, which knows the answers,
+        takes what is better for them (:mod:`softground.inverses.ladder`); ``choice`` then says what and why.
     metrics
         ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
         known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``. Values whose
-        name ends in ``_accuracy`` are shown in percent, all others as they are.
+        name ends in ``_accuracy`` are shown in percent, all others as they are. At the end of a run every task has
+        F1, collapse and calibration error of symbols as well (:mod:`softground.learner.figures`).
+    budget
+        What that may cost.
     nameless_symbols
         Whether the rule leaves symbols known only up to a renaming, so that reports compare them under the best one.
+    detects
+        An answer, such as ``True``, by whose probability examples that have it are to be told from the others; reports
+        then have ``answer_auroc``. It needs an exact law.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -47,14 +55,33 @@ class Task:
     metrics: Metrics = accuracies
     name: str = "task"
     nameless_symbols: bool = False
+    detects: Any = None
+    budget: Budget = field(default_factory=Budget)
+    choice: Choice | None = field(default=None, init=False, repr=False)
+    _own: Inverse | None = field(default=None, init=False, repr=False)  # the rule's, where no inverse was given
 
     def __post_init__(self) -> None:
         if getattr(self.constraint, "space", self.space) is not self.space:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if self.inverse is None:
             object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
+            object.__setattr__(self, "_own", self.inverse if self.space.categorical else None)
         if isinstance(self.inverse, Inverse) and not hasattr(self.inverse, "constraint"):  # a listing needs no rule
             self.inverse.constraint = self.constraint
+
+    def settle(self, y: Tensor, rung: str | None = None) -> Choice | None:
+        """Take the inverse that serves the encoded answers ``y`` best, or that of a ``rung``; None if one was given."""
+        if self._own is None:
+            return None
+        choice = climb(self._own, y, self.budget, rung)
+        object.__setattr__(self, "choice", choice)
+        object.__setattr__(self, "inverse", choice.inverse)
+        return choice
+
+    @property
+    def open(self) -> bool:
+        """Whether the inverse was left open, so that a learner chooses it."""
+        return self._own is not None
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""

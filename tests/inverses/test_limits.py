@@ -13,7 +13,7 @@ from softground.errors import InverseError
 from softground.inverses import Enumeration, Listing, Table, blocks, default_inverse, enumeration, table
 from softground.inverses.base import candidates
 from softground.inverses.law import Padded, Parts, Ragged, Solutions
-from softground.inverses.table import _human
+from softground.preparing import human
 from softground.projections import Drop, Dropped
 from softground.spaces import Categorical
 from softground.target import Target
@@ -35,7 +35,7 @@ CPU = torch.device("cpu")
     ],
 )
 def test_sizes_in_words(size: float, words: str) -> None:
-    assert _human(size) == words
+    assert human(size) == words
 
 
 def test_a_table_may_take_all_it_is_allowed() -> None:

@@ -19,7 +19,7 @@ from softground.inverses.base import Fibre
 from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import engine
+from softground.solver import z3 as engine
 from softground.spaces import Categorical
 from softground.tasks.formulas.smt import formula_rule
 

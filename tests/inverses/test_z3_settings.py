@@ -10,7 +10,7 @@ import pytest
 from softground.constraints import SMT
 from softground.errors import InverseError
 from softground.inverses import Z3
-from softground.inverses.z3 import MOST_WORKERS
+from softground.inverses.solved import MOST_WORKERS
 from softground.solver.queries import Limits
 from softground.spaces import Categorical
 

@@ -205,6 +205,8 @@ def test_a_config_says_what_the_run_is(stopped: Path) -> None:
         "recipe",
         "place",
         "settings",
+        "choice",
+        "chosen",
         "data",
         "validation",
         "rule",

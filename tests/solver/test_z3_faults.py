@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -107,7 +108,7 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
 
 
 def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "Engine", lambda smt, limits: os._exit(1))
+    monkeypatch.setattr(process, "engine", lambda rule, limits: os._exit(1))
     doomed = crew.Crew(faulty(die), Limits(0, 1000, 1.0), chunk=2)
     assert doomed.solve([FibreQuery(5, (0, 0), (1,), 8)] * 2) == [Reply([], "crashed", "alone")] * 2
 
@@ -233,11 +234,9 @@ def test_impossible_settings_are_refused() -> None:
 
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_a_cluster_that_is_not_installed_says_what_to_install(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(cluster.importlib, "import_module", missing)
-    with pytest.raises(InverseError, match="pip install"):
+    package = {"dask": "distributed"}.get(backend, backend)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InverseError, match=f"pip install {package} joblib"):
         getattr(cluster, f"_{backend}")("tcp://127.0.0.1:9")
 
 

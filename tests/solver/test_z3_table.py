@@ -13,7 +13,7 @@ from softground.spaces import Categorical
 z3 = pytest.importorskip("z3")
 
 SPACE = Categorical([range(4), ("x", "y", "z"), (5, 2, 9)])
-SMALL = Limits(table=36, rlimit=1_000_000, timeout=10.0)
+SMALL = Limits(table=36, work=1_000_000, timeout=10.0)
 
 
 def brute(total: int, sites: tuple[int, ...], codes: tuple[int, ...]) -> list[tuple[int, ...]]:

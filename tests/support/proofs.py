@@ -15,7 +15,7 @@ from torch import Tensor
 import reals
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
-from softground.constraints import SMT, Constraint, Program, Scan
+from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
 from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
@@ -23,7 +23,17 @@ from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.objectives import Objective, Term
 from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
-from softground.reals import AddNoise, BlockGibbs, Differences, Gaussian, Intervals, PointMass, SiteGibbs
+from softground.reals import (
+    AddNoise,
+    BlockGibbs,
+    Conditional,
+    Differences,
+    Equations,
+    Gaussian,
+    Intervals,
+    PointMass,
+    SiteGibbs,
+)
 from softground.reals.z3 import Z3Reals
 from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
@@ -35,7 +45,7 @@ from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
-from softground.tasks.sudoku.rule import sudoku_program
+from softground.tasks.sudoku.rule import Boards, sudoku_program
 from sudoku_cases import BOARDS, LISTING
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
@@ -64,8 +74,18 @@ SUM = Ground(PROBLEM.program, [PROBLEM.answer] * BATCH, STATES[:BATCH])
 MIXED = replace(SUM, answers=[5, 5, 0, 9, 7, NONE])
 BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
 LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
+TOTALS = Ground(
+    Equations([[1, 1, 1], [0, 1, -2]], Gaussian(3)),
+    [(6.0, float(b - 4)) for b in range(BATCH)],
+    torch.tensor([[6.0 - 2.0 - b, b, 2.0] for b in range(BATCH)], dtype=torch.float64),
+)
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
+CLAUSES = Ground(
+    Cnf([[1, 2], [-2, 3], [3, 4, 5]]),
+    [True] * BATCH,
+    torch.tensor([[1, 1, 1, b & 1, b // 2] for b in range(4)] + [[1, 0, 0, 0, 1], [1, 0, 1, 0, 0]]),
+)
 FAMILY, MOVE = RandomDrop(SPACE, PROBLEM.drops), projections.ChangeOne(SPACE)
 TASK, GUIDED = Task(SPACE, PROBLEM.program, TABLE), Guided(TABLE, FAMILY, marginals=True)
 
@@ -76,6 +96,15 @@ def scan() -> Scan:
 
 def smt() -> SMT:
     return SMT(lambda z, y: sum(z) == y, SPACE)
+
+
+def cpmpy() -> CPMpy:
+    return CPMpy(lambda z, y: sum(z) == y, SPACE)
+
+
+def lists() -> inverses.Lists:
+    rule = smt()
+    return inverses.Lists.of(inverses.Z3(rule), rule.encode(MIXED.answers))
 
 
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
@@ -92,9 +121,11 @@ FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_bru
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
 BOARD_FIBRES = "sudoku_rule::search_finds_the_fibres_of_z3"
 SMT_RULE = "smt::feasible_equals_brute_force_for_every_state_and_answer"
+CPMPY_RULE = "cpmpy::feasible_is_cpmpys_own_value_for_every_state"
 EVALUATOR = "program::formula_values_agree_with_an_independent_evaluator"
 SAVED = "model::the_rule_is_kept_without_its_function"
 SOFTENED = "softened_grounding::gradient_at_gamma_one_is_the_semantic_losss"
+COMPOSITE = "composite::the_gradient_is_that_of_the_parts_log_masses_by_brute_force"
 TREES = "back_search::one_site_fibres_are_the_corrections_of_the_tree_search"
 STAGE_TWO = "learner::stage_two_uses_exactly_the_examples_whose_prediction_is_feasible"
 YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
@@ -120,17 +151,22 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Inverse: {
         inverses.Table: (lambda: TABLE, MIXED, FIBRES, LAW),
         inverses.Enumeration: (lambda: PROBLEM.enumeration, MIXED, FIBRES, LAW),
+        inverses.Circuit: (lambda: inverses.Circuit(CLAUSES.rule), CLAUSES, "circuit::the_law_is_that_of_brute_force"),
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),
+        inverses.CPSAT: (lambda: inverses.CPSAT(cpmpy()), MIXED, "cpsat::fibres_equal_enumeration"),
+        inverses.Lists: (lists, MIXED, "ladder::lists_have_the_law_of_the_table"),
         Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
+        Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
         Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
     Objective: {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
         objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
+        objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
         objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
@@ -161,8 +197,17 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Scan: (scan, SUM, "scan::feasible_states_are_those_read_by_hand"),
         AdditionScan: (lambda: ADDITION.rule, ADDITION, "addition::scan_and_program_agree"),
         SMT: (smt, SUM, SMT_RULE),
+        CPMpy: (cpmpy, SUM, CPMPY_RULE, "cpmpy::random_rules_are_evaluated_as_cpmpy_does"),
+        Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
+        All: (
+            lambda: All([Sum(range(SPACE.sites))], SPACE),
+            SUM,
+            "conjunction::a_state_is_feasible_where_every_part_holds",
+        ),
+        Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
+        Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },
     Projection: {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from softground.constraints import Not
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses.z3 import Z3
@@ -115,3 +116,21 @@ def test_a_cut_search_says_so_and_stays_feasible() -> None:
     assert len(found) > 0
     assert int(Completion(9, cap=16).fibre(z, torch.zeros(4, dtype=torch.long), Dropped(sites)).count.sum()) == 0
     assert bool(sudoku_program(9).feasible(found, torch.zeros(len(found), dtype=torch.long)).all())
+
+
+def test_the_groups_are_the_parts() -> None:
+    program = sudoku_program(4)
+    parts = program.parts()
+    assert [list(part.sites) for part in parts] == groups(4)
+    assert len({part.rule for part in parts}) == 1
+    z = torch.cat(
+        [torch.from_numpy(all_boards(4)), torch.randint(4, (500, 16), generator=torch.Generator().manual_seed(0))]
+    )
+    z[300:400] = z[:100]
+    z[300:400, 5] = z[300:400, 6]  # boards that break some groups only
+    yes, no, unknown = program.encode([True, Not(True), None])
+    hold = torch.stack([part.rule.feasible(z[:, part.sites], part.answers(yes.expand(len(z)))) for part in parts])
+    assert torch.equal(hold.all(0), program.feasible(z, yes.expand(len(z))))
+    assert 0 < int(hold[:, 300:400].sum()) < 1200
+    for vague in (no, unknown):  # says nothing of any one group
+        assert all(bool(p.rule.feasible(z[:, p.sites], p.answers(vague.expand(len(z)))).all()) for p in parts)

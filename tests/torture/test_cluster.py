@@ -38,5 +38,5 @@ def test_other_bits_and_a_cluster_given_up_are_failures(
 
 def test_without_distributed_it_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(Unavailable, match=r"pip install 'softground\[cluster\]'"), cluster.cluster():
+    with pytest.raises(Unavailable, match=r"pip install distributed joblib"), cluster.cluster():
         pass

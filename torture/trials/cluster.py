@@ -30,7 +30,7 @@ Blow = Callable[[Any], None]
 def cluster() -> Iterator[Any]:
     """A scheduler and two workers, each a process of its own, and a client."""
     if importlib.util.find_spec("distributed") is None:
-        raise Unavailable("distributed is not installed: pip install 'softground[cluster]'")
+        raise Unavailable("distributed is not installed: pip install distributed joblib")
     import distributed
 
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # runs leave theirs behind

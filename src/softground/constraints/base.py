@@ -1,12 +1,30 @@
 """The constraint seam: which symbol vectors are feasible for an answer, z ∈ S_y."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..errors import ConstraintError
+from ..spaces.base import Space
+
+S = TypeVar("S", bound=Space)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One member of a rule that is a conjunction, S_y = ∩ S_y^c, and touches some of its sites only.
+
+    Parts with the same ``rule`` object are looked at together, as one batch.
+    """
+
+    sites: tuple[int, ...]  # of the whole space
+    rule: Constraint  # over a space of these sites alone, in this order: ``rule.space``
+    answers: Callable[[Tensor], Tensor]  # the whole rule's encoded answers as this one's, ``[rows, …]``
 
 
 class Constraint(ABC):
@@ -16,6 +34,10 @@ class Constraint(ABC):
     def negates(self) -> bool:
         """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
         return False
+
+    def parts(self) -> Sequence[Part]:
+        """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""
+        return ()
 
     @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
@@ -33,6 +55,10 @@ class Constraint(ABC):
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
 
+    def stated(self, y: Tensor) -> str | None:
+        """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""
+        return None
+
     def misfit(self, y: Tensor) -> str:
         """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""
         return ""
@@ -46,3 +72,13 @@ class Constraint(ABC):
             f"A {type(self).__name__} like this one checks answers and does not compute them. Give it an answer to "
             "check, or state the rule as a Program."
         )
+
+
+def of_symbols(space: S) -> S:
+    """The space, if its sites have alphabets: rules on symbols cannot compute with real numbers."""
+    if not space.categorical:
+        raise ConstraintError(
+            f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "
+            "Equations (sums and balances that are known) and Differences."
+        )
+    return space

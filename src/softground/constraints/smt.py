@@ -18,10 +18,8 @@ several answers, a negation for a complement, and for a range the formula is cal
 [True, False]
 """
 
-import importlib
 import uuid
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,46 +28,19 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .base import Constraint
+from .base import Constraint, Part, of_symbols
 from .interned import Interned, remember_in
+from .parted import Conjunct, Parted
 from .relations import Between, Not, Relation, complements, pattern, resolve
+from .terms import Terms, constants, load_z3, members, terms_of
+
+__all__ = ["SMT", "Terms", "load_z3"]
 
 CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
 POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
 
 
-def load_z3() -> Any:
-    """The ``z3`` module, imported when it is first needed: nothing else in the library depends on it."""
-    try:
-        return importlib.import_module("z3")
-    except ImportError as error:
-        raise ConstraintError(
-            "A rule given as a Z3 formula needs the Z3 solver, which is not installed: pip install z3-solver."
-        ) from error
-
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The space in Z3's words (main context): per site its constant, its domain, and a numeral per code."""
-
-    variables: list[Any]
-    bounds: list[Any]
-    numerals: list[list[Any]]
-    symbols: tuple[tuple[int, ...], ...]  # the ints behind the numerals
-
-
-def _numeral(z3: Any, value: int) -> Any:
-    """A Z3 numeral that knows its value: formulas ask for it at every site, and Z3's own way is by a string."""
-
-    class Numeral(z3.IntNumRef):  # type: ignore[misc]
-        def as_long(self) -> int:
-            return value
-
-    plain = z3.IntVal(value)
-    return Numeral(plain.ast, plain.ctx)
-
-
-class SMT(Constraint):
+class SMT(Parted):
     """The constraint z ∈ S_y ⇔ formula(z, y).
 
     ``answers`` is another statement of the same rule, whose encoded answers this one understands: a task may then use a
@@ -79,7 +50,7 @@ class SMT(Constraint):
     def __init__(
         self, formula: Callable[[list[Any], Any], Any], space: Categorical, *, answers: Constraint | None = None
     ) -> None:
-        self.formula, self.space, self.shared = formula, space, answers
+        self.formula, self.space, self.shared = formula, of_symbols(space), answers
         self.token = uuid.uuid4().hex  # names this rule in a worker process's store of warm solvers
         self._forget()
 
@@ -88,6 +59,7 @@ class SMT(Constraint):
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._terms: Terms | None = None
         self._complements: set[Not] = set()  # those that can be stated
+        self._rules, self._split, self._coded = {}, {}, {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs. Z3's expressions cannot travel, and answers go along with each query."""
@@ -112,6 +84,9 @@ class SMT(Constraint):
         """Answer ``y`` (an id) in its exact form, which the formula is called with, or the relation that it is."""
         answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
         return answer
+
+    def stated(self, y: Tensor) -> str:
+        return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())
 
     @property
     def negates(self) -> bool:
@@ -142,17 +117,7 @@ class SMT(Constraint):
     def terms(self) -> Terms:
         """The space's constants and numerals in Z3's main context, made once per process."""
         if self._terms is None:
-            z3 = load_z3()
-            symbols, variables, bounds = [], [], []
-            for site, alphabet in enumerate(self.space.alphabets):
-                ints = tuple(int(s) for s in alphabet if isinstance(s, int))
-                symbols.append(ints if len(ints) == len(alphabet) else tuple(range(len(alphabet))))
-                variables.append(v := z3.Int(f"softground.site.{site}"))
-                low, high = min(symbols[-1]), max(symbols[-1])
-                contiguous = high - low + 1 == len(alphabet)
-                bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in symbols[-1]]))
-            numerals = [[_numeral(z3, x) for x in values] for values in symbols]
-            self._terms = Terms(variables, bounds, numerals, tuple(symbols))
+            self._terms = terms_of(self.space)
         return self._terms
 
     def expression(self, answer: Any, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
@@ -170,6 +135,24 @@ class SMT(Constraint):
             self._check_complement(part)
         return resolve(answer, partial(self._formula, z), partial(self._ranged, z), load_z3().BoolVal(True))
 
+    def parts(self) -> list[Part]:
+        return super().parts() if self.shared is None else []
+
+    def conjuncts(self, answer: Hashable) -> Iterator[Conjunct]:
+        free = range(self.space.sites)
+        places = {str(variable): site for site, variable in enumerate(self.terms().variables)}
+        for formula in members(self.expression(answer, [0] * self.space.sites, free)):
+            names = constants(formula)
+            yield {places[name] for name in names & places.keys()}, names - places.keys(), formula
+
+    def restricted(self, space: Categorical) -> Parted:
+        def formula(z: list[Any], described: Any) -> Any:
+            here = zip(described[0], z, strict=True)
+            swaps = [(self.terms().variables[site], term) for site, term in here]
+            return [load_z3().substitute(said, *swaps) for said in self.said(*described)]
+
+        return SMT(formula, space)
+
     def _ranged(self, z: list[Any], relation: Relation) -> Any:
         """The formula for some number of a range."""
         z3 = load_z3()
@@ -186,12 +169,12 @@ class SMT(Constraint):
 
     def _check_complement(self, answer: Not) -> None:
         """Refuse the complement of 'there is …', which Z3 would have to read as 'for all …'."""
-        z3, names = load_z3(), {f"softground.site.{site}" for site in range(self.space.sites)}
+        names = {str(variable) for variable in self.terms().variables}
         if answer in self._complements:
             return
         free = range(self.space.sites)
         inner = self.expression(answer.answer, [0] * self.space.sites, free)
-        own = {str(c) for c in z3.z3util.get_vars(inner)} - names
+        own = constants(inner) - names
         if own:
             raise ConstraintError(
                 f"The answer {answer!r} was given to a Z3 rule whose formula uses constants of its own "

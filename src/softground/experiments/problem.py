@@ -80,6 +80,10 @@ class Problem(ABC):
         drop = Drop(space, range((space.sites + 1) // 2, space.sites))
         return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
 
+    def support(self) -> Tensor | None:
+        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or nobody knows."""
+        return None
+
     def schedule(self, recipe: Recipe) -> Schedule:
         """γ for each epoch of Stage I."""
         return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
@@ -152,8 +156,9 @@ class Problem(ABC):
         if recipe.objective in ("grounding", "ssl", "na"):
             return self.grounding(recipe, task, answers)
         objective = OBJECTIVES[recipe.objective]
-        takes_steps = "steps" in inspect.signature(objective).parameters
-        return objective(recipe.steps) if takes_steps else objective()
+        takes = inspect.signature(objective).parameters
+        given: dict[str, Any] = {"steps": recipe.steps} if "steps" in takes else {}
+        return objective(**given, **({"schedule": self.schedule(recipe)} if "schedule" in takes else {}))
 
 
 def _optimizer(name: str, rate: float, decay: float | None) -> Callable[..., torch.optim.Optimizer]:

@@ -83,6 +83,12 @@ class Recipe:
     )
     known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
     anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
+    anchor_symbols: tuple[str, ...] = setting(
+        (), "The symbols that anchors show, such as 0 1 (otherwise all); one image of each, unless --anchors says more."
+    )
+    anchor_choice: str = setting(
+        "drawn", "Anchors are drawn by the seed, or the first of the training data.", ("drawn", "first")
+    )
     usage: str = setting(
         "none",
         "A prior on how often symbols are used, against readings that merge symbols: uniform, estimated (from known "
@@ -110,7 +116,10 @@ class Recipe:
         ("raise", "drop", "weigh"),
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
-    validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
+    validation: float = setting(
+        0.0,
+        "The share of the training examples to hold out for validation; a task that has validation data takes those.",
+    )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)
     seed: int = setting(0, "Decides every draw.")
@@ -133,7 +142,8 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of_json(cls, given: Any, where: Path) -> Recipe:

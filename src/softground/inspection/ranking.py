@@ -3,7 +3,8 @@ r"""Walks side by side, in the order of a stated rule: on families of projection
 A family drops one of its sets at every step, and joins whatever one of them joins. Those of one, two and three sites
 are compared and, where the space is large, blocks of many sites. These follow the paper's guideline, "to drop variables
 that are highly correlated to others": a block grows by the site that shares most information with it, as measured on
-the solutions seen. They matter where small sets have no freedom left, such as the cells of a Sudoku.
+the solutions seen. They matter where small sets have no freedom left, such as the cells of a Sudoku. Last come sets of
+sites in which neighbouring solutions differ (:mod:`.differences`), such as the corners of rectangles in a grid of sums.
 
 The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
 
@@ -31,6 +32,7 @@ from ..projections import ChangeOne, RandomDrop, Stay
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .connectivity import MOST_SOLUTIONS, Components, Fibres, Led, components, fibres, lead
+from .differences import differences
 from .solutions import Sample
 from .time_limit import TimeLimit
 
@@ -92,10 +94,10 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
     if not task.space.categorical:
         return []
     walks = [Ranked(name, kernel) for name, kernel in kernels.items() if not kernel.independent]
-    for name, projection, change in families(task, sample, seed):
+    for name, projection, change in families(task, sample, limit.part(0.3), seed):
         if not limit.left():
             break
-        kernel = Collapsed(task.inverse, projection, ChangeOne(task.space) if change else Stay(), marginals=True)
+        kernel = collapsed(task, projection, change)
         pieces = joined(task, sample, projection.sets, change)
         walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed), pieces))
     for turn, walk in enumerate(walks):
@@ -106,6 +108,11 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
     return sorted(walks, key=Ranked.rank)
 
 
+def collapsed(task: Task, projection: RandomDrop, change: bool) -> Collapsed:
+    """The walk on a family; with ``change`` a step also changes one of the sites kept."""
+    return Collapsed(task.inverse, projection, ChangeOne(task.space) if change else Stay(), marginals=True)
+
+
 def joined(task: Task, sample: Sample, sets: Sequence[Sequence[int]], change: bool) -> tuple[Components, ...]:
     """Components of the first answers that are listed; with no set but (), those that projections are to join."""
     listed = [f for f in sample.found if f.whole and 1 < len(f.z) <= MOST_SOLUTIONS][:ANSWERS]
@@ -113,12 +120,14 @@ def joined(task: Task, sample: Sample, sets: Sequence[Sequence[int]], change: bo
     return tuple(c for c in found if c is not None) if None not in found else ()
 
 
-def families(task: Task, sample: Sample, seed: int) -> list[tuple[str, RandomDrop, bool]]:
+def families(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[tuple[str, RandomDrop, bool]]:
     """The projections that are compared, and whether a step also changes one of the sites kept."""
     space, sites = task.space, task.space.sites
     if sites < 2 or space.width < 2:
         return []
-    small = [d for d in (1, 2, 3) if d < sites and math.comb(sites, d) <= MOST_SETS]
+    found = differences(task, sample, limit, seed)
+    fewest = min(found, default=1)  # where no solutions differ in fewer sites, fewer free ones lead nowhere
+    small = [d for d in (1, 2, 3) if fewest - 1 <= d < sites and math.comb(sites, d) <= MOST_SETS]
     result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
     if sites > MOST_SITES and task.inverse.cost == "tensor":
         first = sample.found[0]
@@ -126,6 +135,9 @@ def families(task: Task, sample: Sample, seed: int) -> list[tuple[str, RandomDro
         shared = information(space, first.z if first.whole else start.z[start.found])
         large = [d for d in sorted({4, 8, 16, sites // 3}) if 3 < d < sites]
         result += [(f"blocks of {d}", RandomDrop(space, correlated(shared, d)), False) for d in large]
+    for d, sets in found.items():
+        if d > 1 and 4 * len(sets) <= math.comb(sites, d):  # few enough to be worth telling apart
+            result.append((f"what {d} sites change together", RandomDrop(space, sets), False))
     return result
 
 

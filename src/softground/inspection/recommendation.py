@@ -11,24 +11,28 @@ the new state will not be rejected at the first few training epochs" (Appendix B
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import torch
+
 from ..dice import Sampler
+from ..errors import CheckpointError
+from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
-from ..projections import Projection
+from ..projections import Projection, RandomDrop, Stay
 from ..reals import Differences, SiteGibbs
 from ..target import Target
 from ..task import Task
 from .mixing import lopsided
-from .ranking import Ranked, ranking
-from .solutions import Sample, take
+from .ranking import Ranked, collapsed, ranking
+from .solutions import Found, Sample, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
-TRIALS = 10  # steps that movement is measured over
-ROWS = 32
+EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is short, by what an inverse costs
+TRIED = {"tensor": (32, 10), "solver": (8, 3)}  # chains and steps that movement is measured on
 MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
 
@@ -43,6 +47,7 @@ class Recommendation:
     gamma0: float
     reasons: tuple[str, ...]
     name: str = "recommended"
+    kept: dict[str, Any] | None = None  # what :func:`rebuilt` makes it again from, where chains walk
 
     def __str__(self) -> str:
         projection = "none to choose" if self.projection is None else repr(self.projection)
@@ -51,7 +56,7 @@ class Recommendation:
 
 
 def recommend(
-    task: Task, answers: Sequence[Any] | None = None, *, sample: int = SAMPLE, seed: int = 0
+    task: Task, answers: Sequence[Any] | None = None, *, sample: int = SAMPLE, seed: int = 0, seconds: float = math.inf
 ) -> Recommendation:
     """What to train ``task`` with, judged by some of its answers; nothing else is looked at.
 
@@ -64,6 +69,8 @@ def recommend(
         program, which is then tried on random states.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
+    seconds
+        How long that may take: then the best of what was measured is taken.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -72,9 +79,41 @@ def recommend(
     """
     best = direct(task)
     if best is None:
-        found = take(task, answers, sample, seed, TimeLimit())
-        best = choose(task, found, ranking(task, found, {}, TimeLimit(), seed), seed)
+        limit = TimeLimit(seconds)
+        if answers is not None and math.isfinite(seconds):
+            found = some(task, answers, sample, seed, limit.part(0.3))
+        else:
+            found = take(task, answers, sample, seed, limit)
+        ranked = ranking(task, found, {}, limit.part(0.7), seed) if found.found else []
+        best = choose(task, found, ranked, seed, limit)
     return best
+
+
+def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
+    """A walk again, without measuring anything; ``kept`` is a recommendation's."""
+    try:
+        dropped, steps, gamma0 = kept["dropped"], int(kept["steps"]), float(kept["gamma0"])
+        projection = None if dropped is None else RandomDrop(task.space, dropped)
+        change, reasons = bool(kept["change"]), tuple(map(str, kept.get("reasons", ())))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"The walk that the run was started with cannot be read: {error!r}.") from error
+    if projection is None:
+        return Recommendation(default_kernel(task.inverse, task.space), None, steps, gamma0, reasons, kept=dict(kept))
+    walk = Composed([Guided(task.inverse, projection, marginals=True), collapsed(task, projection, change)])
+    return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", dict(kept))
+
+
+def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeLimit) -> Sample:
+    """A few solutions of a few answers, as chains would be started; answers for which none is found are left out."""
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
+    found: list[Found] = []
+    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
+        start = task.inverse.start(y.expand(EACH[task.inverse.cost], *y.shape[1:]), seed)
+        z = torch.unique(start.z[start.found], dim=0)
+        found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
+        if not limit.left():
+            break
+    return Sample(tuple(found), len(answers))
 
 
 def direct(task: Task) -> Recommendation | None:
@@ -97,8 +136,11 @@ def direct(task: Task) -> Recommendation | None:
     return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
 
 
-def choose(task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int) -> Recommendation:
+def choose(
+    task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int, limit: TimeLimit | None = None
+) -> Recommendation:
     """The recommendation that follows from the comparison."""
+    limit = limit or TimeLimit()
     best = next((r for r in ranked if r.usable), None)
     exact = direct(task)
     if exact is not None:
@@ -107,9 +149,11 @@ def choose(task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int) -> R
     if best is None:
         kernel = default_kernel(task.inverse, task.space)
         reason = "No candidate projection could be measured, so this is the default: the network's own proposals."
-        return Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__)
+        return _with_kept(Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__), False)
     if best.projection is None:
-        return _paced(task, sample, Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name), seed)
+        return _paced(
+            task, sample, Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name), seed, limit
+        )
     guided = Guided(task.inverse, best.projection, marginals=True)
     walk = Composed([guided, best.kernel])
     why = (
@@ -117,7 +161,18 @@ def choose(task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int) -> R
         "frees chains as γ falls; Collapsed moves while the network knows nothing. Both are exact for Q*.",
         _because(best),
     )
-    return _paced(task, sample, Recommendation(walk, best.projection, 1, 1.0, why, "Guided + Collapsed"), seed)
+    found = Recommendation(walk, best.projection, 1, 1.0, why, "Guided + Collapsed")
+    return _with_kept(_paced(task, sample, found, seed, limit), not isinstance(best.kernel.move, Stay))  # type: ignore[attr-defined]
+
+
+def _with_kept(found: Recommendation, change: bool) -> Recommendation:
+    """With what makes it again: the sets dropped, their size alone where they are all of it, and the pace."""
+    sets: Any = None
+    if isinstance(found.projection, RandomDrop):
+        sets, size = [list(one) for one in found.projection.sets], len(found.projection.sets[0])
+        sets = size if len(sets) == math.comb(found.projection.of, size) else sets
+    pace = {"steps": found.steps, "gamma0": found.gamma0, "reasons": list(found.reasons)}
+    return replace(found, kept={"dropped": sets, "change": change} | pace)
 
 
 def _because(best: Ranked) -> str:
@@ -138,12 +193,12 @@ def _because(best: Ranked) -> str:
     return " ".join(why)
 
 
-def _paced(task: Task, sample: Sample, best: Recommendation, seed: int) -> Recommendation:
+def _paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: TimeLimit) -> Recommendation:
     """With T and γ₀ from how often chains move."""
-    free = movement(task, best.kernel, sample, math.inf, seed)
+    free = movement(task, best.kernel, sample, math.inf, seed, limit=limit.part(0.3))
     for gamma in GAMMAS:
-        moved = movement(task, best.kernel, sample, gamma, seed)
-        if moved >= free / 2 or gamma == GAMMAS[-1]:
+        moved = movement(task, best.kernel, sample, gamma, seed, limit=limit.part(0.4))
+        if moved >= free / 2 or gamma == GAMMAS[-1] or not limit.left():
             break
     steps = MOST if moved <= 0 else 1 if moved >= 0.9 else min(MOST, math.ceil(math.log(0.1) / math.log(1 - moved)))
     pace = f"T = {steps}: {moved:.0%} of the chains move in a step at γ = {gamma:g}"
@@ -152,12 +207,22 @@ def _paced(task: Task, sample: Sample, best: Recommendation, seed: int) -> Recom
     return replace(best, steps=steps, gamma0=gamma if free else 1.0, reasons=(*best.reasons, pace, start))
 
 
-def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int, trials: int = TRIALS) -> float:
-    """Share of steps that change z, under a lopsided belief."""
-    z, y = sample.rows(ROWS, seed)
-    target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, ROWS, seed)), y, gamma)
-    dice, moved = Sampler(seed), 0.0
-    for _ in range(trials):
+def movement(
+    task: Task,
+    kernel: Kernel,
+    sample: Sample,
+    gamma: float,
+    seed: int,
+    trials: int | None = None,
+    limit: TimeLimit | None = None,
+) -> float:
+    """Share of steps that change z, under a lopsided belief; of as many as there is time for, one at least."""
+    rows, most = TRIED[task.inverse.cost]
+    z, y = sample.rows(rows, seed)
+    target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, rows, seed)), y, gamma)
+    dice = Sampler(seed)
+    moved: list[float] = []
+    while len(moved) < (trials or most) and not (moved and limit is not None and not limit.left()):
         z, info = kernel.step(dice, z, target)
-        moved += float(info.moved.double().mean())
-    return moved / trials
+        moved.append(float(info.moved.double().mean()))
+    return sum(moved) / len(moved)

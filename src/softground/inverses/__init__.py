@@ -1,25 +1,37 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
 from .base import INVERSES, Fibre, Inverse, Start, complete
+from .circuit import Circuit
+from .cpsat import CPSAT
 from .enumeration import Enumeration, default_inverse
+from .ladder import Budget, Choice, GivesWay, climb
 from .law import Law, Solutions
 from .listing import Listing
+from .lists import Lists
 from .mixture import law_of
+from .rungs import RUNGS
 from .scanned import Scanned
 from .table import Table
 from .z3 import Z3
 
 __all__ = [
+    "CPSAT",
     "INVERSES",
+    "RUNGS",
     "Z3",
+    "Budget",
+    "Choice",
+    "Circuit",
     "Enumeration",
     "Fibre",
+    "GivesWay",
     "Inverse",
     "Law",
     "Listing",
+    "Lists",
     "Scanned",
     "Solutions",
     "Start",
     "Table",
 ]
-__all__ += ["complete", "default_inverse", "law_of"]
+__all__ += ["climb", "complete", "default_inverse", "law_of"]

@@ -141,6 +141,19 @@ class Inverse(ABC):
             "a small space, can list S_y."
         )
 
+    def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
+        """For each answer the sorted indices of states of S_y, and whether these are all of them.
+
+        A solver that may stop in between overrides this; nothing that it has found is lost then.
+        """
+        found = self.solutions(y)
+        each = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
+        return [(found.index[a:b].cpu(), True) for a, b in each]
+
+    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
+        """The inverse to list at most ``most`` states of each S_y by, in so many seconds each, by so many processes."""
+        return self
+
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
         return Ragged(self.solutions(target.answers), target.weights)
@@ -152,6 +165,11 @@ class Inverse(ABC):
     def most_probable(self, target: Target[Any]) -> Tensor | None:
         """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
         return law_of(self, target).mode() if self.exact else None
+
+    @property
+    def described(self) -> Inverse:
+        """What is compared where a run is resumed."""
+        return self
 
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""

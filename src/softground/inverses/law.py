@@ -192,7 +192,8 @@ class Rows(Law):
         return self.states(dice.categorical(self.log_weight))
 
     def log_mass(self) -> Tensor:
-        return self.log_weight.logsumexp(-1)
+        total = self.log_weight.clamp(min=LOG_ZERO).logsumexp(-1)  # a row of −∞ has no gradient, not even one of 0
+        return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
 
     def mode(self) -> Tensor:
         return self.states(self.log_weight.argmax(-1))

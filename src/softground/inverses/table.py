@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..constraints.program import NO_ANSWER, Program, Recorded
 from ..errors import InverseError
-from ..preparing import preparing
+from ..preparing import human, preparing
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
@@ -60,8 +60,8 @@ class Table(Inverse):
         size = self.bytes_needed(self.space)
         if size > limit:
             raise InverseError(
-                f"A table of this space would hold {self.space.size:,} states and take {_human(size)}; the limit is "
-                f"{_human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
+                f"A table of this space would hold {self.space.size:,} states and take {human(size)}; the limit is "
+                f"{human(limit)}. Use the enumeration or the Z3 inverse, or raise the limit."
             )
         parts = []
         with preparing("Table of the states", self.space.size) as done:
@@ -87,7 +87,7 @@ class Table(Inverse):
         return space.size * BYTES_PER_STATE
 
     def __repr__(self) -> str:
-        return f"Table({self.space.size:,} states, {self._answers:,} answers, {_human(self.bytes_needed(self.space))})"
+        return f"Table({self.space.size:,} states, {self._answers:,} answers, {human(self.bytes_needed(self.space))})"
 
     def columns(self, device: torch.device) -> Columns:
         """The table on ``device``, copied once."""
@@ -222,14 +222,6 @@ class Table(Inverse):
         table = cls(rule, limit=cls.bytes_needed(space))
         rule.ids = table.answer_ids  # which has copies on every device
         return table
-
-
-def _human(size: float) -> str:
-    units = ["TB", "GB", "MB", "kB", "B"]
-    while size >= 1000 and len(units) > 1:
-        size /= 1000
-        units.pop()
-    return f"{size:.3g} {units[-1]}"
 
 
 @default_inverse.register

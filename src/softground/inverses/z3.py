@@ -1,38 +1,16 @@
 """The inverse by Z3: fibres of any rule that can be written as a formula, solved in this process or in many.
 
-Fibres are remembered across steps, because chains come back to where they have been. The others are solved by
-:mod:`~softground.solver.engine`, which also says why replies do not depend on which models Z3 happens to find.
+:mod:`~softground.solver.z3` says why replies do not depend on which models Z3 happens to find.
 """
 
-import itertools
-import math
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Sequence
-
-import torch
-from torch import Tensor
-
 from ..constraints.smt import SMT, load_z3
-from ..errors import InverseError
-from ..preparing import preparing
-from ..projections.base import Dropped
-from ..solver.cluster import Cluster
-from ..solver.crew import Crew
-from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
-from .base import INVERSES, Fibre, Inverse, Start
+from ..solver.queries import Limits
+from .base import INVERSES, Inverse
 from .enumeration import default_inverse
-from .law import Solutions
-
-MOST_TABLES = 4096  # to list S_y
-MOST_WORKERS = 4096
-BACKENDS = ("local", "dask", "ray")
-QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
-START_RETRIES = 3  # from other places, where the solver gave up or died
-Key = tuple[int, tuple[int, ...], tuple[int, ...]]
+from .solved import Solved
 
 
-class Z3(Inverse):
+class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
     Parameters
@@ -69,7 +47,7 @@ class Z3(Inverse):
     its process died or had to be killed.
     """
 
-    cost = "solver"
+    solver = ("Z3", "rlimit and timeout")
 
     def __init__(
         self,
@@ -90,149 +68,24 @@ class Z3(Inverse):
         solutions_cap: int = 100_000,
     ) -> None:
         load_z3()
-        positive = {"cap": cap, "rlimit": rlimit, "workers": workers, "solutions_cap": solutions_cap}
-        positive |= {"chunk": 1 if chunk is None else chunk, "memory": 1 if memory is None else memory}
-        for name, given in {**positive, "table": table, "cache": cache, "tries": tries}.items():
-            if given < (least := int(name in positive)):
-                raise InverseError(f"{name}={given} was given to the Z3 inverse; expected {least} or more.")
-        if workers > MOST_WORKERS:
-            raise InverseError(f"workers={workers:,} was given to the Z3 inverse; expected at most {MOST_WORKERS:,}.")
-        for name, seconds in (("timeout", timeout), ("limit", limit)):
-            if not 0 < seconds < math.inf:
-                raise InverseError(f"{name}={seconds} was given to the Z3 inverse; expected seconds, more than 0.")
-        if backend not in BACKENDS:
-            raise InverseError(f"backend={backend!r} was given to the Z3 inverse; expected {', '.join(BACKENDS)}.")
-        if scheduler is not None and backend == "local":
-            raise InverseError(f"scheduler={scheduler!r} was given to the Z3 inverse; only dask and ray have one.")
-        self.smt, self.space = smt, smt.space
-        self.constraint = smt.shared or smt  # another statement of the rule is there because it is faster
-        self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
-        self.limits = Limits(table, rlimit, timeout, limit, memory)
-        crew = Crew(smt, self.limits, workers, chunk, forks=workers > 1 or backend != "local")
-        self._solver = crew if backend == "local" else Cluster(crew, backend, scheduler)
-        self.solver_seconds = 0.0
-        self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
-        self._ends: Counter[End] = Counter()
-        self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
-        self._cache: OrderedDict[Key, Reply] = OrderedDict()
-        self._cache_size = cache
+        self._check(least=1, rlimit=rlimit)
+        super().__init__(
+            smt,
+            smt.shared or smt,  # another statement of the rule is there because it is faster
+            Limits(table, rlimit, timeout, limit, memory),
+            cap=cap,
+            workers=workers,
+            chunk=chunk,
+            backend=backend,
+            scheduler=scheduler,
+            cache=cache,
+            tries=tries,
+            solutions_cap=solutions_cap,
+        )
+        self.smt = smt
 
-    def __repr__(self) -> str:
-        return f"Z3({self.space!r})"
-
-    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-        sites = dropped.sites
-        kept = z.scatter(-1, sites, 0).tolist()
-        keys = [(i, tuple(d), tuple(u)) for i, d, u in zip(y.tolist(), sites.tolist(), kept, strict=True)]
-        known = {key: self._cache[key] for key in keys if key in self._cache}
-        missing = [key for key in dict.fromkeys(keys) if key not in known]
-        self.queries += len(keys)
-        self.hits += len(keys) - len(missing)
-        queries = [FibreQuery(self.smt.key(key[0]), key[2], key[1], self.cap, key in self._suspects) for key in missing]
-        for key, reply in zip(missing, self._solve(queries), strict=True):
-            known[key] = reply
-            self.capped += reply.end == "capped"
-            self._suspects.discard(key)
-            if not reply.unknown or reply.retry == "no":
-                self._cache[key] = reply
-            elif reply.retry == "alone":
-                self._suspects.add(key)
-        for key in known:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-        while len(self._cache) > self._cache_size:
-            self._cache.popitem(last=False)
-        replies = [known[key] for key in keys]
-        options, padding = max([1, *(len(reply.states) for reply in replies)]), (0,) * dropped.count
-        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
-        values = torch.tensor(rows, dtype=torch.long, device=z.device).view(len(rows), options, dropped.count)
-        count = torch.tensor([len(reply.states) for reply in replies], device=z.device)
-        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=z.device)
-        return Fibre(values, torch.arange(options, device=z.device) < count[:, None], complete)
-
-    def start(self, y: Tensor, seed: int) -> Start:
-        """A feasible state for each answer, in different places of S_y for different rows and seeds.
-
-        Most sites are drawn at random and the others completed by a table, up to ``tries`` times. Where that fails,
-        sites are decided one after the other: each gets the first code, counted from a random one, that Z3 calls
-        satisfiable. So it is known for sure where there is no state. Where Z3 gives up or dies, it is asked again from
-        other places; then a state of another row with the same answer is used.
-        """
-        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1))
-
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
-        generator = torch.Generator().manual_seed(seed)
-        seeds = torch.randint(2**62, (len(y),), generator=generator, device="cpu").tolist()
-        answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
-        replies = [Reply([], "unknown")] * len(answers)
-        for attempt in range(1 + START_RETRIES):
-            rows = [row for row, reply in enumerate(replies) if reply.unknown]
-            queries = [
-                StartQuery(self.smt.key(answers[row]), seeds[row] + attempt, self.tries, fixed[row]) for row in rows
-            ]
-            for row, reply in zip(rows, self._solve_all("First states", queries), strict=True):
-                replies[row] = reply
-        alike = list(zip(answers, fixed, strict=True))
-        same = {i: reply for i, reply in zip(alike, replies, strict=True) if reply.states}
-        replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(alike, replies, strict=True)]
-        nothing = (0,) * self.space.sites
-        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], device=y.device)
-        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool, device=y.device)
-        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
-        return Start(z.long().view(len(y), self.space.sites), found, proved)
-
-    def solutions(self, y: Tensor) -> Solutions:
-        """All of S_y for each answer; raises where there are more than ``solutions_cap`` or Z3 gives up."""
-        answers, sizes = list(dict.fromkeys(y.tolist())), self.space.sizes
-        # Tables complete the last sites, one table for each combination of the first; or one query completes all.
-        cut = next((i for i in range(len(sizes)) if math.prod(sizes[i:]) <= self.limits.table), 0)
-        cut = cut if math.prod(sizes[:cut]) <= MOST_TABLES else 0
-        dropped, zeros = tuple(range(cut, len(sizes))), (0,) * (len(sizes) - cut)
-        pairs = list(itertools.product(answers, itertools.product(*map(range, sizes[:cut]))))
-        queries = [FibreQuery(self.smt.key(i), prefix + zeros, dropped, self.solutions_cap) for i, prefix in pairs]
-        replies = self._solve_all("Lists of solutions", queries)
-        states: dict[int, list[tuple[int, ...]]] = {i: [] for i in answers}
-        for (i, prefix), reply in zip(pairs, replies, strict=True):
-            states[i] += [prefix + state for state in reply.states]
-            if reply.end != "whole" or len(states[i]) > self.solutions_cap:
-                over = reply.end in ("whole", "capped")
-                why = f"there are more than solutions_cap={self.solutions_cap:,}" if over else "Z3 gave up"
-                raise InverseError(
-                    f"Not all states of the answer {self.smt.key(i)!r} could be listed: {why}. Use a sampling kernel, "
-                    f"or raise {'solutions_cap' if over else 'rlimit and timeout'}."
-                )
-        index = {
-            i: self.space.index(torch.tensor(s, dtype=torch.long).view(-1, self.space.sites)) for i, s in states.items()
-        }
-        return Solutions.of([index[i] for i in y.tolist()], y.device)
-
-    @property
-    def faults(self) -> dict[str, int]:
-        """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often
-        a cluster's workers were lost, whose queries others then solved."""
-        unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
-        faults = {name: self._ends[end] for end, name in FAULTS.items()}
-        return {"unknowns": unknowns, **faults, "losses": self._solver.losses}
-
-    def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
-        """Replies to the many queries of a preparation, some at a time, telling how far it is."""
-        together = QUERIES_PER_WORKER * self._solver.size if isinstance(self._solver, Crew) else len(queries)
-        replies: list[Reply] = []
-        with preparing(what, len(queries)) as done:
-            for first in range(0, len(queries), together or 1):
-                replies += self._solve(queries[first : first + together])
-                done(len(replies))
-        return replies
-
-    def _solve(self, queries: Sequence[Query]) -> list[Reply]:
-        begin = time.perf_counter()
-        try:
-            replies = self._solver.solve(queries)
-        finally:
-            self.solver_seconds += time.perf_counter() - begin
-        self._ends.update(reply.end for reply in replies)
-        return replies
+    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
+        return Z3(self.smt, limit=2 * min(max(1.0, seconds), 1e6), workers=workers, solutions_cap=most)
 
 
 @default_inverse.register

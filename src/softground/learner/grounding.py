@@ -7,7 +7,7 @@ import torch
 
 from ..errors import LearnerError
 from ..family import Family
-from ..kernels import Kernel, default_kernel
+from ..kernels import Exact, Kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
 from ..objectives.term import Term
 from ..schedules import Constant, Schedule
@@ -29,6 +29,9 @@ def grounding_stages(
     terms: Sequence[Term] = (),
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
+
+    Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
+    once it knows the answers (:mod:`softground.learner.settling`).
 
     With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
     ``answers``; see there for when these may be left out. ``terms`` are added to Stage I's loss.
@@ -52,7 +55,9 @@ def grounding_stages(
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
-    objective = SoftenedGrounding(kernel or default_kernel(task.inverse, task.space), schedule or Constant(1.0), steps)
+    if kernel is None and task.inverse.exact:
+        kernel = Exact(task.inverse)
+    objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
     stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))

@@ -7,6 +7,7 @@ The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Ev
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
@@ -27,6 +28,8 @@ from .events import Observer
 from .finite import FiniteOutputs, broken, everything
 from .parts import Part
 from .progress import Progress, validation_figure
+from .settling import in_words
+from .signs import signs
 from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
@@ -79,6 +82,7 @@ class Loop:
                     "examples": sum(len(part.data) for part in train),
                     "own": torch.cat(own).cpu(),
                     "epochs": epochs,
+                    "choice": in_words(self.learner.choice_),
                 }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
@@ -99,7 +103,7 @@ class Loop:
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.parts = [Training(part, self.learner) for part in train]
-        self.held_out = held_out or {}
+        self.held_out, self.told = held_out or {}, set[str]()  # told: signs that it does not learn, which were seen
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
@@ -149,6 +153,10 @@ class Loop:
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
             progress.add(record)
+            found = signs(progress.history) if self.fabric.is_global_zero else {}
+            for name in found.keys() - self.told:
+                warnings.warn(found[name], stacklevel=2)
+            self.told |= found.keys()
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()

@@ -15,9 +15,11 @@ given, or learnt: the share of examples in the epoch before whose answer the net
 from 0.01 to 0.5, and 0.1 in the first epoch. That is EM with hard assignments. The mean of 1 − w, EM's own update,
 falls short: a network that is not yet sure takes wrong answers for its own doubts, and goes on learning them.
 
-M is exact where the law on S_y is known. Elsewhere it is **approximated** by :math:`P(z|x) / P(\hat z|x)`, with z where
-the example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something
-else. R is then the share of the training examples that have the answer y, at most 0.1.
+M is exact where the law on S_y is known. Elsewhere it is **approximated**. For a rule of parts
+(:mod:`softground.inverses.composite`), log M and log R are sums over the parts, divided by how many of them touch a
+site on average: as if every site spoke once. For other rules M is :math:`P(z|x) / P(\hat z|x)`, with z where the
+example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something else. R
+is then the share of the training examples that have the answer y, at most 0.1.
 
 References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
 G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
@@ -38,6 +40,7 @@ from torch import Tensor
 
 from ..constraints.relations import in_words
 from ..errors import LearnerError
+from ..inverses.composite import composite
 from ..inverses.mixture import law_of
 from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import WAITING
@@ -77,19 +80,30 @@ class Noise:
         if not space.categorical:
             raise LearnerError(f"noise={level} was given, and {space!r} has reals; a noise level needs symbols.")
         self.given, self.task = level, task
-        if task.inverse.exact:
+        # A whole law counts every site once, laws of parts as often as parts touch it.
+        whole, parts = task.inverse.exact, composite(task.constraint, task.inverse)
+        touching = torch.ones(space.sites) if whole else parts.touching(space.sites)
+        self.known = whole or parts.exact  # whether M is, if only part by part
+        if self.known:
+            self.overlap = float(touching.sum() / (touching > 0).sum())
             choices = [space.outputs if space.readings == "all" else size for size in space.sizes]
-            each = torch.tensor(choices, device=y.device).double().log()
-            parts = []
+            each = (torch.tensor(choices).double().log() * touching).to(y.device)
+            shares = []
             for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
                 weights, free = space.uniform(len(rows), y.device), each.sum()
                 if known is not None:
                     weights, free = weights.given(known[rows]), (each * (known[rows] < 0)).sum(1)
-                parts.append(task.inverse.law(Target(weights, y[rows], 1.0)).log_mass() - free)
-            self.log_reference = torch.cat(parts)
+                shares.append(self._log_mass(Target(weights, y[rows], 1.0)) - free / self.overlap)
+            self.log_reference = torch.cat(shares)
         else:
             _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
             self.log_reference = (count[place].double() / len(y)).clamp(max=COMMON).log()
+
+    def _log_mass(self, target: Target[Any]) -> Tensor:
+        """log M, of the whole law or by parts."""
+        if self.task.inverse.exact:
+            return law_of(self.task.inverse, target).log_mass()
+        return composite(self.task.constraint, self.task.inverse).log_mass(target) / self.overlap
 
     def level(self, history: Sequence[Mapping[str, Any]]) -> float:
         """ε for the epoch after these."""
@@ -99,7 +113,7 @@ class Noise:
 
     def check(self, objective: Objective) -> None:
         """Refuse an objective whose groundings would have to stand in for the law, where it has none."""
-        if not self.task.inverse.exact and CHAINS not in objective.state():
+        if not self.known and CHAINS not in objective.state():
             raise LearnerError(
                 f"noise={self.given} was given, and nothing tells how probable answers are: {self.task.inverse!r} does "
                 "not know the law on S_y, and this objective has no chains. Use a table, a listing or a scan, or "
@@ -113,7 +127,7 @@ class Noise:
         chains = objective.state().get(CHAINS)
         meant = self.meant(belief, y, index, level, None if chains is None else chains[index])
         counted = meant
-        if (waiting := objective.state().get(WAITING)) is not None and not self.task.inverse.exact:
+        if (waiting := objective.state().get(WAITING)) is not None and not self.known:
             counted = meant[waiting[index] == 0]  # of the others nothing is known yet
         return belief.weighted(meant), {"meant": counted}
 
@@ -121,8 +135,8 @@ class Noise:
         """w for the examples at positions ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
         with torch.no_grad():
             belief = belief.detach()
-            if self.task.inverse.exact:
-                mass = law_of(self.task.inverse, Target(belief, y, 1.0)).log_mass()
+            if self.known:
+                mass = self._log_mass(Target(belief, y, 1.0))
             else:
                 assert z is not None
                 mass = belief.log_prob(z) - belief.log_prob(belief.mode())

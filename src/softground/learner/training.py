@@ -107,7 +107,8 @@ class Training(Part):
 
 def _refuse_chains(objective: Objective) -> None:
     """Members of an ensemble would share an example's chain, and each walk it to where it likes."""
-    drawn = isinstance(objective, SoftenedGrounding) and objective.kernel.independent
+    kernel = objective.kernel if isinstance(objective, SoftenedGrounding) else None
+    drawn = kernel is not None and kernel.independent
     if objective.state().keys() - {WAITING} and not drawn:
         raise LearnerError(
             f"An ensemble was given, and {type(objective).__name__} remembers one state of every example, which its "

@@ -2,6 +2,7 @@
 
 from .back_search import BackSearch
 from .base import OBJECTIVES, Batch, Objective, Outcome
+from .composite import CompositeLikelihood, parts_objective
 from .grounding import SoftenedGrounding
 from .hard import BestMapping, FeasibleMapping
 from .labels import Supervised, ZeroDegree
@@ -13,5 +14,6 @@ from .undecided import Undecided
 from .usage import Usage
 
 __all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
-__all__ += ["BestMapping", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]
 __all__ += ["Term", "Undecided", "Usage"]
+__all__ += ["BestMapping", "CompositeLikelihood", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]
+__all__ += ["parts_objective"]

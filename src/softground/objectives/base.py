@@ -72,6 +72,7 @@ class Objective(ABC):
 
     task: Task
     weak: ClassVar[bool] = True  # whether it learns from answers
+    open: bool = False  # whether the inverse, and a kernel that goes with it, are to be chosen for it before begin()
     known: Tensor | None = None  # codes of the training set's known symbols, −1 where unknown; set before begin()
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
 from ..kernels.base import Kernel
-from ..kernels.composed import Composed
+from ..kernels.composed import Composed, default_kernel
 from ..schedules.base import Schedule
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -29,9 +29,12 @@ from .starts import WAITING, WAITS, completed_readings, first_states, has_state,
 @OBJECTIVES.register("grounding")
 @dataclass
 class SoftenedGrounding(Objective):
-    """Stage I: chains follow the network as γ falls, the network follows its chains."""
+    """Stage I: chains follow the network as γ falls, the network follows its chains.
 
-    kernel: Kernel
+    Without a kernel, a learner chooses the one that fits the rule and the training answers.
+    """
+
+    kernel: Kernel | None
     schedule: Schedule  # γ per epoch
     steps: int = 1  # T, kernel steps per gradient step
     chains: Tensor = field(init=False, repr=False)
@@ -41,8 +44,13 @@ class SoftenedGrounding(Objective):
         if self.steps < 1:
             raise LearnerError(f"steps={self.steps} was given; expected at least one kernel step per gradient step.")
 
+    @property
+    def open(self) -> bool:  # type: ignore[override]
+        return self.kernel is None
+
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.walk: Kernel = Composed([self.kernel] * self.steps) if self.steps > 1 else self.kernel
+        self.kernel = kernel = self.kernel or default_kernel(task.inverse, task.space)
+        self.walk: Kernel = Composed([kernel] * self.steps) if self.steps > 1 else kernel
         self.task = task
         self.chains, self.waiting = first_states(task, y, seed, self.known)
 

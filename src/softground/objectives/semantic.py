@@ -30,6 +30,8 @@ from .starts import WAITING, first_states, kept, mean_loss
 class SemanticLoss(Objective):
     """−log P(S_y|x), for a task whose inverse knows the law on S_y."""
 
+    open = True
+
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         try:
             task.inverse.law(Target(task.space.uniform(len(y[:1]), y.device), y[:1], 1.0))

@@ -57,11 +57,11 @@ class RandomDrop(Projection):
                 f"The family of drop sets is {[list(s) for s in self.sets]}; expected at least one set, all of the "
                 "same size. Compose kernels with different projections to mix sizes."
             )
-        self._of = space.sites
+        self.of = space.sites
         self._tensor = torch.tensor(self.sets)
 
     def __repr__(self) -> str:
-        return f"RandomDrop({len(self.sets)} sets of {len(self.sets[0])} of {self._of} sites)"
+        return f"RandomDrop({len(self.sets)} sets of {len(self.sets[0])} of {self.of} sites)"
 
     def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         self._tensor = self._tensor.to(device)

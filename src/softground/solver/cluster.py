@@ -5,7 +5,6 @@ means that the worker is lost: stopped, or its machine gone. What lost workers h
 machine. Replies do not depend on who found them, so a run that loses workers ends with the same bits.
 """
 
-import importlib
 import math
 import multiprocessing
 import threading
@@ -13,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from ..constraints.smt import SMT
 from ..errors import InverseError
+from ..optional import load
 from .crew import CHUNKS_PER_PROCESS, Crew
 from .queries import Limits, Query, Reply
 
@@ -69,7 +68,7 @@ class Cluster:
 
     def _parallel(self, timeout: float, calls: list[tuple[list[Query], list[int]]]) -> Iterator[Any]:
         """Chunks as they come back, in any order; raises where none has come for so many seconds."""
-        joblib = _load("joblib")
+        joblib = load("joblib", "A cluster", "joblib", InverseError)
         if self._ray is not None:
             self._ray.timeout = timeout
         with joblib.parallel_config(self.backend, **(self._settings or {})):
@@ -83,7 +82,7 @@ class Cluster:
             )
             if self.backend == "ray" and self._ray is None:
                 self._ray = parallel.__enter__()
-            yield from parallel(joblib.delayed(answer)(self.crew.smt, self.crew.limits, *call) for call in calls)
+            yield from parallel(joblib.delayed(answer)(self.crew.rule, self.crew.limits, *call) for call in calls)
 
 
 def _lost(error: Exception) -> bool:
@@ -95,11 +94,11 @@ _crews: dict[tuple[str, Limits, int], Crew] = {}
 
 
 def answer(
-    smt: SMT, limits: Limits, queries: Sequence[Query], places: list[int]
+    rule: Any, limits: Limits, queries: Sequence[Query], places: list[int]
 ) -> tuple[list[int], list[Reply | None]]:
     """What a worker does: have a process of its own solve a chunk. The places say which chunk it was."""
-    key = (smt.token, limits, threading.get_ident())  # a worker may have several threads: one process for each
-    crew = _crews.pop(key) if key in _crews else Crew(smt, limits)
+    key = (rule.token, limits, threading.get_ident())  # a worker may have several threads: one process for each
+    crew = _crews.pop(key) if key in _crews else Crew(rule, limits)
     _crews[key] = crew  # at the end: the least recently used is first
     while len(_crews) > CREWS_KEPT:
         del _crews[next(iter(_crews))]
@@ -107,7 +106,7 @@ def answer(
 
 
 def _dask(scheduler: str | None) -> Any:
-    distributed = _load("distributed")
+    distributed = load("distributed", "A Dask cluster", "distributed joblib", InverseError)
     try:
         if scheduler is None:
             return distributed.get_client()
@@ -123,7 +122,7 @@ def _dask(scheduler: str | None) -> Any:
 
 
 def _ray(scheduler: str | None) -> dict[str, Any]:
-    ray, backend = _load("ray"), _load("ray.util.joblib")
+    ray, backend = (load(module, "A Ray cluster", "ray joblib", InverseError) for module in ("ray", "ray.util.joblib"))
     try:
         if not ray.is_initialized():
             ray.init(address=scheduler, log_to_driver=False)
@@ -134,11 +133,3 @@ def _ray(scheduler: str | None) -> dict[str, Any]:
         ) from error
     backend.register_ray()
     return {}
-
-
-def _load(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = "ray" if module.startswith("ray") else "'softground[cluster]'"
-        raise InverseError(f"A cluster needs {module}, which is not installed: pip install {package}.") from error

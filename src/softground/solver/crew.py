@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from ..constraints.smt import SMT
 from ..errors import SoftgroundError
-from .engine import Engine, grouped
+from .engine import Engine, engine, grouped
 from .process import CAN_FORK, NO_GROUP, SolverProcess
 from .queries import End, Limits, Query, Reply
 
@@ -39,8 +38,8 @@ class Crew:
 
     losses = 0  # of workers on other machines
 
-    def __init__(self, smt: SMT, limits: Limits, size: int = 1, chunk: int | None = None, forks: bool = True) -> None:
-        self.smt, self.limits, self.size, self.chunk = smt, limits, size, chunk
+    def __init__(self, rule: Any, limits: Limits, size: int = 1, chunk: int | None = None, forks: bool = True) -> None:
+        self.rule, self.limits, self.size, self.chunk = rule, limits, size, chunk
         self._forks = forks and CAN_FORK
         self._engine: Engine | None = None
         self._idle: list[SolverProcess] = []
@@ -64,10 +63,10 @@ class Crew:
         found: dict[int, Reply] = {}
         waiting = deque[Groups]()
         for i in range(0, len(queries), chunk or 1):
-            groups = grouped(queries[i : i + chunk], self.smt.space.sizes, self.limits.table)
+            groups = grouped(queries[i : i + chunk], self.rule.space.sizes, self.limits.table)
             waiting.append([[i + place for place in group] for group in groups])
         if not self._forks:
-            self._engine = self._engine or Engine(self.smt, self.limits)
+            self._engine = self._engine or engine(self.rule, self.limits)
             for group in itertools.chain(*waiting):
                 found.update(zip(group, self._engine.solve([queries[place] for place in group]), strict=True))
             return found
@@ -97,7 +96,7 @@ class Crew:
     def _begin(self, queries: Sequence[Query], groups: Groups, ends: float) -> Job:
         while True:
             new = not self._idle
-            process = SolverProcess(self.smt, self.limits) if new else self._idle.pop()
+            process = SolverProcess(self.rule, self.limits) if new else self._idle.pop()
             process.at[0] = NO_GROUP
             now = time.monotonic()
             deadline = min(ends, now + self.limits.limit)

@@ -1,4 +1,4 @@
-"""Memory limits: Z3's own for a query, and the system's for a process that only solves."""
+"""Memory limits: a solver's own for a query, and the system's for a process that only solves."""
 
 import math
 from collections.abc import Iterator
@@ -38,6 +38,18 @@ def confine(memory: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     except (ImportError, OSError, ValueError):
         return  # not Linux: only Z3's own limit holds
+
+
+def held() -> int:
+    """The MiB that this process holds."""
+    try:
+        with open("/proc/self/status") as file:
+            kib = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+        return kib // 1024
+    except OSError:  # not Linux
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // MIB
 
 
 def short_of_memory(z3: Any, error: BaseException) -> bool:

@@ -1,8 +1,8 @@
 """A process that only solves, and that can be killed when it does not come back.
 
-Z3 seldom looks at its clock, a formula in Python never does, and the system may stop a process or kill it. So queries
-are solved in a process forked for them. It notes how far it is in memory shared with its parent, and sends replies
-as it finds them. If it dies, the parent knows what it was doing; if it is late, the parent kills it.
+Solvers seldom look at their clock, a formula in Python never does, and the system may stop a process or kill it. So
+queries are solved in a process forked for them. It notes how far it is in memory shared with its parent, and sends
+replies as it finds them. If it dies, the parent knows what it was doing; if it is late, the parent kills it.
 
 It ends when its parent ends, whatever the reason: an idle process finds its pipe closed; a busy one is killed by the
 system (Linux), or looks every second whether its parent is still there.
@@ -19,11 +19,10 @@ import time
 import warnings
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from ..constraints.smt import SMT
 from ..errors import InverseError, SoftgroundError
-from .engine import Engine
+from .engine import engine
 from .memory import confine
 from .queries import Limits
 
@@ -40,7 +39,7 @@ class SolverProcess:
     each group in order, then None; or an error. ``at[0]`` is the group that it is at, or was at when it died.
     """
 
-    def __init__(self, smt: SMT, limits: Limits) -> None:
+    def __init__(self, rule: Any, limits: Limits) -> None:
         self.at = memoryview(mmap.mmap(-1, 8)).cast("q")
         self.parent = os.getpid()
         self.connection, there = Pipe()
@@ -49,7 +48,7 @@ class SolverProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
-            self._live(there, smt, limits)
+            self._live(there, rule, limits)
         there.close()
 
     def end(self) -> None:
@@ -62,7 +61,7 @@ class SolverProcess:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
-    def _live(self, connection: Connection, smt: SMT, limits: Limits) -> NoReturn:
+    def _live(self, connection: Connection, rule: Any, limits: Limits) -> NoReturn:
         """Answer the parent until it ends."""
         try:
             for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # these are for the parent to handle
@@ -73,17 +72,17 @@ class SolverProcess:
             os.closerange(connection.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
             _end_with(self.parent)
             confine(limits.memory)
-            engine = None
+            solver = None
             while True:
                 groups, seconds = connection.recv()
                 ends, sent, replies = time.monotonic() + seconds, time.monotonic(), []
                 try:
-                    engine = engine or Engine(smt, limits)
+                    solver = solver or engine(rule, limits)
                     for number, group in enumerate(groups):
                         if time.monotonic() > ends:
                             break
                         self.at[0] = number
-                        replies.append(engine.solve(group))
+                        replies.append(solver.solve(group))
                         if time.monotonic() - sent > SECONDS_BETWEEN_SENDS:
                             connection.send(replies)
                             sent, replies = time.monotonic(), []

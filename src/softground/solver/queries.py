@@ -1,4 +1,4 @@
-"""What is asked of Z3 and what comes back: plain values that can be sent between processes."""
+"""What is asked of a solver and what comes back: plain values that can be sent between processes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .truth_table import Codes
 if TYPE_CHECKING:
     from .engine import Engine
 
-# These are all states, there are more than the cap, Z3 gave up, time was up, memory was up, the process died.
+# These are all states, there are more than the cap, the solver gave up, time was up, memory was up, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
 FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}  # as they are counted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest table; Z3's resource limit and seconds per check; seconds and MiB per query."""
+    """The largest table; the solver's own measure of work and seconds per check; seconds and MiB per query."""
 
     table: int
-    rlimit: int
+    work: float
     timeout: float
     limit: float = 300.0
     memory: int | None = None
@@ -42,6 +42,7 @@ class FibreQuery:
     dropped: tuple[int, ...]
     cap: int
     alone: bool = False  # not in one table with others
+    listing: bool = False  # of more than the cap, any will do
 
     def replies(self, engine: Engine, group: Sequence[Any]) -> list[Reply]:
         """Replies to a group of fibre queries that drop the same sites."""

@@ -15,6 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...constraints.base import Part
+from ...constraints.conjunction import All
+from ...constraints.pieces import AllDifferent
 from ...constraints.program import Program
 from ...constraints.smt import SMT, load_z3
 from ...errors import SpaceError
@@ -67,11 +70,24 @@ def valid(*cells: Tensor) -> tuple[Tensor, Tensor]:
     return fine, fine
 
 
-def sudoku_program(size: int = 4) -> Program:
+class Boards(Program):
+    """The rule as a vectorised program, which is also the conjunction of its groups: each shows all digits."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(valid, sudoku_space(size), vectorised=True)
+        self.size = size
+        self.encode([True])  # the answer of every example, whose id is 0
+
+    def parts(self) -> list[Part]:
+        every = All([AllDifferent(group) for group in groups(self.size)], self.space).parts()
+        # That a board is not valid, or that nothing is known of it, says nothing of any one group.
+        valid, vague = every[0].rule.encode([True, None]).tolist()
+        return [Part(part.sites, part.rule, lambda y: torch.where(y < 0, vague, valid)) for part in every]
+
+
+def sudoku_program(size: int = 4) -> Boards:
     """The rule as a vectorised constraint; the answer of every example is ``True``, whose id is 0."""
-    program = Program(valid, sudoku_space(size), vectorised=True)
-    program.encode([True])
-    return program
+    return Boards(size)
 
 
 def sudoku_rule(z: Sequence[Any], y: Any) -> Any:

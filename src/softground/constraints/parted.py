@@ -1,0 +1,133 @@
+"""The parts of a rule that is stated anew for each answer, in CPMpy or in Z3.
+
+What such a rule says is a conjunction, and each conjunct touches some of the sites. Which ones may differ from answer
+to answer, as the cages of Killer Sudoku do from board to board. So the parts are all sets of sites that the conjuncts
+of some answer touch; where another answer has none for them, anything goes. Conjuncts that share a variable of the
+rule's own stay together.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..spaces.categorical import Categorical
+from .base import Constraint, Part
+from .interned import Interned, remember_in
+from .pieces import Piece
+
+Sites = tuple[int, ...]
+Conjunct = tuple[set[int], set[str], Any]  # the sites and the other variables that an expression is over
+Coded = dict[tuple[Constraint, Sites, int], int]  # by rule, sites and how many before it had both: the encoded answer
+TOGETHER = 10_000  # states of some sites, up to which all that is said of them is one part
+REMEMBERED = 2**12  # answers
+
+
+class Parted(Constraint):
+    """A rule that is stated for one answer after the other; its parts are those of the answers encoded so far.
+
+    The rule of a part that is none of the usual ones states the same as this one: its answers are ``(sites, answer,
+    which)``, and mean the conjuncts about these sites that this rule has for that answer.
+    """
+
+    space: Categorical
+    _answers: Interned
+    _rules: dict[Hashable, Constraint]  # of parts
+    _split: dict[Hashable, dict[Sites, list[list[Any]]]]
+    _coded: dict[int, Coded]
+
+    @abstractmethod
+    def conjuncts(self, answer: Hashable) -> Iterable[Conjunct]:
+        """What must hold together for an answer."""
+
+    @abstractmethod
+    def restricted(self, space: Categorical) -> Parted:
+        """A rule over a space of some sites, for the answers that are described above."""
+
+    def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
+        """One of the usual parts, and its answer, where an expression is one."""
+        return None
+
+    def parts(self) -> list[Part]:
+        codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.coded(i))
+        if len({sites for _, sites, _ in codes}) < 2:
+            return []
+        return [Part(key[1], key[0], _Reader(self, key)) for key in codes]
+
+    def said(self, sites: Sites, answer: Hashable, which: int) -> list[Any]:
+        """The expressions that a part's answer stands for."""
+        groups = self.split(answer).get(sites, [])
+        return groups[which] if which >= 0 else [expression for group in groups for expression in group]
+
+    def split(self, answer: Hashable) -> dict[Sites, list[list[Any]]]:
+        """What is said of each set of sites: groups of expressions, each of which has variables of its own."""
+        found = self._split.get(answer)
+        if found is None:
+            found = _joined(self.conjuncts(answer))
+            remember_in(self._split, answer, found, REMEMBERED)
+        return found
+
+    def coded(self, i: int) -> Coded:
+        """The encoded answers of the parts that answer ``i`` has."""
+        if i not in self._coded:
+            found: Coded = {}
+            for sites, groups in self.split(key := self._answers.pattern(i)).items():
+                space = Categorical([self.space.alphabets[site] for site in sites])
+                whole = len(groups) == 1 or space.size <= TOGETHER
+                for which in [-1] if whole else range(len(groups)):
+                    rule, code = self._part(sites, space, key, which)
+                    turn = sum(known[:2] == (rule, sites) for known in found)
+                    found[rule, sites, turn] = code
+            self._coded[i] = found
+        return self._coded[i]
+
+    def _part(self, sites: Sites, space: Categorical, answer: Hashable, which: int) -> tuple[Constraint, int]:
+        """The rule of a part and its encoded answer."""
+        expressions = self.said(sites, answer, which)
+        piece = self.usual(expressions[0], sites) if len(expressions) == 1 else None
+        if piece is not None:
+            kind = piece[0].kind, space.alphabets
+            if kind not in self._rules:
+                self._rules[kind] = piece[0].rule(space)
+            return self._rules[kind], int(self._rules[kind].encode([piece[1]]))
+        if space.alphabets not in self._rules:
+            self._rules[space.alphabets] = self.restricted(space)
+        own = self._rules[space.alphabets]
+        assert isinstance(own, Parted)
+        return own, int(own._answers.encode([(sites, answer, which)], key=lambda described: described))
+
+
+class _Reader:
+    """A part's encoded answers, given those of the whole rule."""
+
+    def __init__(self, whole: Parted, key: tuple[Constraint, Sites, int]) -> None:
+        self.whole, self.key = whole, key
+
+    def __call__(self, y: Tensor) -> Tensor:
+        return torch.tensor([self._code(i) for i in y.tolist()], dtype=torch.long, device=y.device)
+
+    def _code(self, i: int) -> int:
+        code = self.whole.coded(i).get(self.key)
+        return int(self.key[0].encode([None])) if code is None else code  # nothing is said of these sites
+
+
+def _joined(conjuncts: Iterable[Conjunct]) -> dict[Sites, list[list[Any]]]:
+    groups: list[tuple[set[int], set[str], list[Any]]] = []
+    for sites, own, expression in conjuncts:
+        tied = [group for group in groups if group[1] & own]
+        groups = [group for group in groups if not group[1] & own]
+        groups.append(
+            (
+                sites.union(*(group[0] for group in tied)),
+                own.union(*(group[1] for group in tied)),
+                [*(each for group in tied for each in group[2]), expression],
+            )
+        )
+    found: dict[Sites, list[list[Any]]] = {}
+    for sites, _, expressions in groups:
+        found.setdefault(tuple(sorted(sites)) or (0,), []).append(expressions)
+    return found

@@ -1,0 +1,217 @@
+r"""The inverse from lists: all of S_y, state by state, for every answer that occurs.
+
+A relation between symbols and answers has no table of answers, but each of its S_y can be listed: by trying every state
+of a small space, or by a solver that finds solutions until it proves that there are no more. 10¹² states can have 5,297
+solutions. Where every list is whole, the law of S_y is that of its list, and Q* is exact:
+
+.. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z') .
+
+A complement, ``Not(…)``, has its law from the list of what it excludes. Answers that were not listed before are listed
+when they are asked for. Where lists are not ``whole``, they give first states, and ``rest``, the inverse of the rule
+itself, does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constraints.base import Constraint
+from ..errors import InverseError
+from ..projections.base import Dropped
+from ..spaces.categorical import Categorical, CategoricalBelief
+from ..target import Target
+from .base import Fibre, Inverse, Start
+from .complement import signed
+from .law import Law, Parts, Ragged, Solutions, ragged
+
+MOST_EACH = 2**17  # states of one answer: more would make every step slow
+PART_STATES = 2**22  # of ragged rows that are worked on together
+
+Key = tuple[int, ...]
+Listed = tuple[Tensor, bool]  # sorted indices of states, and whether they are proved to be all of S_y
+
+
+class Lists(Inverse):
+    """Laws, starts and feasibility from lists of each answer's states, ``found``; fibres are the ``rest``'s.
+
+    ``found`` has the sorted indices of states by the answers' keys. Without ``whole`` some may be missing.
+
+    >>> from softground import SMT
+    >>> from softground.inverses import Z3
+    >>> space = Categorical([range(10)] * 2)
+    >>> rule = SMT(lambda z, y: z[0] * z[1] == y, space)
+    >>> lists = Lists.of(Z3(rule), rule.encode([12, 7]))
+    >>> lists, lists.solutions(rule.encode([7])).index.tolist()
+    (Lists(2 answers, 6 states), [17, 71])
+    """
+
+    def __init__(self, rest: Inverse, found: Mapping[Key, Tensor], whole: bool = True) -> None:
+        self.rest, self.constraint = rest, rest.constraint
+        self.space: Categorical = rest.space
+        self.whole = whole
+        self._lists: list[Tensor] = []
+        self._number: dict[Key, int] = {}
+        self._flat: dict[torch.device, tuple[Tensor, Tensor]] = {}
+        self._add(found)
+
+    @classmethod
+    def of(cls, rest: Inverse, y: Tensor) -> Lists:
+        """The lists of these encoded answers; raises where one is too long."""
+        lists = cls(rest, {})
+        lists._add(lists._more(distinct(rest.constraint, y)))
+        return lists
+
+    @property
+    def described(self) -> Inverse:
+        """What a run folder compares: how many first states were found by lists that are not whole decides nothing."""
+        return self if self.whole else self.rest
+
+    def __repr__(self) -> str:
+        rest = "" if self.whole else f", the rest by {self.rest!r}"
+        return f"Lists({len(self._lists):,} answers, {sum(map(len, self._lists)):,} states{rest})"
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.whole
+
+    @property
+    def cost(self) -> str:  # type: ignore[override]
+        return "tensor" if self.whole else self.rest.cost
+
+    @property
+    def solver_seconds(self) -> float:  # type: ignore[override]
+        return self.rest.solver_seconds
+
+    @property
+    def faults(self) -> dict[str, int]:
+        return self.rest.faults
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        return self.rest.fibre(z, y, dropped)
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """A state drawn uniformly from each list; the rest's for other answers."""
+        known = torch.tensor([key in self._number for key in keys(y)], dtype=torch.bool, device=y.device)
+        z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
+        found, proved = torch.zeros_like(known), known.clone()
+        if bool(known.any()):
+            (first, count), (index, _) = self._rows(y[known]), self._on(y.device)
+            uniform = torch.rand(len(first), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+            place = first + (uniform.to(y.device) * count).long()
+            found[known] = count > 0
+            z[found] = self.space.states(index[place[count > 0]])
+        if not bool(known.all()):
+            other = self.rest.start(y[~known], seed)
+            z[~known], found[~known], proved[~known] = other.z, other.found, other.proved
+        return Start(z, found, proved)
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        return super().pinned(y, seed, known) if self.whole else self.rest.pinned(y, seed, known)
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Whether z is in the list of its answer; the rule is asked about others."""
+        outside = negative(self.constraint, y)
+        known = [
+            self._number.get(key, -1) for key in keys(torch.where(outside, ~y, y) if self.constraint.negates else y)
+        ]
+        number = torch.tensor(known, dtype=torch.long, device=z.device)
+        if not self.whole or min(known, default=-1) < 0 or len(self._lists) * self.space.size >= 2**63:
+            return self.constraint.feasible(z, y)
+        listed, wanted = self._places(z.device), number * self.space.size + self.space.index(z)
+        if not len(listed):
+            return outside
+        return (listed[torch.searchsorted(listed, wanted).clamp(max=len(listed) - 1)] == wanted) ^ outside
+
+    def solutions(self, y: Tensor) -> Solutions:
+        """The lists of these answers, or what the rest knows of them."""
+        if not self.whole:
+            return self.rest.solutions(y)
+        if bool(negative(self.constraint, y).any()):
+            raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
+        (first, count), (index, _) = self._rows(y), self._on(y.device)
+        owner, offsets = ragged(count)
+        place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
+        return Solutions(index[place], owner, offsets)
+
+    def law(self, target: Target[CategoricalBelief]) -> Law:
+        if not self.whole:
+            return self.rest.law(target)
+        return signed(self._law, self.feasible, target) if self.constraint.negates else self._law(target)
+
+    def _law(self, target: Target[CategoricalBelief]) -> Law:
+        weights, y = target.weights, target.answers
+        count = self._rows(y)[1]
+        if int(count.sum()) <= PART_STATES:
+            return Ragged(self.solutions(y), weights)
+        rows = max(1, PART_STATES // max(1, int(count.max())))
+        parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
+        return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
+
+    @property
+    def static(self) -> bool:  # type: ignore[override]
+        return not self.whole and self.rest.static
+
+    def default_kernel(self) -> Any:
+        return self.rest.default_kernel()
+
+    def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Where each answer's list begins, and how long it is."""
+        missing = [key not in self._number for key in keys(y)]
+        if any(missing):
+            self._add(self._more(torch.unique(y[torch.tensor(missing, device=y.device)].cpu(), dim=0)))
+        number = torch.tensor([self._number[key] for key in keys(y)], dtype=torch.long, device=y.device)
+        offsets = self._on(y.device)[1]
+        return offsets[number], offsets[number + 1] - offsets[number]
+
+    def _more(self, y: Tensor) -> dict[Key, Tensor]:
+        """The lists of other answers."""
+        listed = self.rest.some_solutions(y)
+        for row, (index, whole) in enumerate(listed):
+            if not whole:
+                raise InverseError(
+                    f"Not all states of the answer {self.constraint.answer(y[row])!r} could be listed: {len(index):,} "
+                    "were found. Use a sampling kernel, or raise the limits."
+                )
+        return {key: index for key, (index, _) in zip(keys(y), listed, strict=True)}
+
+    def _add(self, found: Mapping[Key, Tensor]) -> None:
+        for key, index in found.items():
+            self._number[key] = len(self._lists)
+            self._lists.append(index.cpu())
+        self._flat.clear()
+
+    def _on(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """All lists one after the other, and where each begins, on ``device``."""
+        if device not in self._flat:
+            count = torch.tensor([len(index) for index in self._lists], dtype=torch.long)
+            offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
+            flat = torch.cat([torch.zeros(0, dtype=torch.long), *self._lists])
+            self._flat[device] = flat.to(device), offsets.to(device)
+        return self._flat[device]
+
+    def _places(self, device: torch.device) -> Tensor:
+        """The listed states as sorted numbers: the answer's times the size of the space, and the state's index."""
+        index, offsets = self._on(device)
+        number = torch.arange(len(self._lists), device=device).repeat_interleave(offsets.diff())
+        return number * self.space.size + index
+
+
+def keys(y: Tensor) -> list[Key]:
+    """Encoded answers as keys: a tuple for each row."""
+    return [tuple(row) for row in y.reshape(len(y), -1).tolist()]
+
+
+def negative(rule: Constraint, y: Tensor) -> Tensor:
+    """Which encoded answers are complements."""
+    return torch.lt(y, 0) if rule.negates else torch.zeros(len(y), dtype=torch.bool, device=y.device)
+
+
+def distinct(rule: Constraint, y: Tensor) -> Tensor:
+    """The distinct answers whose S_y must be known: for a complement, the answer that it excludes."""
+    y = y.cpu()
+    found: Tensor = torch.unique(torch.where(y < 0, ~y, y) if rule.negates else y, dim=0)
+    return found

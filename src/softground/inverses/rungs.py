@@ -1,0 +1,214 @@
+"""The rungs that need nothing but a rule: table, scan, list and, where nothing else serves, chains."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ..constraints.cnf import Cnf
+from ..constraints.program import Program
+from ..errors import InverseError
+from ..preparing import duration, human, preparing, told
+from .base import Inverse
+from .cache import Cache
+from .circuit import Circuit
+from .composite import composite
+from .ladder import RUNGS as RUNGS
+from .ladder import Ask, GivesWay
+from .lists import MOST_EACH, Key, Listed, Lists, keys
+from .scanned import Scanned
+from .table import Table
+
+SAMPLE = 256  # states of a plain function whose time is measured
+SAMPLE_VECTORISED = 2**16
+CHUNK_STATES = 2**18  # of a relation, tried at a time
+PROBE = 4  # answers that are listed one by one, which tells how long the others will take
+LEAST = 5.0  # seconds that an answer is given
+WARM = 20  # the share of the budget after which an estimate counts: the first answers also pay for what is made once
+ROUND = 16  # answers for each process that are listed before time is looked at
+
+
+@RUNGS.register("table")
+def table(ask: Ask) -> tuple[Inverse, str]:
+    """Try every state."""
+    if ask.inverse.exact:
+        if isinstance(ask.inverse, Table):
+            return ask.inverse, f"all {ask.space.size:,} states fit into a table"
+        raise GivesWay("S_y is known without one")
+    if isinstance(ask.constraint, Program):
+        return _of_function(ask, ask.constraint)
+    size, answers = ask.space.size, len(ask.answers)
+    if size * answers > ask.budget.solutions:
+        most = f"at most {ask.budget.solutions:,}"
+        raise GivesWay(f"{number(size)} states, tried for {answers:,} answers, are too many ({most})")
+    with preparing("Table of the states", answers) as done:
+        for listed in timed(_tried(ask), answers, ask.budget.seconds, "a table of the states"):
+            ask.found |= listed
+            done(len(ask.found))
+            longest = max(len(index) for index, _ in listed.values())
+            if longest > MOST_EACH:
+                raise GivesWay(f"an answer has {longest:,} solutions; at most {MOST_EACH:,} are summed at every step")
+    return _whole(ask), f"all {size:,} states were tried for each of {answers:,} answers"
+
+
+def _whole(ask: Ask) -> Lists:
+    return Lists(ask.inverse, {key: index for key, (index, _) in ask.found.items()})
+
+
+def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
+    """A table of a function's answers, after a small sample has told how long it takes."""
+    size, needed = ask.space.size, Table.bytes_needed(ask.space)
+    if needed > ask.budget.bytes:
+        raise GivesWay(f"{number(size)} states take {human(needed)}, more than {human(ask.budget.bytes)}")
+    sample = min(size, SAMPLE_VECTORISED if rule.vectorised else SAMPLE)
+    generator = torch.Generator().manual_seed(0)
+    states = ask.space.states(torch.randint(size, (sample,), generator=generator))
+    began = time.perf_counter()
+    rule.answer_ids(states, remember=False)
+    needs = (time.perf_counter() - began) / sample * size
+    if needs > ask.budget.seconds:
+        raise GivesWay(f"{number(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}")
+    told(f"A table of {number(size)} states takes about {duration(needs)}")
+    return Table(rule, limit=ask.budget.bytes), f"all {size:,} states fit into a table"
+
+
+def _tried(ask: Ask) -> Iterator[dict[Key, Listed]]:
+    """S_y of one answer after the other, by a solver that evaluates its formula, or by the rule itself."""
+    size, inverse = ask.space.size, ask.inverse.lister(ask.space.size, ask.budget.seconds, 1)
+    for y in torch.split(ask.answers, 1):
+        if inverse.cost == "solver":
+            (listed,) = inverse.some_solutions(y)
+            if not listed[1]:
+                raise GivesWay(f"the solver could not decide all states of the answer {ask.constraint.answer(y[0])!r}")
+        else:
+            parts = [index[_feasible(ask, index, y)] for index in torch.split(torch.arange(size), CHUNK_STATES)]
+            listed = torch.cat(parts), True
+        yield {keys(y)[0]: listed}
+
+
+def _feasible(ask: Ask, index: Tensor, y: Tensor) -> Tensor:
+    return ask.constraint.feasible(ask.space.states(index), y.expand(len(index), *y.shape[1:]))
+
+
+@RUNGS.register("scan")
+def scan(ask: Ask) -> tuple[Inverse, str]:
+    """Take a scan's own recursion."""
+    if isinstance(ask.inverse, Scanned):
+        return ask.inverse, "the rule reads its symbols from left to right with a small state"
+    raise GivesWay("the rule is no Scan")
+
+
+@RUNGS.register("list")
+def lists(ask: Ask) -> tuple[Inverse, str]:
+    """List S_y of every answer, by a solver."""
+    if ask.inverse.exact:
+        return ask.inverse, "S_y is listed"
+    if ask.inverse.cost != "solver":
+        raise GivesWay("nothing can list S_y of a plain function; a rule in CPMpy or Z3 can be solved")
+    if not ask.space.indexable:
+        raise GivesWay(f"{ask.space.size:.1e} states have no 64-bit numbers")
+    answers, total = len(ask.answers), 0
+    with preparing("Lists of solutions", answers) as done:
+        for some in timed(_listed(ask), answers, ask.budget.seconds, "lists of solutions"):
+            ask.found |= some
+            total += sum(len(index) for index, _ in some.values())
+            done(len(ask.found))
+            for row, (index, whole) in some.items():
+                if not whole:
+                    more = f"has more than {len(index):,} solutions" if len(index) else "was not solved in time"
+                    raise GivesWay(f"the answer {_answer(ask, row)!r} {more}")
+            if total / len(ask.found) * answers > ask.budget.solutions:
+                mean = total / len(ask.found)
+                raise GivesWay(
+                    f"{answers:,} answers with {mean:,.0f} solutions on average are more than the "
+                    f"{ask.budget.solutions:,} allowed"
+                )
+    return _whole(ask), f"{total:,} solutions of {answers:,} answers, proved to be all"
+
+
+def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
+    """Lists of some answers at a time: first a few, by one process, then as many as there are processors."""
+    most = max(1, min(MOST_EACH, ask.budget.solutions))
+    kept = Cache(ask.constraint, ask.space, ask.budget.cache)
+    each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
+    lister, missing = ask.inverse.lister(most, each, 1), []
+    for y in torch.split(ask.answers, 1):
+        index = kept.read(y[0], most)
+        if index is None:
+            missing.append(y)
+        else:
+            yield {keys(y)[0]: (index, True)}
+    turns = missing[:PROBE]
+    if len(missing) > PROBE:
+        turns += torch.split(torch.cat(missing[PROBE:]), ROUND * (os.cpu_count() or 1))
+    for turn, y in enumerate(turns):
+        if turn == PROBE and len(missing) > PROBE + ROUND:
+            lister = ask.inverse.lister(most, each, os.cpu_count() or 1)
+        found = lister.some_solutions(y)
+        for row, (index, whole) in zip(y, found, strict=True):
+            if whole:
+                kept.write(row, index)
+        yield dict(zip(keys(y), found, strict=True))
+
+
+def timed(parts: Iterator[dict[Key, Listed]], total: int, seconds: float, what: str) -> Iterator[dict[Key, Listed]]:
+    """The parts of a preparation, as long as all ``total`` answers can be expected within so many seconds."""
+    began, count, first = time.perf_counter(), 0, True
+    for part in parts:
+        yield part
+        count += len(part)
+        spent = time.perf_counter() - began
+        needs = spent / count * total
+        if needs > seconds < WARM * spent and count < total:
+            raise GivesWay(
+                f"{what} would take {duration(needs)}, more than {duration(seconds)} ({count:,} of {total:,} answers "
+                f"took {duration(spent)})"
+            )
+        if first and count < total:
+            told(f"{what[0].upper()}{what[1:]} of {total:,} answers: about {duration(needs)}")
+        first = False
+
+
+@RUNGS.register("circuit")
+def circuit(ask: Ask) -> tuple[Inverse, str]:
+    """Compile a propositional rule."""
+    if not isinstance(ask.constraint, Cnf):
+        raise GivesWay("the rule is no Cnf")
+    try:
+        made = Circuit(ask.constraint, seconds=min(ask.budget.seconds, 1e6))
+    except InverseError as error:
+        raise GivesWay(str(error)) from error
+    return made, f"compiled once: {made!r}"
+
+
+@RUNGS.register("parts")
+def parts(ask: Ask) -> tuple[Inverse, str]:
+    """Take the law of every part; the whole rule's inverse is that of chains."""
+    own = ask.constraint.parts()
+    if not own:
+        raise GivesWay("the rule is no conjunction of parts")
+    if not composite(ask.constraint, ask.inverse).exact:
+        raise GivesWay(f"one of {len(own):,} parts has no law of its own")
+    return chains(ask)[0], f"{len(own):,} parts have exact laws, though the whole has none within the budget"
+
+
+@RUNGS.register("chains")
+def chains(ask: Ask) -> tuple[Inverse, str]:
+    """Walk; what was listed gives first states."""
+    kept = {key: index for key, (index, _) in ask.found.items() if len(index)}
+    return Lists(
+        ask.inverse, kept, whole=False
+    ) if kept else ask.inverse, "S_y can be neither listed nor summed within the budget, so that chains walk"
+
+
+def _answer(ask: Ask, key: Key) -> object:
+    return ask.constraint.answer(torch.tensor(key).reshape(ask.answers.shape[1:]))
+
+
+def number(count: int) -> str:
+    """A count as people write it."""
+    return f"{count:,}" if count < 10**7 else f"{count:.1e}"

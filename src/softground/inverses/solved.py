@@ -1,0 +1,224 @@
+"""What inverses by a solver share: fibres, starts and lists become queries, and replies are remembered.
+
+Fibres are remembered across steps, because chains come back to where they have been. The others are solved in this
+process or in many (:mod:`~softground.solver`); replies do not depend on which.
+"""
+
+import itertools
+import math
+import time
+from abc import abstractmethod
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constraints.base import Constraint
+from ..errors import InverseError
+from ..preparing import preparing
+from ..projections.base import Dropped
+from ..solver.cluster import Cluster
+from ..solver.crew import Crew
+from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
+from .base import Fibre, Inverse, Start
+from .law import Solutions
+
+MOST_TABLES = 4096  # to list S_y
+MOST_WORKERS = 4096
+BACKENDS = ("local", "dask", "ray")
+QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
+START_RETRIES = 3  # from other places, where the solver gave up or died
+Key = tuple[int, tuple[int, ...], tuple[int, ...]]
+
+
+class Solved(Inverse):
+    """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule."""
+
+    cost = "solver"
+
+    @property
+    @abstractmethod
+    def solver(self) -> tuple[str, str]:
+        """The solver's name, and its limits per check, as they are called."""
+
+    def __init__(
+        self,
+        rule: Any,
+        constraint: Constraint,
+        limits: Limits,
+        *,
+        cap: int,
+        workers: int,
+        chunk: int | None,
+        backend: str,
+        scheduler: str | None,
+        cache: int,
+        tries: int,
+        solutions_cap: int,
+    ) -> None:
+        given: dict[str, Any] = {"cap": cap, "workers": workers, "solutions_cap": solutions_cap}
+        given |= {"chunk": 1 if chunk is None else chunk, "memory": 1 if limits.memory is None else limits.memory}
+        self._check(least=1, **given)
+        self._check(least=0, table=limits.table, cache=cache, tries=tries)
+        if workers > MOST_WORKERS:
+            raise self._refused(f"workers={workers:,}", f"expected at most {MOST_WORKERS:,}")
+        for name, seconds in (("timeout", limits.timeout), ("limit", limits.limit)):
+            if not 0 < seconds < math.inf:
+                raise self._refused(f"{name}={seconds}", "expected seconds, more than 0")
+        if backend not in BACKENDS:
+            raise self._refused(f"backend={backend!r}", f"expected {', '.join(BACKENDS)}")
+        if scheduler is not None and backend == "local":
+            raise self._refused(f"scheduler={scheduler!r}", "only dask and ray have one")
+        self.rule, self.constraint, self.space, self.limits = rule, constraint, rule.space, limits
+        self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
+        crew = Crew(rule, limits, workers, chunk, forks=workers > 1 or backend != "local")
+        self._solver = crew if backend == "local" else Cluster(crew, backend, scheduler)
+        self.solver_seconds = 0.0
+        self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
+        self._ends: Counter[End] = Counter()
+        self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
+        self._cache: OrderedDict[Key, Reply] = OrderedDict()
+        self._cache_size = cache
+
+    def _check(self, least: int, **given: Any) -> None:
+        for name, number in given.items():
+            if number < least:
+                raise self._refused(f"{name}={number}", f"expected {least} or more")
+
+    def _refused(self, given: str, expected: str) -> InverseError:
+        return InverseError(f"{given} was given to the {self.solver[0]} inverse; {expected}.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.space!r})"
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        sites = dropped.sites
+        kept = z.scatter(-1, sites, 0).tolist()
+        keys = [(i, tuple(d), tuple(u)) for i, d, u in zip(y.tolist(), sites.tolist(), kept, strict=True)]
+        known = {key: self._cache[key] for key in keys if key in self._cache}
+        missing = [key for key in dict.fromkeys(keys) if key not in known]
+        self.queries += len(keys)
+        self.hits += len(keys) - len(missing)
+        queries = [FibreQuery(self.rule.key(i), u, d, self.cap, (i, d, u) in self._suspects) for i, d, u in missing]
+        for key, reply in zip(missing, self._solve(queries), strict=True):
+            known[key] = reply
+            self.capped += reply.end == "capped"
+            self._suspects.discard(key)
+            if not reply.unknown or reply.retry == "no":
+                self._cache[key] = reply
+            elif reply.retry == "alone":
+                self._suspects.add(key)
+        for key in known:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+        while len(self._cache) > self._cache_size:
+            self._cache.popitem(last=False)
+        replies = [known[key] for key in keys]
+        options, padding = max([1, *(len(reply.states) for reply in replies)]), (0,) * dropped.count
+        rows = [reply.states + [padding] * (options - len(reply.states)) for reply in replies]
+        values = torch.tensor(rows, dtype=torch.long, device=z.device).view(len(rows), options, dropped.count)
+        count = torch.tensor([len(reply.states) for reply in replies], device=z.device)
+        complete = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=z.device)
+        return Fibre(values, torch.arange(options, device=z.device) < count[:, None], complete)
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        """A feasible state for each answer, in different places of S_y for different rows and seeds.
+
+        It is known for sure where there is none. Where the solver gives up or dies, it is asked again from other
+        places; then a state of another row with the same answer is used.
+        """
+        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1))
+
+    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
+        generator = torch.Generator().manual_seed(seed)
+        seeds = torch.randint(2**62, (len(y),), generator=generator, device="cpu").tolist()
+        answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
+        replies = [Reply([], "unknown")] * len(answers)
+        for attempt in range(1 + START_RETRIES):
+            rows = [row for row, reply in enumerate(replies) if reply.unknown]
+            queries = [
+                StartQuery(self.rule.key(answers[row]), seeds[row] + attempt, self.tries, fixed[row]) for row in rows
+            ]
+            for row, reply in zip(rows, self._solve_all("First states", queries), strict=True):
+                replies[row] = reply
+        alike = list(zip(answers, fixed, strict=True))
+        same = {i: reply for i, reply in zip(alike, replies, strict=True) if reply.states}
+        replies = [same.get(i, reply) if reply.unknown else reply for i, reply in zip(alike, replies, strict=True)]
+        nothing = (0,) * self.space.sites
+        z = torch.tensor([reply.states[0] if reply.states else nothing for reply in replies], device=y.device)
+        found = torch.tensor([bool(reply.states) for reply in replies], dtype=torch.bool, device=y.device)
+        proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
+        return Start(z.long().view(len(y), self.space.sites), found, proved)
+
+    def solutions(self, y: Tensor) -> Solutions:
+        """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
+        answers = list(dict.fromkeys(y.tolist()))
+        index = {}
+        for i, (states, end) in zip(answers, self.listed(answers), strict=True):
+            if end != "whole":
+                over, (name, limits) = end == "capped", self.solver
+                why = f"there are more than solutions_cap={self.solutions_cap:,}" if over else f"{name} gave up"
+                raise InverseError(
+                    f"Not all states of the answer {self.rule.key(i)!r} could be listed: {why}. Use a sampling kernel, "
+                    f"or raise {'solutions_cap' if over else limits}."
+                )
+            index[i] = self.space.index(states)
+        return Solutions.of([index[i] for i in y.tolist()], y.device)
+
+    def listed(self, answers: Sequence[int]) -> list[tuple[Tensor, End]]:
+        """Of each answer (an id), states of S_y ``[count, sites]`` in lexicographic order and whether they are all:
+        ``"whole"``; or up to ``solutions_cap`` of more (``"capped"``), or what else the solver came to."""
+        sizes = self.space.sizes
+        # Tables complete the last sites, one table for each combination of the first; or one query completes all.
+        cut = next((i for i in range(len(sizes)) if math.prod(sizes[i:]) <= self.limits.table), 0)
+        cut = cut if math.prod(sizes[:cut]) <= MOST_TABLES else 0
+        dropped, zeros = tuple(range(cut, len(sizes))), (0,) * (len(sizes) - cut)
+        pairs = list(itertools.product(answers, itertools.product(*map(range, sizes[:cut]))))
+        queries = [
+            FibreQuery(self.rule.key(i), prefix + zeros, dropped, self.solutions_cap, listing=True)
+            for i, prefix in pairs
+        ]
+        replies = self._solve_all("Lists of solutions", queries)
+        states: dict[int, list[tuple[int, ...]]] = {i: [] for i in answers}
+        ends: dict[int, End] = dict.fromkeys(answers, "whole")
+        for (i, prefix), reply in zip(pairs, replies, strict=True):
+            states[i] += [prefix + state for state in reply.states]
+            if ends[i] == "whole":
+                ends[i] = "capped" if len(states[i]) > self.solutions_cap else reply.end
+        return [
+            (torch.tensor(states[i][: self.solutions_cap], dtype=torch.long).view(-1, self.space.sites), ends[i])
+            for i in answers
+        ]
+
+    def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
+        return [(self.space.index(states), end == "whole") for states, end in self.listed(y.tolist())]
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often
+        a cluster's workers were lost, whose queries others then solved."""
+        unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
+        faults = {name: self._ends[end] for end, name in FAULTS.items()}
+        return {"unknowns": unknowns, **faults, "losses": self._solver.losses}
+
+    def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
+        """Replies to the many queries of a preparation, some at a time, telling how far it is."""
+        together = QUERIES_PER_WORKER * self._solver.size if isinstance(self._solver, Crew) else len(queries)
+        replies: list[Reply] = []
+        with preparing(what, len(queries)) as done:
+            for first in range(0, len(queries), together or 1):
+                replies += self._solve(queries[first : first + together])
+                done(len(replies))
+        return replies
+
+    def _solve(self, queries: Sequence[Query]) -> list[Reply]:
+        begin = time.perf_counter()
+        try:
+            replies = self._solver.solve(queries)
+        finally:
+            self.solver_seconds += time.perf_counter() - begin
+        self._ends.update(reply.end for reply in replies)
+        return replies

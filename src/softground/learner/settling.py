@@ -1,0 +1,125 @@
+"""What a learner leaves open until it knows the answers: the inverse, and the kernel or objective that goes with it.
+
+The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
+knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
+tried on the rule's own solutions (:func:`softground.recommend`), for at most ten seconds. A run folder keeps both
+choices, and a resumed run takes the same ones without measuring anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CheckpointError
+from ..inverses.ladder import ORDER
+from ..kernels import default_kernel
+from ..objectives import Objective, SoftenedGrounding, parts_objective
+from ..preparing import hushed, told
+from ..runs.folder import RunFolder
+from ..schedules import Constant
+from .parts import Part
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+WALK = ("dropped", "change", "steps", "gamma0")
+SECONDS = 10.0  # for the trial of projections
+Choices = dict[str, dict[str, Any]]  # by the name of the shape
+
+
+def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
+    """Choose what was left open, or take what ``folder`` says was chosen. All processes take process 0's choice."""
+    with hushed() if quiet else nullcontext():
+        kept = {} if folder is None else _kept(folder)
+        found = _settle(learner, train, kept) if learner.fabric.is_global_zero else {}
+        if learner.fabric.world_size > 1:
+            found = learner.fabric.broadcast(found)
+            if not learner.fabric.is_global_zero:
+                _settle(learner, train, found)
+        told("")
+        return found
+
+
+def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
+    found: Choices = {}
+    for part in train:
+        stages, name = learner.staged[part.shape], str(part.shape)
+        before = kept.get(name, {})
+        for number, stage in enumerate(stages):
+            if not stage.objective.open and not (part.task.open and part.task.inverse.exact):
+                continue
+            if name not in found:
+                choice = part.task.settle(part.y, before.get("rung"))
+                found[name] = choice.to_json() if choice else {}
+            objective = stage.objective
+            if not isinstance(objective, SoftenedGrounding) or not objective.open:
+                continue
+            if (other := _by_parts(part, objective)) is not None:
+                stages[number] = replace(stage, objective=other)
+            else:
+                walk = _walk(objective, part, before.get("walk"))
+                found[name] |= {"walk": walk} if walk else {}
+    return {name: facts for name, facts in found.items() if facts}
+
+
+def _by_parts(part: Part, objective: SoftenedGrounding) -> Objective | None:
+    """The objective of a rule that is learnt part by part; also where an inverse without a law was given."""
+    task, choice = part.task, part.task.choice
+    if choice is None and (task.inverse.exact or task.inverse.default_kernel() is not None):
+        return None
+    return parts_objective(task, objective.schedule) if choice is None or choice.rung == "parts" else None
+
+
+def _walk(objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Give the objective its kernel; what to keep of it where chains walk."""
+    from ..inspection.recommendation import rebuilt, recommend
+
+    task, inverse = part.task, part.task.inverse
+    if inverse.exact or inverse.default_kernel() is not None or not task.space.categorical or task.space.sites < 2:
+        objective.kernel = default_kernel(inverse, task.space)
+        return None
+    best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
+    objective.kernel, objective.steps = best.kernel, max(objective.steps, best.steps)
+    if objective.schedule == Constant(1.0):
+        objective.schedule = Constant(best.gamma0)
+    return best.kept
+
+
+def _kept(folder: RunFolder) -> Choices:
+    """The choices that a run folder keeps."""
+    kept = folder.read_config().get("choice") or {}
+    if not isinstance(kept, dict) or not all(isinstance(one, dict) for one in kept.values()):
+        raise CheckpointError(f"{folder.path}: its config names no choice of an inverse. Restore the file.")
+    for one in kept.values():
+        if one.get("rung") not in (None, *ORDER):
+            raise CheckpointError(
+                f"{folder.path}: its config names the inverse {str(one.get('rung'))[:40]!r}; expected one of "
+                f"{', '.join(ORDER)}. Restore the file."
+            )
+    return kept
+
+
+def deciding(choices: Choices) -> Choices:
+    """What of the choices decides how a run goes; the rest says why, and how long it took."""
+    walks = {name: one["walk"] for name, one in choices.items() if "walk" in one}
+    return {
+        name: {"rung": one.get("rung")}
+        | ({"walk": {part: walks[name][part] for part in WALK}} if name in walks else {})
+        for name, one in choices.items()
+    }
+
+
+def in_words(choices: Choices) -> list[str]:
+    """What was chosen and why, a sentence each."""
+    lines = []
+    for name, one in choices.items():
+        of = "" if name == "None" else f" of shape {name}"
+        if "rung" in one:
+            cost = f", {one['seconds']:.1f} s" if one["seconds"] >= 0.05 else ""
+            lines.append(f"Inverse{of}: {one['rung']} ({one['reason']}{cost})")
+            lines += [f"  not {other['rung']}: {other['reason']}" for other in one["refused"]]
+        lines += [f"Walk{of}: {reason}" for reason in one.get("walk", {}).get("reasons", ())]
+    return lines

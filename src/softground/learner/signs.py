@@ -1,0 +1,48 @@
+"""Signs that a run does not learn, read from its records: chains that stand still, and readings that stay at chance.
+
+They are looked for after every epoch, and told once, as a warning; a report shows them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+STILL = 2  # epochs in which no chain moved
+SLOW = 8  # epochs, at a finite γ, after which readings should be better than in the first one
+LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
+BETTER = 0.05  # what counts as better
+
+Records = Sequence[Mapping[str, Any]]
+
+
+def signs(history: Records) -> dict[str, str]:
+    """What is wrong with a run, by name, as sentences.
+
+    >>> moved = {"stage": "I", "acceptance": 0.0, "moved": 0.0, "feasible": 0.1, "gamma": 1.0}
+    >>> list(signs([moved] * 2)), list(signs([moved | {"moved": 0.2}] * 8))
+    (['still'], ['chance'])
+    """
+    found: dict[str, str] = {}
+    history = [r for r in history if isinstance(r.get("feasible"), float)]  # a file may hold anything
+    for stage in dict.fromkeys(str(record.get("stage")) for record in history):
+        own = [record for record in history if str(record.get("stage")) == stage]
+        stands = [r for r in own if r.get("acceptance") == 0 and r.get("moved") == 0 and not r.get("unstarted")]
+        walked = [r for r in stands if r["feasible"] < LEARNT]
+        if len(walked) >= STILL and walked == own[: len(walked)]:
+            found["still"] = (
+                f"Chains stand still: no chain has moved in the first {len(walked)} epochs of stage {stage}, and the "
+                f"network's readings explain {walked[-1]['feasible']:.0%} of the training answers. Nothing is learnt "
+                "so. Drop other sites or more of them (grounding_stages(task, projection='auto', answers=…)), raise γ, "
+                "or state the rule so that S_y can be listed, summed or taken part by part."
+            )
+        learnt = [r for r in own if r.get("gamma", 1.0) is not None]  # γ = ∞ learns nothing on purpose
+        best = max((r["feasible"] for r in learnt[1:]), default=1.0)
+        if len(learnt) >= SLOW and best < min(LEARNT, learnt[0]["feasible"] + BETTER):
+            found["chance"] = (
+                f"After {len(learnt)} epochs of stage {stage} the network's readings explain at most {best:.0%} of the "
+                f"training answers ({learnt[0]['feasible']:.0%} in the first): nothing seems to be learnt. See with "
+                "softground.inspect whether the answers can tell the symbols apart; then try another learning rate, "
+                "more steps for each gradient step, or labels for a few symbols (Anchors)."
+            )
+    return found
