@@ -35,6 +35,7 @@ TEACHES = {
     "magic_square": "a rule in Z3, and choosing a projection",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",
+    "instruments": "real numbers: three dials of which only the total is known",
 }
 
 

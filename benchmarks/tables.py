@@ -19,6 +19,7 @@ import addition_table
 import any_rule_table
 import choice_table as choice
 import scaling_table
+import shortcuts_table
 import speed_table
 import your_data_table
 
@@ -198,6 +199,11 @@ def any_rule() -> str:
     return any_rule_table.table(RESULTS / "any_rule.json")
 
 
+def shortcuts() -> str:
+    """Tasks that other readings explain as well."""
+    return shortcuts_table.table(RESULTS / "shortcuts.json")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
@@ -209,6 +215,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "processes": processes,
     "scaling": scaling,
     "your_data": your_data,
+    "shortcuts": shortcuts,
     "any_rule": any_rule,
 }
 
