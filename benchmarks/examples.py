@@ -32,6 +32,7 @@ TEACHES = {
     "check_digits": "what 'valid' alone cannot teach, and what a few typed numbers add",
     "sorting": "answers that are words: which of two numbers is larger",
     "magic_square": "a rule in Z3, and choosing a projection",
+    "killer_sudoku": "a rule in CPMpy: Killer Sudoku from cages and their totals",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",
 }
