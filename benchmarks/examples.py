@@ -31,6 +31,7 @@ TEACHES = {
     "receipts": "a scan over twelve digits: columns of amounts and their total",
     "check_digits": "what 'valid' alone cannot teach, and what a few typed numbers add",
     "sorting": "answers that are words: which of two numbers is larger",
+    "grid_of_sums": "a rule of parts: 4×5 digits, of which the sums of rows and columns are known",
     "magic_square": "a rule in Z3, and choosing a projection",
     "killer_sudoku": "a rule in CPMpy: Killer Sudoku from cages and their totals",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",

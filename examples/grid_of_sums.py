@@ -1,7 +1,6 @@
 """A rule of parts: handwritten grids of 4×5 digits of which only the sums of rows and columns are known.
 
-There are 10²⁰ grids, and the sums of one fit more of them than anyone could list. But every sum by itself is easy: each
-part of the rule has an exact law, and the network learns from all nine at once.
+Of 10²⁰ grids, too many have the sums of one to be listed. But each sum by itself has an exact law, and all nine teach.
 """
 
 from typing import Any

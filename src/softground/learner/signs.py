@@ -31,7 +31,7 @@ def signs(history: Records) -> dict[str, str]:
         if len(walked) >= STILL and walked == own[: len(walked)]:
             found["still"] = (
                 f"Chains stand still: no chain has moved in the first {len(walked)} epochs of stage {stage}, and the "
-                f"network's readings explain {walked[-1]['feasible']:.0%} of the training answers. Nothing can be learnt "
+                f"network's readings explain {walked[-1]['feasible']:.0%} of the training answers. Nothing is learnt "
                 "so. Drop other sites or more of them (grounding_stages(task, projection='auto', answers=…)), raise γ, "
                 "or state the rule so that S_y can be listed, summed or taken part by part."
             )

@@ -10,7 +10,7 @@ from ..numbers import is_number, seconds
 
 
 def choice(facts: Facts) -> dict[str, Any] | None:
-    """The choice as a table, and what was said of the walk; None where nothing was left open. Files may hold anything."""
+    """The choice as a table, and what was said of the walk; None where nothing was left open."""
     kept = facts.config.get("choice")
     rows: list[list[str]] = []
     walks: list[str] = []

@@ -1,0 +1,176 @@
+"""The composite likelihood: brute force part by part, what is empty, and learning from parts alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import one_hot as hot
+
+import softground as sg
+from baseline_cases import batch_of, one_hot
+from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
+from softground.inverses import Scanned
+from softground.objectives import CompositeLikelihood, SoftenedGrounding, parts_objective
+
+SPACE = sg.Categorical([range(3)] * 4)
+STATES = SPACE.states(torch.arange(SPACE.size))
+PIECES = [sg.Sum([0, 1]), sg.Sum([2, 3]), sg.AllDifferent([1, 2, 3]), sg.Count([0, 3], {2})]
+LINES = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8]]  # of a 3×3 square
+SQUARE = sg.Categorical([range(10)] * 9)
+
+
+def task_of(pieces: list[Any], space: sg.Categorical = SPACE) -> sg.Task:
+    """A task that would walk, were it not for its parts."""
+    rule = sg.All(pieces, space)
+    return sg.Task(space, rule, sg.Enumeration(space, rule))
+
+
+def squares(count: int, seed: int = 0) -> sg.Examples:
+    """3×3 digits and the sums of rows and columns; inputs are noisy one-hot vectors."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randint(10, (count, 9), generator=generator)
+    return sg.Examples(one_hot(z, 10, generator), z[:, LINES].sum(2).tolist(), symbols=z)
+
+
+def sums() -> sg.Task:
+    return task_of([sg.Sum(line) for line in LINES], SQUARE)
+
+
+def learner(task: sg.Task, epochs: int = 6, **given: Any) -> sg.Learner:
+    with sg.seeded(0):
+        network = nn.Linear(10, 10)
+    stages = sg.grounding_stages(task, epochs=epochs, optimizer=lambda p: torch.optim.Adam(p, lr=0.1))
+    return sg.Learner(task, network, stages, batch_size=16, **given)
+
+
+@pytest.mark.parametrize("schedule", [sg.Constant(1.0), sg.Constant(0.4), sg.Constant(1.0, warmup=1)], ids=repr)
+def test_the_gradient_is_that_of_the_parts_log_masses_by_brute_force(schedule: sg.Schedule) -> None:
+    gamma = schedule.gamma(0)  # ∞ while warming up
+    task = task_of(PIECES)
+    y = task.constraint.encode([(2, 1, 1), (3, 2, 0)])
+    output = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    objective = CompositeLikelihood(schedule)
+    objective.begin(task, y, seed=0)
+    (found,) = torch.autograd.grad(objective.loss(batch_of(SPACE.belief(output), y)).loss, output)
+    total = torch.zeros((), dtype=torch.float64)
+    for row in range(2):
+        for part in task.constraint.parts():
+            holds = part.rule.feasible(STATES[:, part.sites], part.answers(y[row : row + 1]).expand(len(STATES)))
+            own = torch.unique(STATES[holds][:, part.sites], dim=0)
+            log_prob = output[row].log_softmax(-1)[list(part.sites), own].sum(1)
+            q = (log_prob.detach() / gamma).softmax(0)  # at γ = 1 the gradient of the log-mass itself
+            total = total - (log_prob.logsumexp(0) if gamma == 1 else (q * log_prob).sum())
+    (expected,) = torch.autograd.grad(total / 2 / 9, output)  # 9 sites of all parts together
+    assert torch.allclose(found, expected, atol=1e-12)
+    assert float(expected.abs().max()) > 1e-3
+
+
+def test_parts_of_a_kind_are_one_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[int] = []
+    whole = Scanned.law
+    monkeypatch.setattr(Scanned, "law", lambda self, target: (rows.append(len(target)), whole(self, target))[1])
+    task, data = sums(), squares(5)
+    objective = CompositeLikelihood()
+    y = task.constraint.encode(data.y)
+    objective.begin(task, y, seed=0)
+    rows.clear()
+    objective.loss(batch_of(SQUARE.belief(data.x), y))
+    assert rows == [5 * 6]
+
+
+def test_an_empty_part_is_found_before_training() -> None:
+    data = squares(40)
+    answers = list(data.y)
+    answers[3] = [28, *answers[3][1:]]  # three digits add up to 27 at most
+    broken = sg.Examples(data.x, answers)
+    with pytest.raises(InfeasibleAnswer) as caught:
+        learner(sums()).fit(broken)
+    assert caught.value.examples == (3,)
+    trained = learner(sums(), epochs=1, unexplained="drop").fit(broken)
+    assert trained.history_[-1]["unexplained"] == 1
+
+
+def test_known_symbols_hold_in_every_part() -> None:
+    data = squares(20)
+    known = torch.full_like(data.symbols, -1)
+    known[:, 4] = data.symbols[:, 4]
+    objective, task = CompositeLikelihood(), sums()
+    y = task.constraint.encode(data.y)
+    objective.known = known
+    objective.begin(task, y, seed=0)
+    assert objective.state() == {}
+    belief = SQUARE.belief(torch.zeros(20, 9, 10, dtype=torch.float64)).given(known)
+    marginals = objective.parts.marginals(sg.Target(belief, y, 1.0))
+    assert torch.allclose(marginals[:, 4], 2.0 * hot(data.symbols[:, 4], 10).double())
+    wrong = sg.Examples(
+        data.x, data.y, known=[[None] * 4 + [int(z)] + [None] * 4 for z in (data.symbols[:, 4] + 5) % 10]
+    )
+    with pytest.raises(ConstraintError, match="known symbols"):
+        learner(sums()).fit(wrong)
+
+
+def test_parts_alone_teach_the_digits() -> None:
+    trained = learner(sums()).fit(squares(300))
+    assert isinstance(trained.stages[0].objective, CompositeLikelihood)
+    figures = trained.evaluate(squares(200, seed=1))
+    assert figures["symbol_accuracy"] > 0.95
+    assert figures["answer_accuracy"] > 0.7  # of the whole rule
+
+
+def test_wrong_answers_are_found() -> None:
+    data = squares(300)
+    answers = [row if at % 10 else squares(1, seed=at + 1).y[0] for at, row in enumerate(data.y)]
+    trained = learner(sums(), epochs=8, noise=0.1).fit(sg.Examples(data.x, answers, symbols=data.symbols))
+    found = {one.example for one in trained.suspects_}
+    assert len(found & {*range(0, 300, 10)}) > 27
+    assert len(found) < 40
+
+
+def test_an_interrupted_run_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch" and facts["epoch"] == 1:
+            raise Stop
+
+    whole = learner(sums(), epochs=3).fit(squares(60))
+    with pytest.raises(Stop):
+        learner(sums(), epochs=3).fit(squares(60), out=tmp_path / "run", observer=stop)
+    resumed = learner(sums(), epochs=3).fit(squares(60), out=tmp_path / "run", resume=True)
+    assert [h["loss"] for h in resumed.history_] == [h["loss"] for h in whole.history_]
+    assert all(torch.equal(a, b) for a, b in zip(resumed.network.parameters(), whole.network.parameters(), strict=True))
+
+
+def test_shapes_of_a_family_have_parts_of_their_own() -> None:
+    def chain(sites: int) -> sg.Task:
+        return task_of([sg.Sum([i, i + 1]) for i in range(sites - 1)], sg.Categorical([range(10)] * sites))
+
+    generator, x, y = torch.Generator().manual_seed(0), [], []
+    for at in range(200):
+        z = torch.randint(10, (3 + at % 2,), generator=generator)
+        x.append(one_hot(z, 10, generator))
+        y.append((z[1:] + z[:-1]).tolist())
+    with sg.seeded(0):
+        network = nn.Linear(10, 10)
+    family, data = sg.Family(chain, [3, 4]), sg.Examples.ragged(x, y)
+    trained = sg.Learner(family, network, lambda task: sg.grounding_stages(task, epochs=6), batch_size=8).fit(data)
+    assert trained.history_[-1]["loss"] < trained.history_[0]["loss"]
+
+
+def test_who_has_no_parts_takes_another_objective() -> None:
+    plain = sg.Program(lambda *z: sum(z), SQUARE)
+    task = sg.Task(SQUARE, plain, sg.Enumeration(SQUARE, plain))
+    assert parts_objective(task) is None
+    assert isinstance(sg.grounding_stages(task)[0].objective, SoftenedGrounding)
+    with pytest.raises(LearnerError, match=r"sg\.All"):
+        CompositeLikelihood().begin(task, plain.encode([3]), seed=0)
+    large = task_of([sg.Value(range(9), lambda *z: sum(z))], SQUARE)  # whose only part has no law either
+    assert parts_objective(large) is None
+    made = parts_objective(sums(), sg.Exponential())
+    assert made is not None
+    assert made.settings(3)["gamma"] == sg.Exponential().gamma(3)
