@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from softground import CPSAT, Categorical, CPMpy, Dropped, Enumeration, Task
+from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
 from softground.constraints.statement import site_variables
 from softground.errors import ConstraintError, InverseError
 from softground.solver.cpsat import CPSATEngine
@@ -168,6 +168,12 @@ def test_a_task_takes_it_by_default_and_settings_are_checked() -> None:
     for settings, words in (({"cap": 0}, "cap=0"), ({"work": -1.0}, "work=-1"), ({"backend": "x"}, "local, dask, ray")):
         with pytest.raises(InverseError, match=f"{words}.*" if "x" not in str(settings) else words):
             CPSAT(rule, **settings)  # type: ignore[arg-type]
+
+
+def test_other_rules_are_refused() -> None:
+    for make, words in ((CPSAT, "sg.CPMpy"), (Z3, "sg.SMT")):
+        with pytest.raises(InverseError, match=words):
+            make(Program(lambda *z: sum(z), SPACE))  # type: ignore[operator, arg-type]
 
 
 def test_what_cp_sat_cannot_take_is_said() -> None:
