@@ -28,7 +28,21 @@ from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .family import Family
 from .inspection import Inspection, inspect, recommend
-from .inverses import CPSAT, INVERSES, Z3, Enumeration, Fibre, Inverse, Law, Listing, Scanned, Start, Table
+from .inverses import (
+    CPSAT,
+    INVERSES,
+    Z3,
+    Budget,
+    Circuit,
+    Enumeration,
+    Fibre,
+    Inverse,
+    Law,
+    Listing,
+    Scanned,
+    Start,
+    Table,
+)
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .model import Model, load
@@ -68,7 +82,7 @@ __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "S
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
-__all__ += ["CPSAT", "Between", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
+__all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += [
     "All",
     "AllDifferent",
@@ -82,3 +96,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
+__all__ += ["Circuit"]

@@ -17,7 +17,7 @@ from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ("step", "inverse", "memory", "whole_run", "growth")
+SCRIPTS = ("step", "inverse", "circuit", "memory", "whole_run", "growth")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import torch
 
 from softground import Between, Categorical, Cnf, Not, OneOf
 from softground.errors import ConstraintError
+from softground.inverses.composite import composite
 
 
 def random_clauses(seed: int, variables: int, count: int) -> list[list[int]]:
@@ -78,6 +79,21 @@ def test_formulas_that_hold_always_or_never() -> None:
 def test_clauses_that_fit_no_site_are_refused(clauses: Any, space: Categorical | None, message: str) -> None:
     with pytest.raises(ConstraintError, match=message):
         Cnf(clauses, space)
+
+
+def test_its_clauses_are_parts_where_it_holds() -> None:
+    clauses = [*random_clauses(1, 6, 9), [2, -2]]
+    rule = Cnf(clauses, Categorical([(False, True)] * 3 + [(True, False)] * 3))
+    z, y = rule.space.states(torch.arange(64)), rule.encode([True]).expand(64)
+    parts = rule.parts()
+    assert len(parts) == 9
+    assert len({part.rule for part in parts}) < 9  # those of one form are one batch
+    held = [part.rule.feasible(z[:, part.sites], part.answers(y)) for part in parts]
+    assert [each.tolist() for each in held] == [[by_hand([c], s) for s in rule.space.decode(z)] for c in clauses[:9]]
+    assert composite(rule).exact
+    assert not Cnf([[1], []]).parts()
+    rule.encode([False])
+    assert not rule.parts()
 
 
 TEXT = """c a comment

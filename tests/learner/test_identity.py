@@ -206,6 +206,7 @@ def test_a_config_says_what_the_run_is(stopped: Path) -> None:
         "place",
         "settings",
         "choice",
+        "chosen",
         "data",
         "validation",
         "rule",

@@ -25,7 +25,7 @@ def test_names_are_stable() -> None:
     names = [cell.name for cell in plan("all", MOST_SEEDS)]
     assert len(names) == len(set(names))
     records = {str(path.relative_to(RECORDS).with_suffix("")) for path in RECORDS.rglob("*/*.json")}
-    assert len(records) > 100
+    assert len(records) > 200
     assert records <= set(names)
 
 

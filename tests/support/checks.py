@@ -15,13 +15,13 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from baseline_cases import batch_of
-from exhaustive import transition_matrix
-from proofs import BATCH, EVERYTHING, GAMMA, LINE, NONE, PROBLEM, SPACE, STATES, SUM, TASK, Ground
+from exhaustive import every_draw, transition_matrix
+from proofs import BATCH, EVERYTHING, GAMMA, LINE, NONE, PROBLEM, SPACE, SUM, TASK, Ground
 from softground.constraints import SMT, CPMpy
 from softground.dice import Sampler
 from softground.errors import ConstraintError, InverseError, NonFiniteOutput, SpaceError
 from softground.inverses import Inverse
-from softground.kernels import DirectWalk, Exact
+from softground.kernels import DirectWalk
 from softground.objectives import Objective
 from softground.projections import Dropped
 from softground.reals import Differences
@@ -87,19 +87,19 @@ def _check_law(inverse: Inverse, ground: Ground, own: Tensor) -> None:
     mass = inverse.law(Target(weights, own, GAMMA)).log_mass()
     assert mass.isinf().tolist() == [answer is NONE for answer in ground.answers]
     law = inverse.law(Target(weights.rows(torch.tensor(full)), own[full], GAMMA))
+    rule, space, y = ground.rule, ground.rule.space, ground.rule.encode(ground.answers)
+    everything = space.states(torch.arange(space.size))
     for row, marginals, mode in zip(full, law.marginals(), law.mode(), strict=True):
-        states = EVERYTHING[EVERYTHING.sum(1) == ground.answers[row]]
+        states = everything[rule.feasible(everything, y[row].expand(len(everything)))]
         log_weight = weights.rows(torch.full((len(states),), row)).log_prob(states)
         assert torch.allclose(mass[row], log_weight.logsumexp(0))
         assert torch.equal(mode, states[log_weight.argmax()])
-        hot = one_hot(states, SPACE.width)
+        hot = one_hot(states, space.width)
         assert torch.allclose(marginals, (log_weight.softmax(0)[:, None, None] * hot).sum(0))
-
-    def target(rows: int) -> Target[Any]:
-        return replace(PROBLEM.target(rows, GAMMA), answers=own[:1].expand(rows))
-
-    matrix = transition_matrix(Exact(inverse), STATES, target, SPACE)
-    assert torch.allclose(matrix, PROBLEM.law(GAMMA).expand_as(matrix), atol=1e-12)
+        drawn = torch.zeros(space.size, dtype=torch.float64)
+        for probability, z in every_draw(inverse, weights.rows(slice(row, row + 1)), own[row : row + 1]):
+            drawn[space.index(z)] += probability
+        assert torch.allclose(drawn[space.index(states)], log_weight.softmax(0), atol=1e-12)
 
 
 def check_objective(make: Any, ground: Ground) -> None:

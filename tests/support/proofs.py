@@ -136,6 +136,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Inverse: {
         inverses.Table: (lambda: TABLE, MIXED, FIBRES, LAW),
         inverses.Enumeration: (lambda: PROBLEM.enumeration, MIXED, FIBRES, LAW),
+        inverses.Circuit: (lambda: inverses.Circuit(CLAUSES.rule), CLAUSES, "circuit::the_law_is_that_of_brute_force"),
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),

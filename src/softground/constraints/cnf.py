@@ -25,8 +25,10 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import exact
-from .base import Constraint
+from .base import Constraint, Part
+from .conjunction import All
 from .interned import EVERYTHING, NOTHING
+from .pieces import Clause
 from .relations import OneOf, Relation, resolve
 
 HOLDS = 0  # the code of True; that of False is its complement
@@ -52,6 +54,8 @@ class Cnf(Constraint):
         self.space = space or Categorical([(False, True)] * max(1, self.variables))
         _check(self.space, self.variables)
         self.true = torch.tensor([a.index(True) for a in self.space.alphabets])
+        # Without clauses that always hold: those with a variable and its negation.
+        self._kept = [clause for clause in self.clauses if not any(-literal in clause for literal in clause)]
         self._signs: dict[torch.device, Tensor] = {}
         self._negates = False
 
@@ -67,6 +71,15 @@ class Cnf(Constraint):
     @property
     def negates(self) -> bool:
         return self._negates
+
+    def parts(self) -> Sequence[Part]:
+        """The clauses, where the formula is said to hold in all examples; that it fails is no conjunction."""
+        pieces = [Clause({abs(v) - 1: v > 0 for v in sorted(clause, reverse=True)}) for clause in self._kept]
+        if self._negates or not pieces or not all(piece.sites for piece in pieces):
+            return ()
+        whole = All(pieces, self.space)
+        assert int(whole.encode([True])) == HOLDS
+        return whole.parts()
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """0 for True, its complement −1 for False."""
@@ -95,11 +108,10 @@ class Cnf(Constraint):
         return torch.cat([(part @ signs > -width).all(-1) for part in parts])
 
     def _signs_on(self, device: torch.device) -> Tensor:
-        """W, transposed, ``[sites, clauses]``, without clauses that always hold: a variable and its negation."""
+        """W, transposed, ``[sites, clauses]``."""
         if device not in self._signs:
-            kept = [clause for clause in self.clauses if not any(-literal in clause for literal in clause)]
-            signs = torch.zeros(self.space.sites, len(kept))
-            for column, clause in enumerate(kept):
+            signs = torch.zeros(self.space.sites, len(self._kept))
+            for column, clause in enumerate(self._kept):
                 for literal in clause:
                     signs[abs(literal) - 1, column] = 1.0 if literal > 0 else -1.0
             self._signs[device] = signs.to(device)

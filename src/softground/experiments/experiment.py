@@ -170,8 +170,10 @@ class Experiment:
                 parameters = sum(p.numel() for p in self.network.parameters())
                 count = sum(len(part) for _, _, part, _ in divided(self.task, self.train))
                 facts = f"{count:,} training examples, network of {parameters:,} parameters"
-                how = self.task if isinstance(self.task, Family) else f"inverse {self.task.inverse!r}"
-                console.print(f"{self.note}\n{facts} on {learner.fabric.device}, {how}".strip())
+                how = f", {self.task}" if isinstance(self.task, Family) else f", inverse {self.task.inverse!r}"
+                if isinstance(self.task, Task) and self.task.open:  # it is said once it is chosen
+                    how = ""
+                console.print(f"{self.note}\n{facts} on {learner.fabric.device}{how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)
             logs = self.place.tensorboard and tensorboard.available()  # a run must resume on a machine without it
             board = tensorboard.TensorBoard(run) if main and logs else None

@@ -13,7 +13,6 @@ from collections import Counter
 import torch
 
 from ..errors import SoftgroundError
-from ..inverses.base import complete
 from ..projections.base import Dropped
 from ..task import Task
 from .solutions import Sample
@@ -55,11 +54,13 @@ def neighbours(task: Task, sample: Sample, size: int, seed: int, chance: torch.G
     z, y = sample.rows(ROWS[task.inverse.cost], seed)
     dropped = Dropped(torch.rand(z.shape, generator=chance).argsort(1)[:, :size].sort(1).values)
     fibre = task.inverse.fibre(z, y, dropped)
-    seen = Counter[tuple[int, ...]]()
-    for option in range(fibre.mask.shape[1]):
-        changed = (complete(z, dropped, fibre.values[:, option]) != z) & fibre.mask[:, option, None]
-        seen.update(tuple(row.nonzero().flatten().tolist()) for row in changed if bool(row.any()))
-    return seen
+    row, option = fibre.mask.nonzero(as_tuple=True)
+    sites = dropped.sites[row]
+    changed = torch.zeros(len(row), z.shape[1], dtype=torch.bool)
+    changed.scatter_(1, sites, fibre.values[row, option] != z[row].gather(1, sites))
+    sets, count = torch.unique(changed, dim=0, return_counts=True)
+    found = zip(sets, count.tolist(), strict=True)
+    return Counter({tuple(one.nonzero().flatten().tolist()): often for one, often in found if bool(one.any())})
 
 
 def smallest(seen: Counter[tuple[int, ...]]) -> Sets:

@@ -91,7 +91,7 @@ def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
     try:
         dropped, steps, gamma0 = kept["dropped"], int(kept["steps"]), float(kept["gamma0"])
         projection = None if dropped is None else RandomDrop(task.space, dropped)
-        change, reasons = bool(kept["change"]), tuple(map(str, kept["reasons"]))
+        change, reasons = bool(kept["change"]), tuple(map(str, kept.get("reasons", ())))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"The walk that the run was started with cannot be read: {error!r}.") from error
     if projection is None:

@@ -165,6 +165,11 @@ class Inverse(ABC):
         """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
         return self.law(target).mode() if self.exact else None
 
+    @property
+    def described(self) -> Inverse:
+        """What is compared where a run is resumed."""
+        return self
+
     def default_kernel(self) -> Kernel | None:
         """The kernel that suits this inverse, where it needs one of its own."""
         return None

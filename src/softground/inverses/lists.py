@@ -65,6 +65,11 @@ class Lists(Inverse):
         lists._add(lists._more(distinct(rest.constraint, y)))
         return lists
 
+    @property
+    def described(self) -> Inverse:
+        """What a run folder compares: how many first states were found by lists that are not whole decides nothing."""
+        return self if self.whole else self.rest
+
     def __repr__(self) -> str:
         rest = "" if self.whole else f", the rest by {self.rest!r}"
         return f"Lists({len(self._lists):,} answers, {sum(map(len, self._lists)):,} states{rest})"
@@ -122,7 +127,9 @@ class Lists(Inverse):
         return (listed[torch.searchsorted(listed, wanted).clamp(max=len(listed) - 1)] == wanted) ^ outside
 
     def solutions(self, y: Tensor) -> Solutions:
-        """The lists of these answers."""
+        """The lists of these answers, or what the rest knows of them."""
+        if not self.whole:
+            return self.rest.solutions(y)
         if bool(negative(self.constraint, y).any()):
             raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
         (first, count), (index, _) = self._rows(y), self._on(y.device)
@@ -131,6 +138,8 @@ class Lists(Inverse):
         return Solutions(index[place], owner, offsets)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
+        if not self.whole:
+            return self.rest.law(target)
         return signed(self._law, self.feasible, target) if self.constraint.negates else self._law(target)
 
     def _law(self, target: Target[CategoricalBelief]) -> Law:
@@ -141,6 +150,10 @@ class Lists(Inverse):
         rows = max(1, PART_STATES // max(1, int(count.max())))
         parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
         return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
+
+    @property
+    def static(self) -> bool:  # type: ignore[override]
+        return not self.whole and self.rest.static
 
     def default_kernel(self) -> Any:
         return self.rest.default_kernel()

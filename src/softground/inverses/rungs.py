@@ -132,7 +132,7 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
 
 def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
     """Lists of some answers at a time: first a few, by one process, then as many as there are processors."""
-    most = min(MOST_EACH, ask.budget.solutions)
+    most = max(1, min(MOST_EACH, ask.budget.solutions))
     kept = Cache(ask.constraint, ask.space, ask.budget.cache)
     each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
     lister, missing = ask.inverse.lister(most, each, 1), []

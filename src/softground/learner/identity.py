@@ -25,6 +25,7 @@ from ..task import Task
 from .batches import Batches
 from .describe import describe, settings
 from .parts import Part
+from .settling import deciding
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -43,7 +44,8 @@ def config_of(learner: Learner, train: list[Part], validation: list[Part] | None
         "recipe": plain(learner.recipe),
         "place": plain(learner.place),
         "settings": settings(learner),
-        "choice": plain(getattr(learner, "choice_", {})),
+        "choice": plain(deciding(learner.choice_)),
+        "chosen": plain(learner.choice_),
         "data": all_digests(train),
         "validation": validation and all_digests(validation),  # decides when a stage ends, and what it keeps
         "rule": rules if train[0].prefix else rules["None"],

@@ -23,7 +23,7 @@ from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
 from .parts import Data, inputs_of, spaces_of
 from .reading import Reader
-from .settling import settle
+from .settling import Choices, settle
 from .shown import shown
 from .stage import Stages, staged
 from .unexplained import Mode
@@ -134,6 +134,7 @@ class Learner(Reader):
         self.noise = check_level(noise)
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
+        self.choice_: Choices = {}
         self.note = note
         self.fabric = chosen_fabric(fabric, device, precision)
         self.precision = precision_of(self.fabric)

@@ -83,7 +83,7 @@ class Loop:
                     "examples": sum(len(part.data) for part in train),
                     "own": torch.cat(own).cpu(),
                     "epochs": epochs,
-                    "choice": in_words(getattr(self.learner, "choice_", {})),
+                    "choice": in_words(self.learner.choice_),
                 }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage

@@ -25,6 +25,7 @@ from .parts import Part
 if TYPE_CHECKING:
     from .learner import Learner
 
+WALK = ("dropped", "change", "steps", "gamma0")
 SECONDS = 10.0  # for the trial of projections
 Choices = dict[str, dict[str, Any]]  # by the name of the shape
 
@@ -99,6 +100,16 @@ def _kept(folder: RunFolder) -> Choices:
                 f"{', '.join(ORDER)}. Restore the file."
             )
     return kept
+
+
+def deciding(choices: Choices) -> Choices:
+    """What of the choices decides how a run goes; the rest says why, and how long it took."""
+    walks = {name: one["walk"] for name, one in choices.items() if "walk" in one}
+    return {
+        name: {"rung": one.get("rung")}
+        | ({"walk": {part: walks[name][part] for part in WALK}} if name in walks else {})
+        for name, one in choices.items()
+    }
 
 
 def in_words(choices: Choices) -> list[str]:

@@ -31,7 +31,7 @@ def tensor_digest(value: Tensor) -> str:
 
 def config_digest(config: Mapping[str, Any]) -> str:
     """SHA-256 of what decides how a run goes: not of what was measured on the way, nor of where."""
-    return _digest(config, leaving_out=("before", "place"))
+    return _digest(config, leaving_out=("before", "place", "chosen"))
 
 
 def history_digest(before: str, record: Mapping[str, Any]) -> str:

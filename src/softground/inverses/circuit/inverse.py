@@ -7,6 +7,7 @@ there, as it should; for the mode they are divided by their maximum.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,13 +20,14 @@ from ...dice import Dice
 from ...projections.base import Dropped
 from ...spaces.categorical import Categorical, CategoricalBelief
 from ...target import Target
-from ..base import RECORDED, Fibre, Inverse, Record, Start, drawn
+from ..base import INVERSES, RECORDED, Fibre, Inverse, Record, Start, drawn
 from ..complement import Split
 from ..enumeration import Enumeration
 from ..law import Law, refuse_empty
 from .compiling import NODES, SECONDS, Nodes, compiled
-from .levels import Levels, Mass
+from .levels import Choose, Levels, Mass, only_where
 
+PARTS = ("arity", "place", "elements")
 KEPT = {"holds": HOLDS, "fails": ~HOLDS}  # the circuits of a record
 
 
@@ -37,7 +39,7 @@ class Circuit(Inverse):
     are tried for a fibre.
 
     >>> Circuit(Cnf([[1, 2], [-1, 3]]))
-    Circuit(Cnf(2 clauses, 3 variables), 4 elements)
+    Circuit(Cnf(2 clauses, 3 variables), 2 elements)
     """
 
     exact = True
@@ -77,19 +79,20 @@ class Circuit(Inverse):
     def record(self) -> Record | None:
         kept = {name: self.levels[code].nodes for name, code in KEPT.items()}
         facts = {"kind": "circuit", "clauses": [list(clause) for clause in self.constraint.clauses]}
-        tensors = {f"{name}/{part}": getattr(n, part) for name, n in kept.items() for part in ("arity", "elements")}
+        tensors = {f"{name}/{part}": getattr(n, part) for name, n in kept.items() for part in PARTS}
         return facts | {name: nodes.root for name, nodes in kept.items()}, tensors
 
     @classmethod
     def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Circuit:
         sites, parts = space.sites, []
         for name in KEPT:
-            arity, elements, root = tensors[f"{name}/arity"], tensors[f"{name}/elements"], int(facts[name])
-            last = 2 * sites + 2 + len(arity)
+            arity, place, elements = (tensors[f"{name}/{part}"] for part in PARTS)
+            root, last = int(facts[name]), 2 * sites + 2 + len(arity)
             below = torch.arange(2 * sites + 2, last).repeat_interleave(arity)
-            if len(below) != len(elements) or bool((elements >= below[:, None]).any()) or not 0 <= root < last:
+            whole = elements.shape == (len(below), 2) and place.shape == arity.shape and 0 <= root < last
+            if not whole or bool((elements >= below[:, None]).any()) or bool((elements < 0).any()):
                 raise ValueError("its circuit does not fit together")
-            parts.append(Nodes(sites, arity, elements, root))
+            parts.append(Nodes(sites, arity, place, elements, root))
         inverse = cls.__new__(cls)
         inverse._made(Cnf([tuple(clause) for clause in facts["clauses"]], space), (parts[0], parts[1]))
         return inverse
@@ -128,14 +131,21 @@ class Compiled(Law):
     @torch.no_grad()
     def mode(self) -> Tensor:
         scores = self.weights.scores.clamp(min=LOG_ZERO)
-        return self._way_down(scores - scores.amax(-1, keepdim=True), lambda e: e.argmax(-1), best=True)
+        return self._way_down(scores - scores.amax(-1, keepdim=True), partial(torch.argmax, dim=-1), best=True)
 
-    def _way_down(self, scores: Tensor, choose: Any, best: bool) -> Tensor:
+    def _way_down(self, scores: Tensor, choose: Choose, best: bool) -> Tensor:
         """A state from one element of each OR on the way; sites that the way does not meet choose on their own."""
         v = self.levels.values(self._literals(scores), best=best)
         refuse_empty(v[self.levels.root] < LOG_ZERO / 2)
         met = self.levels.chosen(v, choose).T.view(len(scores), -1, 2)
+        state = torch.where(met[..., 1], self.true, 1 - self.true)
         free = ~met.any(-1)
-        own = choose(scores[free]) if bool(free.any()) else None
-        value = torch.where(met[..., 1], self.true, 1 - self.true)
-        return value if own is None else value.masked_scatter(free, own)
+        for site in free.any(0).nonzero().flatten().tolist():
+            own = choose(only_where(free[:, site], scores[:, site]))
+            state[:, site] = torch.where(free[:, site], own, state[:, site])
+        return state
+
+
+@INVERSES.register("circuit")
+def _by_name(rule: Cnf, **settings: Any) -> Inverse:
+    return Circuit(rule)

@@ -14,6 +14,7 @@ Zuidberg Dos Martires, KLay, ICLR (2025).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ Choose = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Nodes ``begin … end`` of one level, each the OR of ``width`` ANDs, as flat rows ``[nodes · width]`` of children."""
+    """Nodes ``begin … end`` of one level, each the OR of ``width`` ANDs, whose children are ``[nodes · width]``."""
 
     begin: int
     end: int
@@ -39,12 +40,24 @@ class Group:
     subs: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Nodes of which a way down meets one at most, with ``width`` elements or fewer; node i owns ``count[i]``."""
+
+    width: int
+    rows: Tensor  # of the nodes
+    first: Tensor  # of each node's elements
+    count: Tensor
+    elements: Tensor  # [all, 2]
+
+
 class Levels:
     """A circuit, renumbered level by level; rows 0 … 2n + 1 are the inputs, as in :class:`Nodes`."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes, self.inputs = nodes, 2 * nodes.variables + 2
         self._groups: dict[torch.device, list[Group]] = {}
+        self._places: dict[torch.device, list[Place]] = {}
         children = [part.tolist() for part in torch.split(nodes.elements, nodes.arity.tolist())]
         level = [0] * self.inputs
         for pairs in children:
@@ -54,7 +67,11 @@ class Levels:
         for place, d in enumerate(order):
             row[self.inputs + d] = self.inputs + place
         self.root, self.size = row[nodes.root], len(row)
-        self._plan = _grouped([(level[self.inputs + d], [[row[c] for c in p] for p in children[d]]) for d in order])
+        rows = [[[row[child] for child in pair] for pair in pairs] for pairs in children]
+        self._plan = _grouped([(level[self.inputs + d], rows[d]) for d in order])
+        self._ways = defaultdict[int, list[tuple[int, list[list[int]]]]](list)
+        for d, place in enumerate(nodes.place.tolist()):
+            self._ways[place].append((row[self.inputs + d], rows[d]))
 
     def __repr__(self) -> str:
         return f"Levels({self.size - self.inputs:,} nodes, {len(self.nodes.elements):,} elements)"
@@ -93,24 +110,44 @@ class Levels:
             v[group.begin : group.end] = top
         return v
 
-    def chosen(self, v: Tensor, choose: Choose) -> Tensor:
-        """Which literals a way down from the root meets, ``[2n, batch]`` bool: ``choose`` takes an element of each node.
+    def places(self, device: torch.device) -> list[Place]:
+        """The places on ``device``, from the root down."""
+        if device not in self._places:
+            made = []
+            for _, nodes in sorted(self._ways.items()):
+                count = torch.tensor([len(pairs) for _, pairs in nodes])
+                flat = torch.tensor([pair for _, pairs in nodes for pair in pairs])
+                tensors = (torch.tensor([row for row, _ in nodes]), count.cumsum(0) - count, count, flat)
+                made.append(Place(int(count.max()), *(tensor.to(device) for tensor in tensors)))
+            self._places[device] = made
+        return self._places[device]
 
-        It is given values ``[rows, width]`` and returns a column of each row. The nodes that a way meets share no
-        variable, so no node is met twice.
+    def chosen(self, v: Tensor, choose: Choose) -> Tensor:
+        """Which literals a way down from the root meets, ``[2n, batch]`` bool.
+
+        At each place ``choose`` is given the values of one node's elements for each example, ``[batch, width]``, and
+        returns a column; an example whose way does not come by has nothing to choose.
         """
-        met = torch.zeros_like(v, dtype=torch.bool)
+        met, example = torch.zeros_like(v, dtype=torch.bool), torch.arange(v.shape[1], device=v.device)
         met[self.root] = True
-        for group in reversed(self.groups(v.device)):
-            node, example = met[group.begin : group.end].nonzero(as_tuple=True)
-            if len(node):
-                at = node[:, None] * group.width + torch.arange(group.width, device=v.device)
-                primes, subs = group.primes[at], group.subs[at]
-                e = v[primes, example[:, None]] + v[subs, example[:, None]]
-                column = choose(e)[:, None]
-                for children in (primes, subs):
-                    met[children.gather(1, column)[:, 0], example] = True
+        for place in self.places(v.device):
+            here = met[place.rows]
+            node, comes = here.to(torch.uint8).argmax(0), here.any(0)
+            column = torch.arange(place.width, device=v.device)
+            real = column < place.count[node][:, None]
+            pairs = place.elements[(place.first[node][:, None] + column).clamp(max=len(place.elements) - 1)]
+            e = v[pairs, example[:, None, None]].sum(-1).masked_fill(~real, -torch.inf)
+            pair = pairs[example, choose(only_where(comes, e))]
+            met[pair, example[:, None]] |= comes[:, None]
         return met[: self.inputs - 2]
+
+
+def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
+    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
+    first = torch.zeros_like(log_weights).masked_fill(
+        torch.arange(log_weights.shape[1], device=chooses.device) > 0, -torch.inf
+    )
+    return torch.where(chooses[:, None], log_weights, first)
 
 
 class Mass(torch.autograd.Function):
@@ -142,7 +179,7 @@ def _elements(v: Tensor, group: Group) -> Tensor:
 
 
 def _grouped(nodes: list[tuple[int, list[list[int]]]]) -> list[list[list[list[int]]]]:
-    """Nodes in the order of (level, number of elements), cut where the level changes or padding would waste too much."""
+    """Nodes in the order of (level, number of elements), cut where the level changes or padding wastes too much."""
     groups: list[list[list[list[int]]]] = []
     at, used = -1, 0
     for level, pairs in nodes:

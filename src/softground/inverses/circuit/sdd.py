@@ -5,13 +5,15 @@ So it starts in a tenth of a second, can be killed when its time is up, and take
     python -P sdd.py NODES FOLDER < CLAUSES
 
 The first line of the input is the number of variables, each other line a clause. It writes ``holds.sdd`` and
-``fails.sdd``, the formula and its negation, into the folder, in the text format of the SDD package; or ends with status
-:data:`TOO_LARGE` as soon as the diagram of the clauses so far has more than ``NODES`` elements.
+``fails.sdd``, the formula and its negation, and their vtree into the folder, in the text formats of the SDD package; or
+ends with status :data:`TOO_LARGE` where the diagram has more than ``NODES`` elements, or :data:`SWELLS` times as many
+on the way: that of some clauses is often larger than that of all.
 """
 
 import sys
 
 TOO_LARGE = 3
+SWELLS = 10
 
 
 def main() -> None:
@@ -32,11 +34,14 @@ def main() -> None:
         longer.ref()
         formula.deref()
         formula = longer
-        if formula.size() > most:
+        if formula.size() > SWELLS * most:
             sys.exit(TOO_LARGE)
     manager.auto_gc_and_minimize_off()
+    if formula.size() > most:
+        sys.exit(TOO_LARGE)
     for name, node in (("holds", formula), ("fails", ~formula)):
         node.save(f"{folder}/{name}.sdd".encode())
+    manager.vtree().save(f"{folder}/vtree".encode())
 
 
 if __name__ == "__main__":

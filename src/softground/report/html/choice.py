@@ -11,7 +11,7 @@ from ..numbers import is_number, seconds
 
 def choice(facts: Facts) -> dict[str, Any] | None:
     """The choice as a table, and what was said of the walk; None where nothing was left open."""
-    kept = facts.config.get("choice")
+    kept = facts.config.get("chosen")
     rows: list[list[str]] = []
     walks: list[str] = []
     for shape, one in kept.items() if isinstance(kept, dict) else ():

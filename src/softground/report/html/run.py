@@ -32,7 +32,7 @@ def write_report(folder: RunFolder, findings: Findings | None = None, path: Path
 def run_page(facts: Facts) -> str:
     """Facts in, one HTML document out."""
     findings, asked = facts.findings, facts.asked
-    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings", "choice")}
+    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings", "chosen")}
     rest["versions"] = facts.summary.get("versions", {})
     return render(
         "run.html",

@@ -68,14 +68,13 @@ def load(
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         if size is not None and size < 1:
             raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
-    usual = DEFAULT_SIZES
-    if source == "hwf":  # a tenth of the published set for each of its ten shares, whatever lengths are asked for
-        parts = 10 if shares else sum(PUBLISHED_SHARES.get(each, 1) for each in lengths)
-        usual = parts * 1_000, parts * 200
+    published = source == "hwf"
+    if lengths and not shares:
+        shares = [PUBLISHED_SHARES.get(each, 1) if published else 1 for each in lengths]
+    usual = _published_sizes(lengths, shares) if published else DEFAULT_SIZES
     sizes = train_size or usual[0], test_size or usual[1]
-    plan: Plan = [(length, (train_size, test_size) if source == "hwf" else sizes)]
+    plan: Plan = [(length, (train_size, test_size) if published else sizes)]
     if lengths:
-        shares = shares or [PUBLISHED_SHARES.get(each, 1) if source == "hwf" else 1 for each in lengths]
         plan = list(zip(lengths, zip(*(_divided(size, shares) for size in sizes), strict=True), strict=True))
     splits = _load(source, data_dir, plan, image_size, split, seed)
     if not lengths:
@@ -93,6 +92,16 @@ def _load(source: Source, data_dir: Any, plan: Plan, image_size: int | None, spl
     if source == "folder":
         return folder.load(root, plan, image_size, seed)
     return hwf.load(root, plan, image_size, split, seed)
+
+
+def _published_sizes(lengths: Sequence[int], shares: Sequence[int]) -> tuple[int, int]:
+    """As many formulas as take in all published ones of length 7; without it, 10,000 and 2,000 as in the published set.
+
+    >>> _published_sizes([1, 3, 5, 7], [1, 1, 2, 6]), _published_sizes([3, 5, 7], [1, 2, 6])
+    ((10000, 2000), (9000, 1800))
+    """
+    of = dict(zip(lengths, shares, strict=True))
+    return (6_000 * sum(shares) // of[7], 1_200 * sum(shares) // of[7]) if 7 in of else (10_000, 2_000)
 
 
 def _divided(total: int, shares: Sequence[int]) -> list[int]:
