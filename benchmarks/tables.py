@@ -18,6 +18,7 @@ from typing import Any
 import addition_table
 import choice_table as choice
 import scaling_table
+import solver_table
 import speed_table
 import your_data_table
 
@@ -198,6 +199,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sdsp": sdsp,
     "addition": sums,
     "choice": choice.table,
+    "solvers": lambda: solver_table.solvers(RESULTS),
     "speed": speed,
     "growth": growth,
     "processes": processes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from ..errors import ConstraintError, InverseError
 from ..optional import load
 from ..spaces.categorical import Categorical
 from .statement import load_cpmpy, numbers
+
+SOLVING = threading.RLock()  # held from the fixing of sites to the end of the search
 
 
 def load_cp_model() -> Any:
@@ -55,6 +58,7 @@ class Native:
         cp = load_cp_model()
         solver = cp.CpSolver()
         solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-        self.fix(codes, ())
-        status = solver.solve(self.native)
+        with SOLVING:
+            self.fix(codes, ())
+            status = solver.solve(self.native)
         return None if status == cp.UNKNOWN else status != cp.INFEASIBLE

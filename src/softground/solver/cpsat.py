@@ -21,7 +21,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..constraints.cpmpy import CPMpy
-from ..constraints.native import Native, load_cp_model
+from ..constraints.native import SOLVING, Native, load_cp_model
 from .engine import Engine, engine
 from .memory import held
 from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
@@ -75,7 +75,8 @@ class CPSATEngine(Engine):
     def _solve(self, query: Query) -> Reply:
         self._ends = time.monotonic() + self.limits.soft
         try:
-            return query.replies(self, [query])[0]
+            with SOLVING:
+                return query.replies(self, [query])[0]
         except GaveUp as up:
             return Reply([], up.end)
         except MemoryError:
@@ -133,7 +134,8 @@ class CPSATEngine(Engine):
             seconds, work = min(left, self.limits.timeout), self.limits.work / (4 if search else 1)
             solver, collected = self.cp.CpSolver(), self._collected(variables, most)
             parameters = {"num_workers": 1, "max_time_in_seconds": seconds, "max_deterministic_time": work}
-            parameters["max_memory_in_mb"] = most_memory = held() + (self.limits.memory or NO_LIMIT)
+            mebibytes = NO_LIMIT if (now := held()) is None or self.limits.memory is None else now + self.limits.memory
+            parameters["max_memory_in_mb"] = mebibytes
             for name, value in (parameters | {"catch_sigint_signal": False} | search | more).items():
                 setattr(solver.parameters, name, value)
             status = solver.solve(native, collected)
@@ -142,7 +144,7 @@ class CPSATEngine(Engine):
             if collected.stopped:
                 return list(collected.found), False
             worked = solver.response_proto.deterministic_time >= work
-            end = "unknown" if worked else "memory" if held() >= most_memory else "timeout"
+            end = "unknown" if worked else "memory" if (held() or 0) >= mebibytes else "timeout"
         raise GaveUp(end)
 
     def _model(self, answer: Hashable) -> Native:
