@@ -11,8 +11,6 @@ from ..optional import load
 from ..spaces.categorical import Categorical
 from .statement import load_cpmpy, numbers
 
-SOLVING = threading.RLock()  # held from the fixing of sites to the end of the search
-
 
 def load_cp_model() -> Any:
     """OR-tools' module, imported when it is first needed."""
@@ -35,6 +33,7 @@ class Native:
         except untranslated as error:
             raise _refused(parts, f"{type(error).__name__}: {error}") from error
         self.native, self.numbers = solver.ort_model, numbers(space)
+        self._turn = threading.Lock()  # held from the fixing of sites to the end of a search
         if wrong := self.native.validate():
             raise _refused(parts, wrong)
         self._codes = [{number: code for code, number in enumerate(values)} for values in self.numbers]
@@ -58,7 +57,7 @@ class Native:
         cp = load_cp_model()
         solver = cp.CpSolver()
         solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-        with SOLVING:
+        with self._turn:
             self.fix(codes, ())
             status = solver.solve(self.native)
         return None if status == cp.UNKNOWN else status != cp.INFEASIBLE

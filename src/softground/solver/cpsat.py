@@ -15,13 +15,14 @@ A quick search without presolve comes first, and one with all that CP-SAT has if
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..constraints.cpmpy import CPMpy
-from ..constraints.native import SOLVING, Native, load_cp_model
+from ..constraints.native import Native, load_cp_model
 from .engine import Engine, engine
 from .memory import held
 from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
@@ -49,6 +50,7 @@ class CPSATEngine(Engine):
         self.rule, self.limits, self.cp = rule, limits, load_cp_model()
         self._models: OrderedDict[Hashable, Native] = OrderedDict()
         self._ends = 0.0  # when the query gives up
+        self._turn = threading.Lock()  # a search of one thread after the other, because they share models
         cp = self.cp
 
         class Collected(cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
@@ -73,9 +75,9 @@ class CPSATEngine(Engine):
         return [self._solve(query) for query in queries]
 
     def _solve(self, query: Query) -> Reply:
-        self._ends = time.monotonic() + self.limits.soft
         try:
-            with SOLVING:
+            with self._turn:
+                self._ends = time.monotonic() + self.limits.soft
                 return query.replies(self, [query])[0]
         except GaveUp as up:
             return Reply([], up.end)
