@@ -7,7 +7,8 @@ from pathlib import Path
 from speed_table import number, provenance, ratio, read
 
 NAMES = {"z3": "Z3", "cpsat": "CP-SAT"}
-WAYS = {"usual": "as it comes", "searched": "`table=0`: by search alone"}
+WAYS = {"usual": "as it comes ({})", "searched": "`table=0`: by search alone"}
+HOW = {"z3": "its formulas are simplified", "cpsat": "the rule is evaluated"}
 
 
 def solvers(results: Path) -> str:
@@ -22,7 +23,7 @@ def solvers(results: Path) -> str:
         for name, solver in NAMES.items():
             found = fibres[name][way]
             cells = [ratio(found.get(f"workers_{workers}")) for workers in (1, cores)]
-            lines.append(f"| {solver}, {title} | {' | '.join(cells)} |")
+            lines.append(f"| {solver}, {title.format(HOW[name])} | {' | '.join(cells)} |")
     seconds = " and ".join(f"{number(lists['seconds'][name]['median'])} s by {NAMES[name]}" for name in NAMES)
     paper = " and ".join(number(fibres["paper"][way]["throughput"]) for way in WAYS)
     lines += [
