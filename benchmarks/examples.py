@@ -36,6 +36,7 @@ TEACHES = {
     "killer_sudoku": "a rule in CPMpy: Killer Sudoku from cages and their totals",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",
+    "instruments": "real numbers: three dials of which only the total is known",
 }
 
 

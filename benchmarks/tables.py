@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import addition_table
+import any_rule_table
 import choice_table as choice
 import scaling_table
+import shortcuts_table
 import solver_table
 import speed_table
 import your_data_table
@@ -193,6 +195,16 @@ def your_data() -> str:
     return your_data_table.table(RESULTS / "your_data.json")
 
 
+def any_rule() -> str:
+    """Rules of one's own, with no kernel named."""
+    return any_rule_table.table(RESULTS / "any_rule.json")
+
+
+def shortcuts() -> str:
+    """Tasks that other readings explain as well."""
+    return shortcuts_table.table(RESULTS / "shortcuts.json")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
@@ -205,6 +217,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "processes": processes,
     "scaling": scaling,
     "your_data": your_data,
+    "shortcuts": shortcuts,
+    "any_rule": any_rule,
 }
 
 

@@ -23,5 +23,5 @@ with sg.seeded(0):  # the same first weights each time
     network = sg.PerSite(sg.convnet((1, 8, 8), outputs=space.outputs, width=16), image=(1, 8, 8))
 learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=6))
 learner.fit(train=examples(3000, 0, 1400), test=(test := examples(500, 1400, 1797)))
-print(learner.results_["I"])  # {'answer_accuracy': 0.94…, 'symbol_accuracy': 0.97…}
+print(learner.results_["I"])  # {'answer_accuracy': 0.94…, 'symbol_accuracy': 0.97…, …}
 print(learner.predict(test.x[:2]), test.y[:2])

@@ -23,7 +23,7 @@ from proofs import FAMILY, MOVE, PROBLEM, SPACE, TABLE, TABLES
 from softground.constraints import Constraint
 from softground.inverses import Inverse
 from softground.kernels import KERNELS, Kernel
-from softground.objectives import OBJECTIVES, Objective
+from softground.objectives import OBJECTIVES, Objective, Term
 from softground.projections import Drop, Move, Projection, Walk
 from softground.schedules import SCHEDULES, Schedule
 from softground.spaces import Space
@@ -69,6 +69,7 @@ CHECKS = {
     Kernel: checks.check_kernel,
     Inverse: checks.check_inverse,
     Objective: checks.check_objective,
+    Term: checks.check_term,
     Schedule: checks.check_schedule,
     Space: checks.check_space,
     Constraint: checks.check_constraint,

@@ -12,7 +12,7 @@ import torch
 
 from baseline_cases import batch_of
 from checks import BATCH
-from proofs import LINE, SPACE, TABLES, TASK
+from proofs import SPACE, TABLES, TASK
 from softground.constraints import Scan
 from softground.dice import Sampler
 from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
@@ -29,7 +29,9 @@ DEVICES += [(Listing, "states"), (Listing, "codes"), (Listing, "_indices")]
 
 
 def rows(base: type) -> list[Any]:
-    return [pytest.param(*row[:2], id=kind.__name__) for kind, row in TABLES[base].items() if row[1] is not LINE]
+    return [
+        pytest.param(*row[:2], id=kind.__name__) for kind, row in TABLES[base].items() if row[1].rule.space.categorical
+    ]
 
 
 @pytest.fixture(autouse=True)

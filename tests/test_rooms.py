@@ -38,6 +38,7 @@ LOOKS_UP = {
     ("learner/grounding.py", "inspection"),
     ("learner/learner.py", "model"),
     ("learner/learner.py", "report"),
+    ("learner/life.py", "inspection"),
     ("learner/life.py", "report"),
     ("learner/settling.py", "inspection"),
     ("learner/shown.py", "report"),

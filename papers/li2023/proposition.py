@@ -57,7 +57,8 @@ def laws(digits: int, seed: int) -> dict[str, Any]:
         y = program.answer_ids(space.states(torch.randint(space.size, (1,), generator=generator)))
         states = space.states(table.solutions(y).index)
     output = SHARPNESS * torch.randn(1, space.sites, space.outputs, generator=generator, dtype=torch.float64)
-    rows = []
+    rows, belief = [], space.belief(output)
+    assert isinstance(belief, CategoricalBelief)
     for sites in DROPPED:
         kernels: dict[str, Kernel] = {
             "metropolis": Metropolis(table, Drop(space, sites), ChangeOne(space)),
@@ -67,7 +68,7 @@ def laws(digits: int, seed: int) -> dict[str, Any]:
         for name, kernel in kernels.items():
             for gamma in GAMMAS:
                 given = {"kernel": name, "dropped": len(sites), "gamma": gamma}
-                rows += [given | row for row in distances(kernel, states, space.belief(output), y, gamma)]
+                rows += [given | row for row in distances(kernel, states, belief, y, gamma)]
     answer = exact_value(space.decode(states[:1])[0])  # type: ignore[arg-type]
     return {"answer": str(answer), "states": len(states), "rows": rows}
 

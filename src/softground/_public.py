@@ -45,8 +45,9 @@ from .inverses import (
 )
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
 from .learner import Learner, Stage, grounding_stages, one_cycle
+from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
-from .networks import Dropout, PerSite, Standardise, convnet, default_network, lenet, mlp
+from .networks import Dropout, Ensemble, Mixture, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
     MAPO,
     OBJECTIVES,
@@ -61,10 +62,13 @@ from .objectives import (
     SemanticLoss,
     SoftenedGrounding,
     Supervised,
+    Term,
+    Undecided,
+    Usage,
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Differences, Gaussian, SiteGibbs
+from .reals import Differences, Equations, Gaussian, SiteGibbs
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
@@ -82,6 +86,8 @@ __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "S
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
+__all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
+__all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]
 __all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += [
     "All",
@@ -96,4 +102,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
-__all__ += ["Circuit"]
+__all__ += ["Circuit", "Equations"]

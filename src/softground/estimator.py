@@ -33,6 +33,7 @@ from .learner.unexplained import Mode
 from .manners import Manners
 from .model import load
 from .networks import default_network
+from .objectives.term import Term
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Task
@@ -42,6 +43,7 @@ Alphabets = Sequence[Sequence[Hashable]]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
 PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
 """Parameters that a saved estimator keeps."""
+PASSED_ON = ("batch_size", "unexplained", "seed", "augment", "noise", "device")
 
 
 class SoftGrounder(Manners):
@@ -59,8 +61,9 @@ class SoftGrounder(Manners):
     network
         A module, or a function ``network(x, space)`` that makes one; by default
         :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
-    stages
+    stages, terms
         ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule, at γ = 1.
+        ``terms`` are added to the loss of the first, such as ``[Usage()]``.
     epochs, learning_rate, batch_size, unexplained, augment, noise, seed, device
         See :class:`~softground.learner.Learner`.
     site_shape
@@ -96,6 +99,7 @@ class SoftGrounder(Manners):
         augment: Augment | None = None,
         site_shape: Sequence[int] | None = None,
         noise: Level = 0.0,
+        terms: Sequence[Term] = (),
         seed: int = 0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         verbose: bool = False,
@@ -106,15 +110,13 @@ class SoftGrounder(Manners):
         self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
         self.unexplained: Mode = unexplained
         self.device: Literal["auto", "cpu", "cuda"] = device
-        self.verbose = verbose
+        self.verbose, self.terms = verbose, terms
 
     def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
         """Train on inputs and their answers: ints, fractions, strings or tuples of these.
 
-        Inputs with different numbers of sites are given as a list of arrays, one for each example.
-
-        ``known`` symbols are given as in :class:`~softground.Examples`; see :class:`~softground.Anchors` for labelled
-        inputs of single symbols.
+        Inputs with different numbers of sites are given as a list of arrays, one for each example; ``known`` symbols as
+        in :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
         """
         several = isinstance(self.rule, Family) or callable(self.alphabets) or different(X)
         data: Any = Examples.ragged(self._list(X), list(y), known=known) if several else None
@@ -124,12 +126,7 @@ class SoftGrounder(Manners):
         _, longest, some, _ = max(divided(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
-        make = self._stages if self.stages is None else self.stages
-        stages = make if isinstance(task, Family) else make(task)
-        given = {
-            name: getattr(self, name) for name in ("batch_size", "unexplained", "seed", "augment", "noise", "device")
-        }
-        self.learner_ = Learner(task, self.network_, stages, **given)
+        self.learner_ = Learner(task, self.network_, self._stages, **{name: getattr(self, name) for name in PASSED_ON})
         self.learner_.fit(data, anchors=anchors, quiet=not self.verbose)
         self.model_ = self.learner_.model
         return self
@@ -235,8 +232,12 @@ class SoftGrounder(Manners):
         return (self.network or default_network)(x, task.space)
 
     def _stages(self, task: Task) -> list[Stage]:
-        (stage,) = grounding_stages(task, epochs=self.epochs)
-        return [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
+        if self.stages is not None:
+            stages = self.stages(task)
+        else:
+            (stage,) = grounding_stages(task, epochs=self.epochs)
+            stages = [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
+        return [replace(stage, terms=[*stage.terms, *self.terms]) for stage in stages[:1]] + stages[1:]
 
 
 def _as_task(rule: Any) -> Task:

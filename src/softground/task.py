@@ -33,11 +33,15 @@ class Task:
     metrics
         ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
         known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``. Values whose
-        name ends in ``_accuracy`` are shown in percent, all others as they are.
+        name ends in ``_accuracy`` are shown in percent, all others as they are. At the end of a run every task has
+        F1, collapse and calibration error of symbols as well (:mod:`softground.learner.figures`).
     budget
         What that may cost.
     nameless_symbols
         Whether the rule leaves symbols known only up to a renaming, so that reports compare them under the best one.
+    detects
+        An answer, such as ``True``, by whose probability examples that have it are to be told from the others; reports
+        then have ``answer_auroc``. It needs an exact law.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -51,6 +55,7 @@ class Task:
     metrics: Metrics = accuracies
     name: str = "task"
     nameless_symbols: bool = False
+    detects: Any = None
     budget: Budget = field(default_factory=Budget)
     choice: Choice | None = field(default=None, init=False, repr=False)
     _own: Inverse | None = field(default=None, init=False, repr=False)  # the rule's, where no inverse was given

@@ -73,7 +73,7 @@ def test_a_run_that_stopped_before_it_measured_anything_still_gets_its_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(life, "both_predictions", pressed)
+        patch.setattr(life, "read", pressed)
         assert train(tmp_path / "run", preset, "--quiet") == 130
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert read(tmp_path / "run" / "summary.json")["before"] == read(reference / "summary.json")["before"]

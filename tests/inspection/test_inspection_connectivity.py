@@ -147,7 +147,7 @@ def test_information_finds_the_sites_that_depend_on_each_other() -> None:
 def test_families_are_compared() -> None:
     task = formula_task(5)
     sample = take(task, [7], 1, 0, TimeLimit())
-    assert [(name, len(p.sets)) for name, p, _ in families(task, sample, 0)] == [
+    assert [(name, len(p.sets)) for name, p, _ in families(task, sample, TimeLimit(), 0)] == [
         ("any 1", 5),
         ("any 2", 10),
         ("any 3", 10),

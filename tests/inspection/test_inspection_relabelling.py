@@ -160,12 +160,6 @@ def test_what_is_lost_is_said() -> None:
     assert "y cannot tell apart {cone cube} and {red green ''}" in " ".join(str(partly).split())
 
 
-def test_yes_has_its_if() -> None:
-    text = " ".join(str(inspect(formula_task(3), mixing=False)).split())
-    assert "Yes, if every combination in S_y occurs among the inputs" in text
-    assert "Maps that merge symbols are not looked at" in text
-
-
 def test_symbols_of_two_heads_are_searched_together() -> None:
     """Each site has its own alphabet; a solution is tried as soon as its own two symbols are assigned."""
     space = Categorical([range(10), range(10)], head="site")

@@ -13,10 +13,11 @@ from torch import Tensor
 
 from exhaustive import Replay, every_draw
 from problems import PROBLEMS, Problem
-from softground import Categorical, Program, Sampler, Scan
+from softground import Categorical, Not, Program, Sampler, Scan
 from softground.errors import InfeasibleAnswer, InverseError
 from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, table
-from softground.inverses.law import Padded, Parts, Ragged, Shared
+from softground.inverses.complement import Split
+from softground.inverses.law import Padded, Parts, Ragged, Shared, shannon
 from softground.inverses.scanned import Recursive
 from softground.projections import Drop, Dropped
 from softground.spaces import CategoricalBelief
@@ -89,6 +90,32 @@ def test_the_law_is_that_of_brute_force(name: str, gamma: float) -> None:
             assert len(place) == 1
             q[place] -= probability
         assert float(q.abs().max()) < TOLERANCE
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3])
+@pytest.mark.parametrize("name", [*INVERSES, "parts", "complement"])
+def test_entropies_are_those_of_brute_force(name: str, gamma: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "parts":
+        monkeypatch.setattr(table, "PART_ROWS", 2)
+    inverse = INVERSES.get(name, INVERSES["ragged"])[0]()
+    asked: list[Any] = [Not(a) for a in ANSWERS[:3]] + ANSWERS[3:] if name == "complement" else ANSWERS
+    y, states = answers_of(inverse, asked), SPACE.states(torch.arange(SPACE.size))
+    inside = torch.stack([inverse.feasible(states, answer.expand(len(states))) for answer in y])
+    scores = lopsided(len(asked)).tempered(gamma).scores.clone().requires_grad_()
+    weights = CategoricalBelief(SPACE, scores)
+    each = torch.stack([weights.rows(torch.full((len(states),), row)).log_prob(states) for row in range(len(y))])
+    q = each.masked_fill(~inside, -math.inf).softmax(-1)
+    by_site = (q[:, :, None, None] * torch.nn.functional.one_hot(states, SPACE.width)).sum(1)
+    law, chance = inverse.law(Target(weights, y, gamma)), torch.Generator().manual_seed(1)
+    assert name != "complement" or isinstance(law, Split)
+    for found, expected in ((law.entropy(), shannon(q)), (law.site_entropies(), shannon(by_site))):
+        assert torch.allclose(found, expected, atol=1e-9, rtol=0)
+        direction = torch.rand(found.shape, generator=chance, dtype=found.dtype)
+        one, two = (
+            torch.autograd.grad((direction * part).sum(), scores, retain_graph=True)[0] for part in (found, expected)
+        )
+        assert bool(one.any())
+        assert torch.allclose(one, two, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["ragged", "padded", "by enumeration", "recursive"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_the_kernel_where_none_is_named() -> None:
 
 @pytest.mark.parametrize("static", [False, True])
 def test_a_step_can_be_recorded_where_its_inverse_can(static: bool) -> None:
-    target: Any = object()
+    target: Any = SimpleNamespace(weights=None)
 
     class Tensors(Plain):
         def static_law(self, given: Any) -> bool:

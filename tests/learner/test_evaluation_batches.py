@@ -10,6 +10,7 @@ from learner_cases import addition, classifier, equal, examples, make_learner, w
 from softground import Examples
 from softground.learner import evaluation
 from softground.learner.batches import Batches
+from softground.metrics import calibration_error, collapse, macro_f1
 
 CPU = torch.device("cpu")
 
@@ -20,14 +21,20 @@ def test_figures_do_not_depend_on_the_batches(count: int, monkeypatch: pytest.Mo
     data = examples(task, count, noise=0.8)
     assert data.symbols is not None
     learner = make_learner(task, None, net)
-    predicted = task.space.belief(net(data.x)).mode()
+    belief = task.space.belief(net(data.x).detach())
+    predicted, sure = belief.mode(), belief.marginals().max(-1).values
     expected = {
         "answer_accuracy": (predicted.sum(1) == torch.tensor(data.y)).double().mean().item(),
         "symbol_accuracy": (predicted == data.symbols).double().mean().item(),
+        "symbol_f1": macro_f1(predicted, data.symbols),
+        "symbol_f1_all": macro_f1(predicted, data.symbols, 4),
+        "symbol_collapse": collapse(predicted, data.symbols),
+        "symbol_collapse_all": collapse(predicted, data.symbols, 4),
+        "symbol_ece": calibration_error(sure, predicted == data.symbols),
     }
     for size in (256, 7, 1000):
         monkeypatch.setattr(evaluation, "BATCH", size)
-        assert learner.evaluate(data) == expected
+        assert learner.evaluate(data) == pytest.approx(expected, rel=1e-6)
         assert torch.equal(learner.predict_codes(data.x), predicted)
 
 
@@ -41,10 +48,10 @@ def test_batches_walk_through_every_position_in_order() -> None:
         assert torch.equal(torch.cat(seen), examples(addition(), count).x)
 
 
-def test_symbol_accuracy_is_reported_only_where_symbols_are_known() -> None:
+def test_figures_of_symbols_are_reported_only_where_symbols_are_known() -> None:
     task = addition()
     data = examples(task, 20)
-    assert set(make_learner(task).evaluate(data)) == {"answer_accuracy", "symbol_accuracy"}
+    assert {"answer_accuracy", "symbol_accuracy", "symbol_f1"} <= set(make_learner(task).evaluate(data))
     assert set(make_learner(task).evaluate(Examples(data.x, data.y))) == {"answer_accuracy"}
 
 

@@ -11,7 +11,7 @@ import torch
 
 from learner_cases import addition, classifier, examples, make_learner
 from softground.errors import CheckpointError
-from softground.learner import life
+from softground.learner import evaluation
 from softground.runs import RunFolder
 
 
@@ -40,17 +40,17 @@ def test_a_run_without_test_data_has_a_summary_and_its_curves(tmp_path: Path) ->
 
 def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    real = life.both_predictions
+    real = evaluation.beliefs
 
-    def counted(space: Any, network: Any, data: Any) -> Any:
+    def counted(space: Any, network: Any, data: Any, *given: Any) -> Any:
         read.append(len(data))
-        return real(space, network, data)
+        return real(space, network, data, *given)
 
-    monkeypatch.setattr(life, "both_predictions", counted)
+    monkeypatch.setattr("softground.learner.figures.beliefs", counted)
     monkeypatch.setattr("softground.report.gathering.predicted_by", counted)
     task = addition()
     make_learner(task).fit(examples(task, 64), examples(task, 50, seed=1), out=tmp_path / "run")
-    assert read == [50, 64, 50]  # before training the test set, after it both
+    assert read == [50, 50, 64]  # before training the test set, after it both
 
 
 def test_what_a_run_says_of_itself_is_written_anew_when_it_goes_on(tmp_path: Path) -> None:

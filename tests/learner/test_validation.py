@@ -70,10 +70,8 @@ def test_figures_of_the_validation_part_stand_beside_those_of_the_test_data(tmp_
 def test_a_stage_ends_after_epochs_without_a_better_figure_and_the_next_begins() -> None:
     learner = fit([0.1, 0.5, 0.5, 0.4, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
     assert epochs(learner) == ["I0", "I1", "I2", "I3", "II0", "II1", "II2", "II3", "II4", "II5"]
-    assert learner.results_ == {
-        "I": {"score": 0.0, "validation_score": 0.4},
-        "II": {"score": 0.0, "validation_score": 0.7},
-    }
+    assert learner.results_["I"] == {"score": 0.0, "validation_score": 0.4}
+    assert learner.results_["II"].items() >= {"score": 0.0, "validation_score": 0.7}.items()
 
 
 def test_only_evaluated_epochs_count() -> None:
@@ -129,7 +127,8 @@ def test_an_observer_ends_the_run_which_keeps_its_results(tmp_path: Path) -> Non
 
     learner = fit([0.5] * 9, tmp_path / "run", patience=0, evaluate_every=5, observer=observer)
     assert epochs(learner) == ["I0", "I1"]
-    assert learner.results_ == {"I": {"score": 0.0, "validation_score": 0.5}}
+    assert list(learner.results_) == ["I"]
+    assert learner.results_["I"].items() >= {"score": 0.0, "validation_score": 0.5}.items()
     assert seen[-2:] == ["epoch", "stage"]
     assert RunFolder(tmp_path / "run").read_summary()["epochs"] == 2
     again = fit([], tmp_path / "run", patience=0, evaluate_every=5, resume=True)

@@ -13,7 +13,10 @@ from learner_cases import addition, examples, make_learner
 from report_cases import Page, loads
 from softground.cli import main
 from softground.report.findings import FINDINGS
+from softground.report.numbers import figure
 from softground.report.watch import GALLERY
+
+WHOLE = ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 
@@ -41,11 +44,11 @@ def test_a_run_ends_with_a_page_that_is_complete(runs: Path) -> None:
     assert loads(html) == []
     summary = read(runs / "paper" / "summary.json")
     for figures in (summary["before"], summary["after_stage_I"], summary["after_stage_II"], summary["train"]):
-        for value in figures.values():
-            assert f"{value:.2%}" in page.text
+        for name, value in figures.items():
+            assert figure(name, value) in page.text
     assert f"{summary['parameters']:,}" in page.text
     assert summary["note"] in page.text
-    assert [a["id"] for a in page.all("section")] == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert [a["id"] for a in page.all("section")] == WHOLE
     for option, value in read(runs / "paper" / "config.json")["recipe"].items():
         assert option in page.text
         assert not isinstance(value, int | str) or isinstance(value, bool) or str(value) in page.text
@@ -81,7 +84,7 @@ def test_an_older_run_gets_its_examples_from_the_checkpoint(copy: Path) -> None:
     (copy / FINDINGS).unlink()
     assert main(["report", str(copy)]) == 0
     page = Page((copy / "report.html").read_text())
-    assert [a["id"] for a in page.all("section")] == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert [a["id"] for a in page.all("section")] == WHOLE
     assert "at the end" in page.text
     assert (copy / FINDINGS).exists()
 
@@ -103,7 +106,12 @@ def test_a_run_whose_data_are_gone_still_gets_its_curves(copy: Path, capsys: pyt
     (copy / "config.json").write_text(json.dumps(config))
     assert main(["report", str(copy)]) == 0
     assert "without examples and confusions" in capsys.readouterr().err
-    assert [a["id"] for a in Page((copy / "report.html").read_text()).all("section")] == ["curves", "time", "config"]
+    assert [a["id"] for a in Page((copy / "report.html").read_text()).all("section")] == [
+        "curves",
+        "confidence",
+        "time",
+        "config",
+    ]
 
 
 def test_a_run_that_another_program_started_has_the_whole_report(
@@ -112,7 +120,7 @@ def test_a_run_that_another_program_started_has_the_whole_report(
     task = addition()
     make_learner(task).fit(examples(task), examples(task, 50, seed=1), out=tmp_path / "run")
     page = Page((tmp_path / "run" / "report.html").read_text())
-    assert [a["id"] for a in page.all("section")] == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert [a["id"] for a in page.all("section")] == WHOLE
     assert f"{read(tmp_path / 'run' / 'summary.json')['answer_accuracy']:.2%}" in page.text
     assert main(["report", str(tmp_path / "run")]) == 0
     assert capsys.readouterr().err == ""

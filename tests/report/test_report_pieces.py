@@ -33,7 +33,7 @@ def test_a_page_has_every_part_and_the_figures_of_the_summary() -> None:
     page = Page(html)
     assert loads(html) == []
     anchors = [a["id"] for a in page.all("section")]
-    assert anchors == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert anchors == ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
     assert [a["href"] for a in page.all("a")] == [f"#{anchor}" for anchor in anchors]
     for figure in ("87.50%", "12.50%", "75.00%", "93.75%", "1,234", "56,789", "1 min 15 s", "Digits, made up."):
         assert figure in page.text
@@ -47,7 +47,8 @@ def test_a_run_that_lacks_something_still_gets_a_page(missing: str) -> None:
     page = Page(run_page(facts(**{missing: nothing[missing]})))
     anchors = [a["id"] for a in page.all("section")]
     gone = {"findings": {"symbols", "held-out", "watched"}, "history": {"curves", "time"}}.get(missing, set())
-    assert set(anchors) == {"curves", "symbols", "held-out", "watched", "time", "config"} - gone
+    gone |= {"confidence"} if missing == "summary" else set()
+    assert set(anchors) == {"curves", "symbols", "confidence", "held-out", "watched", "time", "config"} - gone
     assert ("no summary" in page.text) == (missing == "summary")
     Page(compare_page([facts(**{missing: nothing[missing]}), facts()]))
 
@@ -276,3 +277,52 @@ def deep(levels: int) -> Any:
 def test_a_page_says_when_its_findings_are_older_than_the_run() -> None:
     assert "looked at after" not in Page(run_page(facts())).text
     assert "looked at after 3 of 8 epochs" in Page(run_page(facts(findings=findings(epochs=3)))).text
+
+
+def test_other_maps_are_said_where_the_summary_has_them() -> None:
+    """In its words, which come from a file and are escaped; anything else there is left out."""
+    summary = facts().summary
+    html = run_page(facts(summary=summary | {"other_maps": {"maps": 3, "text": "Two maps <b> would do as well."}}))
+    assert "Two maps &lt;b&gt; would do as well." in html
+    assert "Other readings" in html
+    for other in (None, {"text": 3}, [], {"other_maps": {}}):
+        assert "Other readings" not in run_page(facts(summary=summary | {"other_maps": other}))
+
+
+def test_a_reliability_diagram_says_in_a_table_what_it_draws() -> None:
+    html = run_page(facts())
+    page = Page(html)
+    assert "Held-out data ECE 2.93%; 93.37% of 1,372 symbols are right." in page.text
+    assert "80 to 90% 100 87.5% 75.0% -12.5" in page.text
+    assert " 10 to 20%" not in page.text  # nothing was read there
+    assert (len(page.all("rect", "gap")), len(page.all("rect", "less"))) == (2 * 7, 2 * 1)
+    assert "renaming" not in page.text
+    named = facts(summary=facts().summary | {"relabelled_symbol_ece": 0.01})
+    assert "under the renaming that agrees best" in Page(run_page(named)).text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        [],
+        "<script>",
+        {"test": None},
+        {"test": {"readings": [1] * 10}},
+        {"test": {"readings": [1] * 9, "confidence": [0.5] * 9, "accuracy": [0.5] * 9}},
+        {"test": {"readings": ["9"] * 10, "confidence": [0.5] * 10, "accuracy": [0.5] * 10}},
+        {"test": {"readings": [1] * 10, "confidence": [7.0] * 10, "accuracy": [float("nan")] * 10}},
+    ],
+)
+def test_bins_that_are_none_draw_nothing(given: Any) -> None:
+    page = Page(run_page(facts(summary=facts().summary | {"reliability": given})))
+    assert "confidence" not in [a["id"] for a in page.all("section")]
+
+
+def test_the_least_calibration_error_is_the_best() -> None:
+    runs = [
+        facts(summary={"after_stage_I": {"symbol_ece": ece, "symbol_accuracy": right}})
+        for ece, right in ((0.25, 0.5), (0.125, 0.75))
+    ]
+    html = compare_page(runs)
+    assert re.findall(r'<b class="best">([^<]*)</b>', html) == ["12.50%", "75.00%"]

@@ -30,7 +30,15 @@ def report(arguments: list[str], out: Path) -> Page:
 
 def test_boards_are_shown_as_boards(tmp_path: Path) -> None:
     page = report(SUDOKU, tmp_path / "run")
-    assert [a["id"] for a in page.all("section")] == ["curves", "symbols", "held-out", "watched", "time", "config"]
+    assert [a["id"] for a in page.all("section")] == [
+        "curves",
+        "symbols",
+        "confidence",
+        "held-out",
+        "watched",
+        "time",
+        "config",
+    ]
     assert "--n:4" in {a["style"] for a in page.all("div", "sites")}
     assert len(page.all("img")) % 16 == 0
     for metric in ("board accuracy", "relabelled symbol accuracy"):

@@ -88,6 +88,9 @@ def _check_law(inverse: Inverse, ground: Ground, own: Tensor) -> None:
     assert mass.isinf().tolist() == [answer is NONE for answer in ground.answers]
     law = inverse.law(Target(weights.rows(torch.tensor(full)), own[full], GAMMA))
     rule, space, y = ground.rule, ground.rule.space, ground.rule.encode(ground.answers)
+    if not space.categorical:  # reals: whose law no list can tell
+        assert all(rule.feasible(z, y).all() for z in (law.mode(), law.marginals(), law.draw(Sampler(0))))
+        return
     everything = space.states(torch.arange(space.size))
     for row, marginals, mode in zip(full, law.marginals(), law.mode(), strict=True):
         states = everything[rule.feasible(everything, y[row].expand(len(everything)))]
@@ -122,6 +125,18 @@ def check_objective(make: Any, ground: Ground) -> None:
     again.restore(state)
     assert torch.equal(loss(objective, 2), loss(again, 2))
     assert json.loads(json.dumps(objective.settings(3))) == objective.settings(3)
+    assert chance() == before
+
+
+def check_term(make: Any, ground: Ground) -> None:
+    y, term, before = PROBLEM.program.encode(ground.answers), make(), chance()
+    output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    term.begin(TASK, None, None)
+    outcome = term.loss(TASK, batch_of(SPACE.belief(output), y), 0.0)
+    assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
+    (gradient,) = torch.autograd.grad(outcome.loss, output)
+    assert gradient.isfinite().all()
+    assert gradient.abs().max() > 0
     assert chance() == before
 
 

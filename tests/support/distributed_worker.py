@@ -15,7 +15,7 @@ from learner_cases import Stop, adam, addition, assert_same_run, classifier, exa
 from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
-from softground.objectives import SemanticLoss
+from softground.objectives import SemanticLoss, Usage
 from softground.runs import RunFolder
 
 COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
@@ -27,7 +27,7 @@ def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Lea
     """``lost`` of process 0's examples have answers that nothing explains, and are dropped."""
     task = addition()
     grounding = SoftenedGrounding(kernel("guided", task), Exponential(1.0, 0.9), steps=4)
-    stages = [Stage("I", grounding, 4, adam, keep="best"), Stage("II", ZeroDegree(), 1, adam)]
+    stages = [Stage("I", grounding, 4, adam, keep="best", terms=[Usage()]), Stage("II", ZeroDegree(), 1, adam)]
     learner = make_learner(task, stages, classifier(dropout=0.1), batch_size=32, unexplained="drop")
     data = reveal(examples(task, COUNT), 0.2, seed=0)
     anchors = Anchors.of(data, task.space, 2, seed=0)

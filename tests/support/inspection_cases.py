@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from softground import Categorical, Scan, Task
+from softground.inspection.maps import Consistent, consistent_maps
+from softground.inspection.relabelling import relabellings
+from softground.inspection.solutions import take
+from softground.inspection.support import declared, everything
+from softground.inspection.time_limit import TimeLimit
 from softground.inverses.base import Fibre, Inverse, Start
 from softground.projections.base import Dropped
 
@@ -26,3 +33,12 @@ class Unlisted(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         return self.inverse.start(y, seed)
+
+
+def maps_of(task: Task, given: object = None, answers: Sequence[object] | None = None) -> Consistent:
+    """The maps that fit what is given to occur, or everything."""
+    sample = take(task, answers, 64, 0, TimeLimit())
+    full = everything(task, sample, 0)
+    if given is not None:
+        return consistent_maps(task, declared(task, given, sample), TimeLimit(), None, full)
+    return consistent_maps(task, full, TimeLimit(), relabellings(task, sample, TimeLimit()))

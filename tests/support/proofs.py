@@ -21,9 +21,19 @@ from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
-from softground.objectives import Objective
+from softground.objectives import Objective, Term
 from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
-from softground.reals import AddNoise, BlockGibbs, Differences, Gaussian, Intervals, PointMass, SiteGibbs
+from softground.reals import (
+    AddNoise,
+    BlockGibbs,
+    Conditional,
+    Differences,
+    Equations,
+    Gaussian,
+    Intervals,
+    PointMass,
+    SiteGibbs,
+)
 from softground.reals.z3 import Z3Reals
 from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
@@ -64,6 +74,11 @@ SUM = Ground(PROBLEM.program, [PROBLEM.answer] * BATCH, STATES[:BATCH])
 MIXED = replace(SUM, answers=[5, 5, 0, 9, 7, NONE])
 BOARD = Ground(sudoku_program(4), [True] * BATCH, BOARDS[::48])
 LINE = Ground(REAL.rule, list(REAL.answer(BATCH)), REAL.exact_draws(BATCH, 1.0, 0))
+TOTALS = Ground(
+    Equations([[1, 1, 1], [0, 1, -2]], Gaussian(3)),
+    [(6.0, float(b - 4)) for b in range(BATCH)],
+    torch.tensor([[6.0 - 2.0 - b, b, 2.0] for b in range(BATCH)], dtype=torch.float64),
+)
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
 CLAUSES = Ground(
@@ -145,6 +160,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Completion: (lambda: Completion(4), BOARD, BOARD_FIBRES),
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
+        Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
         Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
     Objective: {
@@ -158,6 +174,10 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.BestMapping: (objectives.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
+    },
+    Term: {
+        objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
+        objectives.Undecided: (objectives.Undecided, SUM, "terms::undecided_is_the_entropy_of_the_posterior"),
     },
     Schedule: {
         schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
@@ -187,6 +207,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
+        Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },
     Projection: {

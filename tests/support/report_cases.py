@@ -227,6 +227,13 @@ def watched(sites: int = 5, epochs: int = 8) -> list[dict[str, Any]]:
     return records
 
 
+RELIABILITY: dict[str, list[Any]] = {
+    "readings": [0, 0, 4, 8, 0, 20, 10, 30, 100, 1200],
+    "confidence": [None, None, 0.25, 0.375, None, 0.55, 0.625, 0.75, 0.875, 0.99],
+    "accuracy": [None, None, 0.5, 0.375, None, 0.25, 0.5, 0.5, 0.75, 0.98],
+}
+
+
 def facts(name: str = "a-run", **more: Any) -> Facts:
     """A finished run of two stages."""
     summary = {
@@ -239,6 +246,7 @@ def facts(name: str = "a-run", **more: Any) -> Facts:
         "after_stage_I": {"symbol_accuracy": 0.75},
         "after_stage_II": {"symbol_accuracy": 0.875},
         "train": {"symbol_accuracy": 0.9375},
+        "reliability": {"test": RELIABILITY, "ood": RELIABILITY},
         "seed": 0,
         "note": "Digits, made up.",
         "versions": {"python": "3.11", "gpu": None},

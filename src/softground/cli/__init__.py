@@ -20,7 +20,7 @@ COMMANDS = {
     "evaluate": "Evaluate a run's network.",
     "predict": "Read symbols in image files with a run's network.",
     "report": "Write a run's page again, or put runs side by side.",
-    "inspect": "Look at a task before training: solutions, projections, mixing, identifiability.",
+    "inspect": "Look at a task, or a DIMACS file, before training: what y can tell, projections, mixing.",
     "export": "Write a run's network as ONNX.",
     "tasks": "List the tasks that can be trained.",
     "new-task": "Write a task of your own to begin with, and its test.",
@@ -88,20 +88,21 @@ def _run(args: list[str]) -> None:
         raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
     import tyro
 
-    if name in BY_TASK:
+    a_file = name == "inspect" and rest[:1] != [] and rest[0].endswith(".cnf")
+    if name in BY_TASK and not a_file:
         from .options import task_first
 
         rest = task_first(name, rest)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    about = COMMANDS[name] if name in BY_TASK else None  # else the class says it
-    tyro.cli(command(name), prog=f"softground {name}", description=about, args=rest, config=config).run()
+    about = COMMANDS[name] if name in BY_TASK and not a_file else None  # else the class says it
+    tyro.cli(command(name, a_file), prog=f"softground {name}", description=about, args=rest, config=config).run()
 
 
-def command(name: str) -> Any:
+def command(name: str, a_file: bool = False) -> Any:
     """What tyro reads a command's arguments into: a class, or one class per task."""
     module: Any = import_module(f".{name.replace('-', '_')}", __package__)
-    if name not in BY_TASK:
-        return module.Command
+    if name not in BY_TASK or a_file:
+        return module.Formula if a_file else module.Command
     from .options import by_task
 
     return by_task(module.Command)

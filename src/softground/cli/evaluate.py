@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..errors import DataError
 from ..experiments.place import Device, deterministic
+from ..learner.evaluation import named
 from ..report import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
@@ -27,6 +28,7 @@ class Command(OfRun):
     def run(self) -> None:
         folder = self.folder
         figures: dict[str, Any]
+        further: list[str] = []
         if self.examples is not None:
             figures = model_of(folder, self.previous, self.device).evaluate(read_examples(self.examples))
         elif folder.read_config().get("recipe") is None:
@@ -38,9 +40,12 @@ class Command(OfRun):
             experiment, learner = load_run(folder, self.previous, self.data_dir, self.device)
             with deterministic(experiment.place.deterministic):
                 figures = learner.evaluate(experiment.held_out)
+                for name, data in experiment.more.items():
+                    figures |= named(name, learner.evaluate(data))
+                further = list(experiment.more)
             if not learner.fabric.is_global_zero:
                 return
         if self.json:
             print(json.dumps(figures))
         else:
-            Console().print(result_table(f"{folder.read_config()['task']}: {folder.path}", {"now": figures}))
+            Console().print(result_table(f"{folder.read_config()['task']}: {folder.path}", {"now": figures}, further))

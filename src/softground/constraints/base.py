@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..errors import ConstraintError
+from ..spaces.base import Space
+
+S = TypeVar("S", bound=Space)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +72,13 @@ class Constraint(ABC):
             f"A {type(self).__name__} like this one checks answers and does not compute them. Give it an answer to "
             "check, or state the rule as a Program."
         )
+
+
+def of_symbols(space: S) -> S:
+    """The space, if its sites have alphabets: rules on symbols cannot compute with real numbers."""
+    if not space.categorical:
+        raise ConstraintError(
+            f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "
+            "Equations (sums and balances that are known) and Differences."
+        )
+    return space

@@ -28,7 +28,7 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import exact, integers, shaped
-from .base import Constraint
+from .base import Constraint, of_symbols
 from .interned import INTERNING, Interned, remember_in
 from .related import admits, met
 from .relations import misfit, pattern
@@ -58,7 +58,7 @@ class Program(Constraint):
         relation: Callable[[Any, Any], Any] | None = None,
         vectorised: bool = False,
     ) -> None:
-        self.function, self.space, self.relation, self.vectorised = function, space, relation, vectorised
+        self.function, self.space, self.relation, self.vectorised = function, of_symbols(space), relation, vectorised
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.
         self.answers = Interned()

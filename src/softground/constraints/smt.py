@@ -28,7 +28,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .base import Constraint, Part
+from .base import Constraint, Part, of_symbols
 from .interned import Interned, remember_in
 from .parted import Conjunct, Parted
 from .relations import Between, Not, Relation, complements, pattern, resolve
@@ -50,7 +50,7 @@ class SMT(Parted):
     def __init__(
         self, formula: Callable[[list[Any], Any], Any], space: Categorical, *, answers: Constraint | None = None
     ) -> None:
-        self.formula, self.space, self.shared = formula, space, answers
+        self.formula, self.space, self.shared = formula, of_symbols(space), answers
         self.token = uuid.uuid4().hex  # names this rule in a worker process's store of warm solvers
         self._forget()
 

@@ -93,20 +93,48 @@ class Anchors:
             )
 
     @classmethod
-    def of(cls, examples: Examples, space: Any, each: int, seed: int, **given: Any) -> Anchors:
-        """``each`` labelled inputs per symbol, drawn from examples whose true symbols are known: for experiments."""
+    def of(
+        cls,
+        examples: Examples,
+        space: Any,
+        each: int,
+        seed: int | None,
+        symbols: Sequence[Hashable] | None = None,
+        **given: Any,
+    ) -> Anchors:
+        """``each`` labelled inputs per symbol, out of examples whose true symbols are known: for experiments.
+
+        They are drawn by the ``seed``, or without one the first that the examples show, of all symbols or of some.
+        """
         if each < 1:
             raise DataError(
                 f"anchors={each} was given; expected at least one labelled input per symbol, or 0 for none."
             )
         if examples.symbols is None:
             raise DataError("Anchors are to be drawn from these examples, and they have no true symbols.")
-        shown = space.decode(examples.symbols)
-        order = torch.randperm(len(shown) * space.sites, generator=torch.Generator().manual_seed(seed)).tolist()
-        found: dict[Hashable, list[tuple[int, int]]] = {symbol: [] for symbol in space.symbols}
-        for row, site in (divmod(place, space.sites) for place in order):
-            if len(found[shown[row][site]]) < each:
+        wanted, shown = named_symbols(space, symbols or space.symbols), space.decode(examples.symbols)
+        order = torch.arange(len(shown) * space.sites)
+        if seed is not None:
+            order = torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))
+        found: dict[Hashable, list[tuple[int, int]]] = {symbol: [] for symbol in wanted}
+        for row, site in (divmod(place, space.sites) for place in order.tolist()):
+            if len(found.get(shown[row][site], range(each))) < each:
                 found[shown[row][site]].append((row, site))
-        places = [place for symbol in space.symbols for place in found[symbol]]
+        if lost := [symbol for symbol in wanted if symbols and not found[symbol]]:
+            raise DataError(f"Anchors of {lost!r} were asked for, and no training example shows them; leave them out.")
+        places = [place for symbol in wanted for place in found[symbol]]
         rows, sites = (torch.tensor(part) for part in zip(*places, strict=True))
         return cls(examples.x[rows, sites], [shown[row][site] for row, site in places], **given)
+
+
+def named_symbols(space: Any, names: Sequence[Hashable]) -> list[Hashable]:
+    """Symbols of a space, each once, given by themselves or as they are written.
+
+    >>> from softground.spaces import Categorical
+    >>> named_symbols(Categorical([(0, 1, "+")]), ["1", "+"])
+    [1, '+']
+    """
+    known = {str(symbol): symbol for symbol in space.symbols}
+    if lost := [name for name in names if str(name) not in known]:
+        raise DataError(f"The symbol {lost[0]!r} was given; expected some of {', '.join(known)}.")
+    return list(dict.fromkeys(known[str(name)] for name in names))

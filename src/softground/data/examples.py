@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,15 +108,22 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
 @dataclass(frozen=True)
 class Split:
-    """Examples to train and to test on; ``note`` says in one sentence where they come from."""
+    """Examples to train and to test on; ``note`` says in one sentence where they come from.
+
+    ``more`` are further test sets by name, such as ``{"ood": …}``, evaluated once, at the end of a run. Their figures
+    are called ``ood_symbol_accuracy`` and so on.
+    """
 
     train: Any  # Examples, or Ragged where they have several shapes
     test: Any
     note: str
     validation: Any = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def hold_out(self, share: float, seed: int) -> Split:
         """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
+
+        Data that have a validation part already keep it.
 
         >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
         >>> cut = split.hold_out(0.3, seed=0)
@@ -125,7 +132,7 @@ class Split:
         """
         if not 0 <= share < 1:
             raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")
-        if share == 0:
+        if share == 0 or self.validation is not None:
             return self
         total = len(self.train)
         count = max(1, round(share * total))

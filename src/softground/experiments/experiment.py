@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from ..learner.noise import Level
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
+from ..networks import Ensemble
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -52,6 +54,8 @@ class Experiment:
         What the experiment was made from, where it was made by name.
     anchors, noise
         Labelled inputs of single symbols to learn from as well, and the share of wrong answers.
+    more
+        Further test sets by name, evaluated at the end.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -78,6 +82,7 @@ class Experiment:
     clip: float = 0.0
     accumulate: int = 1
     precision: Precision = "32-true"
+    more: Mapping[str, Data] = field(default_factory=dict)
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -95,10 +100,12 @@ class Experiment:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
         shapes = divided(task, data.train)
         _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
-        if recipe.anchors:
-            anchors = Anchors.of(some, longest.space, recipe.anchors, stream(recipe.seed, "anchors"))
+        if recipe.anchors or recipe.anchor_symbols:
+            chance = stream(recipe.seed, "anchors") if recipe.anchor_choice == "drawn" else None
+            anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
-            network = problem.network(recipe, some.x, longest.space)
+            members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
+            network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None
@@ -106,7 +113,7 @@ class Experiment:
         kept: Any = recipe.unexplained
         more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
         how: Any = {name: getattr(recipe, name) for name in ("clip", "accumulate", "precision")}
-        return cls(*parts, recipe.evaluate_every, kept, *more, **how)
+        return cls(*parts, recipe.evaluate_every, kept, *more, **how, more=data.more)
 
     @classmethod
     def of_run(cls, folder: RunFolder, data_dir: Path | None = None, **place: Any) -> Experiment:
@@ -181,7 +188,8 @@ class Experiment:
             observer = together(board, display) if main else None
             ways: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer, "quiet": True}
             try:
-                learner.fit(self.train, self.test, self.validation, anchors=self.anchors, out=run.path, **ways)
+                sets: dict[str, Any] = {"more": self.more, "anchors": self.anchors}
+                learner.fit(self.train, self.test, self.validation, **sets, out=run.path, **ways)
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
@@ -190,7 +198,7 @@ class Experiment:
         summary = learner.summary_
         moments = {"before": summary["before"]} if summary["before"] else {}
         moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
-        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments))
+        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments, self.more))
         console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}
 

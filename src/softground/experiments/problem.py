@@ -23,9 +23,9 @@ from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
-from ..networks import IMAGE_NETWORKS, PerSite, Standardise
+from ..networks import IMAGE_NETWORKS, Mixture, PerSite, Standardise
 from ..networks.activations import check_activations
-from ..objectives import OBJECTIVES, Objective, SoftenedGrounding
+from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Undecided, Usage
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry
@@ -80,6 +80,10 @@ class Problem(ABC):
         drop = Drop(space, range((space.sites + 1) // 2, space.sites))
         return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
 
+    def support(self) -> Tensor | None:
+        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or nobody knows."""
+        return None
+
     def schedule(self, recipe: Recipe) -> Schedule:
         """γ for each epoch of Stage I."""
         return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
@@ -103,10 +107,13 @@ class Problem(ABC):
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
         """The network for inputs like ``x``: one classifier that reads the image of each site."""
         image = tuple(x.shape[2:])
-        classifier = self.networks[recipe.network](image, space.outputs)
+        several = recipe.mixture > 1
+        outputs = Mixture.outputs(space.outputs, recipe.mixture) if several else space.outputs
+        classifier = self.networks[recipe.network](image, outputs)
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x), classifier)
-        network = PerSite(classifier, image)  # type: ignore[arg-type]
+        network: nn.Module = PerSite(classifier, image)  # type: ignore[arg-type]
+        network = Mixture(network, recipe.mixture) if several else network
         check_activations(network, x, max(recipe.batch_size, recipe.zero_batch_size or 0))
         return network
 
@@ -132,12 +139,18 @@ class Problem(ABC):
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
         objective, ends = self._objective(recipe, task, answers), recipe.patience
-        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, recipe.keep, ends)]  # type: ignore[arg-type]
+        terms, keep = self.terms(recipe), recipe.keep
+        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
             adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
             zero, size = self.zero(recipe, task), recipe.zero_batch_size
             stages.append(Stage("II", zero, recipe.zero_epochs, adam, patience=ends, batch_size=size))
         return stages
+
+    def terms(self, recipe: Recipe) -> list[Term]:
+        """What is added to Stage I's loss."""
+        terms: list[Term] = [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
+        return terms + ([Undecided(recipe.entropy_weight)] if recipe.entropy_weight else [])
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
         if recipe.objective in ("grounding", "ssl", "na"):

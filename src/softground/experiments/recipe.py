@@ -19,6 +19,7 @@ from ..objectives import OBJECTIVES, BackSearch
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
 
+READS = ("mean", "best")
 METHODS = tuple(dict.fromkeys([*OBJECTIVES, "ssl", "na"]))  # the last two are ``grounding`` at a constant γ
 
 
@@ -82,6 +83,26 @@ class Recipe:
     )
     known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
     anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
+    anchor_symbols: tuple[str, ...] = setting(
+        (), "The symbols that anchors show, such as 0 1 (otherwise all); one image of each, unless --anchors says more."
+    )
+    anchor_choice: str = setting(
+        "drawn", "Anchors are drawn by the seed, or the first of the training data.", ("drawn", "first")
+    )
+    usage: str = setting(
+        "none",
+        "A prior on how often symbols are used, against readings that merge symbols: uniform, estimated (from known "
+        "symbols or anchors), or the shares in the order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
+    )
+    usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
+    entropy_weight: float = setting(
+        0.0, "What staying undecided where the answer does not decide, the entropy of P(z|x, y), counts."
+    )
+    mixture: int = setting(1, "P(z|x) as a mixture of so many products, which need not decide between readings.")
+    members: int = setting(1, "Networks of an ensemble, each trained for itself.")
+    member: str = setting(
+        "mean", "The members of an ensemble read by their mean, or the one with the lowest loss does (best).", READS
+    )
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -95,13 +116,24 @@ class Recipe:
         ("raise", "drop", "weigh"),
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
-    validation: float = setting(0.0, "The share of the training examples to hold out for validation.")
+    validation: float = setting(
+        0.0,
+        "The share of the training examples to hold out for validation; a task that has validation data takes those.",
+    )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:
         check(self)
+        for name in ("mixture", "members"):
+            if getattr(self, name) < 1:
+                raise LearnerError(f"{name}={getattr(self, name)} was given; expected 1 or more.")
+        if self.mixture > 1 and self.members > 1:
+            raise LearnerError(
+                f"mixture={self.mixture} and members={self.members} were given; expected one of them. An ensemble is a "
+                "mixture already."
+            )
         if not self.validation and (self.patience or self.keep == "validation"):
             given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
             raise LearnerError(
@@ -110,7 +142,8 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of_json(cls, given: Any, where: Path) -> Recipe:

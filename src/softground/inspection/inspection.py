@@ -12,17 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from ..errors import SoftgroundError
 from ..family import Family
 from ..kernels import Guided, Kernel
 from ..task import Task
 from . import mixing as chains
+from .boolean import BooleanMaps, boolean_maps
 from .connectivity import Components
+from .maps import Consistent, consistent_maps
 from .mixing import Mixing, mix_all
 from .ranking import RULE, Ranked, joined, ranking
 from .recommendation import SAMPLE, Recommendation, choose, movement
 from .relabelling import Relabellings, relabellings
 from .solutions import Sample, Size, size, take
+from .support import Support, declared, everything
 from .time_limit import TimeLimit
 
 
@@ -37,6 +42,8 @@ class Inspection:
     given: int  # answers given
     sizes: tuple[Size, ...]
     identification: Relabellings | None  # None for reals
+    maps: tuple[Consistent, ...]  # under each assumption of what occurs, the narrowest first
+    boolean: BooleanMaps | None  # rsbench's count, for Boolean sites
     barrier: tuple[Components, ...]  # components under changes of one site
     ranked: tuple[Ranked, ...]
     mixing: tuple[Mixing, ...]
@@ -63,6 +70,7 @@ def inspect(
     task: Task,
     answers: Sequence[Any] | None = None,
     *,
+    support: Any = None,
     kernels: Mapping[str, Kernel] | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
@@ -78,6 +86,9 @@ def inspect(
         The task.
     answers
         The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
+    support
+        The combinations of symbols that occur, where only some do: rows of symbols, a tensor of codes ``[combinations,
+        sites]``, or data whose symbols are known (:class:`~softground.Examples` with ``symbols`` or ``known``).
     kernels
         Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
@@ -92,8 +103,8 @@ def inspect(
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(2), range(2)])
     >>> found = inspect(Task(space, Program(lambda a, b: a ^ b, space)), [0, 1], mixing=False)
-    >>> found.identification.count, found.identification.examples
-    (2, ('0 ↔ 1',))
+    >>> found.identification.count, found.identification.examples, found.maps[0].every.count
+    (2, ('0 ↔ 1',), 2)
     """
     if isinstance(task, Family):
         raise SoftgroundError(f"{task} was given; inspect its tasks one at a time: inspect(family[…], answers).")
@@ -115,6 +126,9 @@ def inspect(
     sizes = tuple(size(task, f, seed, counting.left()) for f in taken.found)
     names = part("relabellings", 0.25)
     symbols = relabellings(task, taken, names) if space.categorical else None
+    occurring = _occurring(task, taken, support, seed) if symbols else []
+    maps = _maps(task, occurring, symbols, part("maps of symbols", 0.4)) if symbols else ()
+    booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
     walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
     ranked = ranking(task, taken, walking, part("projections", 0.5), seed)
@@ -129,6 +143,8 @@ def inspect(
         given=taken.of,
         sizes=sizes,
         identification=symbols,
+        maps=maps,
+        boolean=booleans,
         barrier=joined(task, taken, [()], change=True) if space.categorical else (),
         ranked=tuple(ranked),
         mixing=measured,
@@ -137,6 +153,21 @@ def inspect(
         left_out=tuple(name for name, share in parts.items() if share.reached),
         seconds=time.monotonic() - began,
     )
+
+
+def _occurring(task: Task, sample: Sample, given: Any, seed: int) -> list[Support]:
+    """What is given to occur, and everything."""
+    return [*([] if given is None else [declared(task, given, sample)]), everything(task, sample, seed)]
+
+
+def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit) -> tuple[Consistent, ...]:
+    """The maps that fit what occurs, under each assumption."""
+    *narrow, full = occurring
+    found = []
+    for some in narrow:
+        same = bool(torch.isin(some.y, full.y).all())  # the answers for which the renamings are known
+        found.append(consistent_maps(task, some, limit.part(0.5), known if same else None, full))
+    return (*found, consistent_maps(task, full, limit, known))
 
 
 def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import torch
 
 from ..dice import Sampler
-from ..errors import CheckpointError, LearnerError
+from ..errors import CheckpointError
 from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomDrop, Stay
@@ -31,7 +31,7 @@ from .solutions import Found, Sample, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
-EACH = 4  # solutions of each of them, where these cost a solver's time
+EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is short, by what an inverse costs
 TRIED = {"tensor": (32, 10), "solver": (8, 3)}  # chains and steps that movement is measured on
 MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
@@ -80,9 +80,12 @@ def recommend(
     best = direct(task)
     if best is None:
         limit = TimeLimit(seconds)
-        quick = task.inverse.cost == "solver" and answers is not None and math.isfinite(seconds)
-        found = some(task, answers, seed, limit.part(0.3)) if quick else take(task, answers, sample, seed, limit)  # type: ignore[arg-type]
-        best = choose(task, found, ranking(task, found, {}, limit.part(0.7), seed), seed, limit)
+        if answers is not None and math.isfinite(seconds):
+            found = some(task, answers, sample, seed, limit.part(0.3))
+        else:
+            found = take(task, answers, sample, seed, limit)
+        ranked = ranking(task, found, {}, limit.part(0.7), seed) if found.found else []
+        best = choose(task, found, ranked, seed, limit)
     return best
 
 
@@ -100,20 +103,16 @@ def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
     return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", dict(kept))
 
 
-def some(task: Task, answers: Sequence[Any], seed: int, limit: TimeLimit) -> Sample:
-    """A few solutions of a few answers, of a rule whose solutions cost a solver's time each."""
+def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeLimit) -> Sample:
+    """A few solutions of a few answers, as chains would be started; answers for which none is found are left out."""
     order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
-    found = []
-    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:SAMPLE]])), 1):
-        start = task.inverse.start(y.expand(EACH, *y.shape[1:]), seed)
+    found: list[Found] = []
+    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
+        start = task.inverse.start(y.expand(EACH[task.inverse.cost], *y.shape[1:]), seed)
         z = torch.unique(start.z[start.found], dim=0)
         found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
-        if found and not limit.left():
+        if not limit.left():
             break
-    if not found:
-        raise LearnerError(
-            "No solutions were found to try projections on. Name a kernel, or give the solver more time."
-        )
     return Sample(tuple(found), len(answers))
 
 

@@ -24,8 +24,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..constraints import Scan
 from ..spaces.categorical import Categorical
 from ..task import Task
+from .automaton import keeps
 from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
@@ -48,6 +50,7 @@ class Relabellings:
     nameless: bool  # whether no symbol at all is told apart from the others
     answers: int
     solutions: int
+    generators: tuple[tuple[int, ...], ...] = ()  # images of the symbols, in the order of :class:`RenamableSymbols`
 
     @property
     def identifies(self) -> bool:
@@ -71,9 +74,10 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODE
     count = int(group.order())
     orbits = sorted((list(o) for o in group.orbits() if len(o) > 1), key=lambda o: min(symbols.order[e] for e in o))
     return Relabellings(
-        # What was refuted is refuted for good; what was kept is proved only where all solutions were tried.
+        # What was refuted is refuted for good; what was kept is proved where all solutions were tried, or by the scan.
         count=count,
-        proved=search.finished and (count == 1 or all(f.whole for f in sample.found)),
+        proved=search.finished
+        and (count == 1 or all(search.proved(f, g.array_form) for f in sample.found for g in found)),
         finished=search.finished,
         examples=tuple(symbols.cycles(g.cyclic_form) for g in found[:0:-1][:SHOWN]),
         groups=tuple(symbols.listed(kind) for kind in symbols.kinds() if len(kind) > 1),
@@ -81,6 +85,7 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODE
         nameless=sum(map(len, orbits)) == size,
         answers=len(sample.found),
         solutions=sum(len(f.z) for f in sample.found),
+        generators=tuple(symbols.unordered(g.array_form) for g in found[1:]),
     )
 
 
@@ -89,13 +94,15 @@ class RenamableSymbols:
 
     They are those of a shared head, or of each site where each has a head of its own. A symbol may take the place only
     of one that stands in the alphabets of the same sites, its *kind*: then every relabelled state is a state again.
-    Given ``solutions``, symbols are numbered so that many solutions are made of the first few.
+    Given ``solutions``, symbols are numbered so that many solutions are made of the first few; with ``per_site``, each
+    site's are its own even if the head is shared.
     """
 
-    def __init__(self, space: Categorical, solutions: Tensor | None = None) -> None:
-        layout, shared = space.layout(torch.device("cpu")), space.head == "shared"
-        offset = torch.zeros(space.sites, dtype=torch.long) if shared else layout.sizes.cumsum(0) - layout.sizes
-        number = (layout.columns[:, : space.width] + offset[:, None]).masked_fill(~layout.allowed, -1)  # [sites, K]
+    def __init__(self, space: Categorical, solutions: Tensor | None = None, per_site: bool = False) -> None:
+        layout, shared = space.layout(torch.device("cpu")), space.head == "shared" and not per_site
+        own = torch.arange(space.width) + (layout.sizes.cumsum(0) - layout.sizes)[:, None]
+        number = layout.columns[:, : space.width] if shared else own
+        number = number.masked_fill(~layout.allowed, -1)  # [sites, K]
         self.count = int(number.max()) + 1
         self.order = list(range(self.count)) if solutions is None else _early(number, solutions, self.count)
         self.number = torch.where(number < 0, number, torch.tensor(self.order).argsort()[number])
@@ -128,6 +135,13 @@ class RenamableSymbols:
         """Some symbols, in the order of the alphabets."""
         names = [self.names[e] for e in sorted(members, key=self.order.__getitem__)]
         return " ".join(names) if len(names) <= 16 else f"{names[0]} … {names[-1]}"
+
+    def unordered(self, images: list[int]) -> tuple[int, ...]:
+        """A relabelling in the order of the alphabets."""
+        found = list(range(self.count))
+        for e, image in enumerate(images):
+            found[self.order[e]] = self.order[image]
+        return tuple(found)
 
     def cycles(self, cycles: list[list[int]]) -> str:
         """A relabelling as people write it."""
@@ -195,6 +209,14 @@ class _Search:
                 if found is not None or not self.finished:
                     return found
         return None
+
+    def proved(self, found: Found, images: list[int]) -> bool:
+        """Whether a relabelling that was not refuted surely keeps an answer's S_y."""
+        scan = self.task.constraint
+        if found.whole or not isinstance(scan, Scan):
+            return found.whole
+        codes = torch.arange(self.task.space.width)[:, None].expand(-1, self.task.space.sites)
+        return keeps(scan, self.symbols.relabelled(codes, torch.tensor(images)).T, found.y)
 
     def _stays(self, found: Found, z: Tensor, images: Tensor) -> bool:
         return bool(self.task.feasible(self.symbols.relabelled(z, images), found.answers(len(z))).all())

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from .connectivity import Components
 from .ranking import RULE, Ranked
-from .relabelling import Relabellings
+from .show_maps import advice, boolean, consistent, renamings, settling
 from .solutions import number
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
     """The parts, from what the problem is to what to do."""
     parts: dict[str, Iterable[RenderableType | str]] = {
         "The problem": problem(found),
-        "Can y identify the symbols?": [identification(found.identification)],
+        "Can y identify the symbols?": identification(found),
         "Projections": projections(found),
         "Mixing": mixing(found),
-        "Recommended": [str(found.recommendation)],
+        "Recommended": [str(found.recommendation), *advice(found.maps)],
     }
     for heading, lines in parts.items():
         for turn, line in enumerate(lines):
@@ -70,33 +70,16 @@ def problem(found: Inspection) -> Iterable[str]:
         yield f"|S_y|: {found.sizes[0]}."
 
 
-def identification(found: Relabellings | None) -> str:
-    """What y leaves open, in words."""
-    if found is None:
-        return "Not looked at: symbols are reals. Difference constraints fix them up to a constant at best."
-    how = f"{found.answers} answer{'s' * (found.answers > 1)} and {found.solutions:,} solutions"
-    groups = _braced(found.groups) or "no symbols"
-    if found.identifies:
-        return (
-            f"Yes, if every combination in S_y occurs among the inputs: no renaming of {groups} but the identity keeps "
-            f"every S_y ({how}). Where only some combinations occur, a renaming that keeps just these is not ruled "
-            "out. Maps that merge symbols are not looked at."
-        )
-    if found.count == 1:
-        return f"Undecided: no renaming of {groups} was found, but the search was cut short ({how})."
-    least = "" if found.finished else "at least "
-    sure = "proved" if found.proved else f"not refuted by {how}"
-    loss = (
-        "No symbol can be named from y alone: a network may explain every answer and have each symbol wrong"
-        if found.nameless
-        else f"y cannot tell apart {_braced(found.confused)}"
-    )
-    return (
-        f"NO: {least}{found.count:,} renamings of {groups} keep every S_y ({sure}), such as "
-        f"{'; '.join(found.examples)}. {loss}. A network that reads renamed symbols explains every answer just as "
-        "well: a reasoning shortcut (Marconato et al., NeurIPS 2023). Judge by accuracy up to renaming, or add a few "
-        "labels. Maps that merge symbols are not looked at."
-    )
+def identification(found: Inspection) -> Iterable[str]:
+    """What y can tell of the symbols: three questions."""
+    yield renamings(found.identification)
+    for each in found.maps:
+        yield consistent(each)
+    for each in found.maps:
+        if each.every.count > 1:
+            yield settling(each)
+    if found.boolean is not None:
+        yield boolean(found.boolean)
 
 
 def projections(found: Inspection) -> Iterable[RenderableType | str]:
@@ -133,10 +116,6 @@ def span(found: Sequence[Components]) -> str:
     """How many components there are."""
     low, high = min(c.count for c in found), max(c.count for c in found)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _braced(groups: Iterable[str]) -> str:
-    return " and ".join(f"{{{g}}}" for g in groups)
 
 
 def _table(first: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -27,6 +27,7 @@ from ..projections.base import Dropped
 from ..registry import Registry
 from ..target import Target
 from .law import Law, Ragged, Solutions
+from .mixture import law_of
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -163,7 +164,7 @@ class Inverse(ABC):
 
     def most_probable(self, target: Target[Any]) -> Tensor | None:
         """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
-        return self.law(target).mode() if self.exact else None
+        return law_of(self, target).mode() if self.exact else None
 
     @property
     def described(self) -> Inverse:

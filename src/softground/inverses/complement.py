@@ -78,17 +78,18 @@ class Complement(Law):
     def marginals(self) -> Tensor:
         return self._marginals(self.weights).to(self.dtype)
 
-    @torch.no_grad()
     def _marginals(self, weights: CategoricalBelief) -> Tensor:
         share, whole = self._masses(weights)[1], weights.marginals()
         some = self.some[share[self.some] > LOG_ZERO / 2]
-        left = whole.clone()
+        left = whole
         if len(some):
-            left[some] -= share[some].exp()[:, None, None] * self._inside(weights, some).marginals()
+            inside = share[some].exp()[:, None, None] * self._inside(weights, some).marginals()
+            left = whole.index_add(0, some, inside, alpha=-1)
         left = torch.where(left > LEAST * whole, left, 0.0)
         total = left.sum(-1, keepdim=True)
         return torch.where(total > 0, left / total.clamp(min=LEAST**2), whole)
 
+    @torch.no_grad()
     def draw(self, dice: Dice) -> Tensor:
         scores, drawn = self.weights.scores.detach(), []
         for site in range(scores.shape[1]):
@@ -131,6 +132,9 @@ class Split(Law):
 
     def mode(self) -> Tensor:
         return self._joined(methodcaller("mode"))
+
+    def entropy(self) -> Tensor:
+        return self._joined(methodcaller("entropy"))
 
     def _joined(self, ask: Callable[[Law], Tensor]) -> Tensor:
         rows, found = torch.cat([rows for rows, _ in self.parts]), []

@@ -48,7 +48,7 @@ class Group:
 
 
 def _lawful(rule: Any) -> Inverse:
-    """The inverse of a part; lists, made when asked for, where it has no law of its own and the part is small."""
+    """The inverse of a part; where it has no law of its own and the part is small, by lists, made when asked for."""
     own = default_inverse(rule, rule.space)
     return own if own.exact or rule.space.size > SMALL else Lists(own, {})
 

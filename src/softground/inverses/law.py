@@ -1,4 +1,4 @@
-r"""Q* on S_y: draws, marginals, total mass and mode.
+r"""Q* on S_y: draws, marginals, total mass, mode and entropy.
 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
           \qquad w(z) = P(z|x)^{1/\gamma} .
@@ -31,13 +31,15 @@ from .blocks import blocks_of, log_weights, site_marginals
 class Law(ABC):
     """Q* of a batch. Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows."""
 
+    weights: CategoricalBelief  # w; a law that is put together from others needs none
+
     @abstractmethod
     def draw(self, dice: Dice) -> Tensor:
         """One independent draw per example: ``[batch, sites]``."""
 
     @abstractmethod
     def marginals(self) -> Tensor:
-        """Q*'s marginals, the gradient of :meth:`log_mass`: ``[batch, sites, K]``."""
+        """Q*'s marginals, the gradient of :meth:`log_mass`, differentiable as well: ``[batch, sites, K]``."""
 
     @abstractmethod
     def log_mass(self) -> Tensor:
@@ -50,6 +52,25 @@ class Law(ABC):
     def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
         """:meth:`draw` and :meth:`marginals`, which may share their work."""
         return self.draw(dice), self.marginals()
+
+    def entropy(self) -> Tensor:
+        r"""H[Q*] in nats, ``[batch]``, differentiable in the weights.
+
+        log w is a sum over sites, so that the marginals tell all that is needed, and S_y need not be listed:
+        :math:`H = \log \sum_{z \in S_y} w(z) - \sum_i \sum_s Q^*_i(s) \log w_i(s)`.
+        """
+        mass = self.log_mass()
+        return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
+
+    def site_entropies(self) -> Tensor:
+        r""":math:`H[Q^*_i] = -\sum_s Q^*_i(s) \log Q^*_i(s)` of every site, ``[batch, sites]``, differentiable."""
+        return shannon(self.marginals())
+
+
+def shannon(law: Tensor) -> Tensor:
+    """The entropy in nats of distributions ``[…, K]``; the gradient is finite where a probability is 0."""
+    safe = torch.where(law > 0, law, 1.0)
+    return -(safe * safe.log()).sum(-1)
 
 
 def refuse_empty(empty: Tensor, first: int = 0) -> None:
@@ -150,6 +171,9 @@ class Parts(Law):
     def mode(self) -> Tensor:
         return torch.cat([*map(methodcaller("mode"), self.parts())])
 
+    def entropy(self) -> Tensor:
+        return torch.cat([*map(methodcaller("entropy"), self.parts())])
+
     def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
         drawn, marginals = zip(*map(methodcaller("draw_with_marginals", dice), self.parts()), strict=True)
         return torch.cat(drawn), torch.cat(marginals)
@@ -196,7 +220,7 @@ class Shared(Rows):
     """Q* on one list of states ``[N, sites]`` for all examples, with their one-hot codes ``[N, sites · K]``."""
 
     def __init__(self, listed: Tensor, codes: Tensor, weights: CategoricalBelief) -> None:
-        self.listed, self.shape = listed, weights.scores.shape
+        self.listed, self.weights, self.shape = listed, weights, weights.scores.shape
         # A code that a state does not have multiplies its score by 0, which must not be −∞.
         scores = weights.scores.clamp(min=LOG_ZERO)
         self.codes = codes.to(scores.dtype)

@@ -110,10 +110,12 @@ class Recursive(Law):
         return self.scan.sample(self.weights, self.y, dice)
 
     def marginals(self) -> Tensor:
+        taped = torch.is_grad_enabled() and self.weights.scores.requires_grad
         with torch.enable_grad():
-            scores = self.weights.scores.detach().requires_grad_()
+            scores = self.weights.scores
+            scores = scores if taped else scores.detach().requires_grad_()
             total = self.scan.log_partition(CategoricalBelief(self.weights.space, scores), self.y)
-            (marginals,) = torch.autograd.grad(total.sum(), scores)
+            (marginals,) = torch.autograd.grad(total.sum(), scores, create_graph=taped)
         self._refuse_empty(total.detach())
         return marginals
 

@@ -14,8 +14,9 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
+from ..inverses.mixture import law_of
 from ..projections.base import Walk
-from ..spaces.categorical import CategoricalBelief
+from ..spaces.categorical import CategoricalBelief, MixtureBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, redrawn
 
@@ -39,7 +40,7 @@ class Exact(Kernel):
             raise LearnerError("Exact was told to give neither marginals nor draws; it must give one of them.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
-        law = self.inverse.law(target)
+        law = law_of(self.inverse, target)
         if self.draws and self.marginals:
             after, marginals = law.draw_with_marginals(dice)
             return after, redrawn(z, after, marginals)
@@ -47,7 +48,7 @@ class Exact(Kernel):
         return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
-        return self.inverse.static_law(target)
+        return not isinstance(target.weights, MixtureBelief) and self.inverse.static_law(target)
 
 
 def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:

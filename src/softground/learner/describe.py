@@ -75,6 +75,7 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "keep": stage.keep,
                 "patience": stage.patience,
                 "batch_size": stage.batch_size,
+                "terms": told(list(stage.terms)),
             }
             for number, stage in enumerate(learner.stages)
         },

@@ -82,11 +82,13 @@ def predictions(space: Any, network: nn.Module, data: Batches, known: Tensor | N
 
 def both_predictions(space: Any, network: nn.Module, data: Batches) -> list[Tensor]:
     """:func:`predictions` and, for a space whose sites differ, what the other kind of readings would have given."""
-    read = [
-        (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
-        for _, belief in beliefs(space, network, data)
-    ]
+    read = [modes(space, belief) for _, belief in beliefs(space, network, data)]
     return [torch.cat(parts) for parts in zip(*read, strict=True)]
+
+
+def modes(space: Any, belief: Any) -> tuple[Tensor, ...]:
+    """The most probable symbol vectors, by both kinds of readings where they differ."""
+    return (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
 
 
 def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor | None) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor |
 
 
 def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
-    """The metrics of a data set in parts."""
+    """The task's metrics of a data set in parts; :mod:`softground.learner.figures` has more."""
     return together([(part, measured(part, both_predictions(part.task.space, network, part.data))) for part in parts])
 
 

@@ -9,6 +9,7 @@ from ..errors import LearnerError
 from ..family import Family
 from ..kernels import Exact, Kernel
 from ..objectives import SoftenedGrounding, ZeroDegree
+from ..objectives.term import Term
 from ..schedules import Constant, Schedule
 from ..task import Task
 from .stage import MakeOptimizer, Stage, one_cycle
@@ -25,6 +26,7 @@ def grounding_stages(
     zero_epochs: int = 0,
     projection: Literal["auto"] | None = None,
     answers: Sequence[Any] | None = None,
+    terms: Sequence[Term] = (),
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
 
@@ -32,7 +34,7 @@ def grounding_stages(
     once it knows the answers (:mod:`softground.learner.settling`).
 
     With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
-    ``answers``; see there for when these may be left out.
+    ``answers``; see there for when these may be left out. ``terms`` are added to Stage I's loss.
     """
     if isinstance(task, Family):
         raise LearnerError(
@@ -56,7 +58,7 @@ def grounding_stages(
     if kernel is None and task.inverse.exact:
         kernel = Exact(task.inverse)
     objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
-    stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle())]
+    stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
     return stages

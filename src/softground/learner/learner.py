@@ -18,10 +18,10 @@ from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .events import Observer
 from .grounding import grounding_stages
-from .life import MODEL, before, finish, run_folder
+from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
-from .parts import Data, inputs_of, spaces_of
+from .parts import Data, checked_names, inputs_of, spaces_of
 from .reading import Reader
 from .settling import Choices, settle
 from .shown import shown
@@ -77,7 +77,8 @@ class Learner(Reader):
     history_
         One record per epoch, as in ``metrics.jsonl``.
     results_
-        Test figures after each stage, and those of the validation part as ``validation_…``.
+        Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
+        those of single symbols (F1, collapse, calibration error), and of further test sets.
     choice_
         By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
     suspects_
@@ -146,6 +147,7 @@ class Learner(Reader):
         test: Data | None = None,
         validation: Data | None = None,
         *,
+        more: Mapping[str, Data] | None = None,
         anchors: Anchors | None = None,
         out: Path | str | None = None,
         resume: bool = False,
@@ -160,6 +162,9 @@ class Learner(Reader):
         train, test, validation
             Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last. For a
             family :meth:`Examples.ragged <softground.Examples.ragged>`, or a dict of data sets by shape.
+        more
+            Further test sets by name, such as ``{"ood": …}``, evaluated once, when the run has ended: their figures are
+            results of the last stage, as ``ood_…``.
         anchors
             Labelled inputs of single symbols to learn from as well.
         out
@@ -186,10 +191,11 @@ class Learner(Reader):
                 )
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
-        trained, tested = self._parts(train), held_out.get("test")
+        trained = self._parts(train)
+        further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         for part in trained:
             part.data.anchors = anchors
-        for part in (*trained, *(part for parts in held_out.values() for part in parts)):
+        for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
             part.data.check(part.task.space)
         for part in trained:
             if part.shape not in self.staged:
@@ -211,10 +217,11 @@ class Learner(Reader):
             self.input_ = inputs_of(trained)
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+            looked = last_look(self, held_out, further)
             if self.noise:
                 self.suspects_ = suspects(self)
             if folder and self.fabric.is_global_zero:
-                self.summary_ = finish(self, (train, test), (trained, tested), first, folder)
+                self.summary_ = finish(self, (train, test), trained, looked, first, folder)
         return self
 
     @property

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from torch import Tensor
 
 from ..errors import NonFiniteOutput
 from ..files import replace_file
 from ..runs.environment import environment
-from ..runs.folder import RunFolder
-from .evaluation import both_predictions, measured, named, results
+from ..runs.folder import RunFolder, plain
+from .evaluation import named, results
+from .figures import Reading, all_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .noise import written
-from .parts import Data, Part, together
+from .parts import Data, Part
 from .signs import signs
 from .unexplained import summed_up
 
@@ -61,40 +60,69 @@ def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFold
         return kept
     figures: dict[str, Any] = {}
     for name, parts in held_out.items():
-        figures |= named(name, _figures(parts, _read(learner, parts, f"Before training, on the {name} data")))
+        figures |= named(name, all_figures(parts, _read(learner, parts, f"Before training, on the {name} data")))
     figures = results(figures)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
     return figures
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What the trained network makes of held-out data."""
+
+    further: list[str]  # names of the further test sets
+    reliability: dict[str, Any]  # the bins behind the calibration errors, by data set
+    readings: dict[str, list[Reading]]
+
+
+def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]) -> Looked:
+    """Read every held-out data set once, and add to the last results what the loop did not measure."""
+    figures: dict[str, Any] = {}
+    bins, readings = {}, {}
+    for name, parts in {**held_out, **further}.items():
+        readings[name] = found = _read(learner, parts, f"After training, on the {name} data")
+        figures |= named(name, (symbol_figures if name in held_out else all_figures)(parts, found))
+        if (counted := reliability_of(parts, found)) is not None:
+            bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
+    if figures:
+        known = learner.results_.get(stage := learner.history_[-1]["stage"], {})
+        whole = known | {name: value for name, value in plain(results(figures)).items() if name not in known}
+        # Those of the validation part come last.
+        learner.results_[stage] = dict(sorted(whole.items(), key=lambda item: item[0].startswith("validation_")))
+    return Looked(list(further), plain(bins), readings)
+
+
 def finish(
     learner: Learner,
     data: tuple[Data, Data | None],
-    parts: tuple[list[Part], list[Part] | None],
+    train: list[Part],
+    looked: Looked,
     first: dict[str, Any],
     folder: RunFolder,
 ) -> dict[str, Any]:
     """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
 
-    ``data`` are the training and test sets, ``parts`` the same as the loop reads them, ``first`` what :func:`before`
-    gave. Each data set is read once, for summary and report together.
+    ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` what
+    :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together.
     """
+    from ..inspection.readings import other_maps
     from ..report import gather, write_report
 
-    train, test = parts
     trained = _read(learner, train, "After training, on the training data")
     history, results = learner.history_, learner.results_
     faults = Counter[str]()
     for part in train:
         faults.update({name: count for name, count in part.task.inverse.faults.items() if count})
-    explained = [part.task.feasible(read[0], part.y) for part, read in zip(train, trained, strict=True)]
+    explained = [part.task.feasible(found.predicted[0], part.y) for part, found in zip(train, trained, strict=True)]
     summary = {
         "task": learner.task.name,
         **(list(results.values())[-1] if results else {}),
         "grounded": sum(int(fine.sum()) for fine in explained),
-        "train": _figures(train, trained),
+        "train": all_figures(train, trained),
         "before": first,
+        **({"test_sets": looked.further} if looked.further else {}),
+        **({"reliability": looked.reliability} if looked.reliability else {}),
         **summed_up([part.unexplained for part in learner.loop.parts], history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
@@ -105,7 +133,7 @@ def finish(
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
-        **({"signs": seen} if (seen := signs(history)) else {}),
+        **({"signs": warned} if (warned := signs(history)) else {}),
         "versions": environment(),
     }
     if learner.noise:
@@ -113,24 +141,23 @@ def finish(
         summary["noise"] = learner.loop.parts[0].noise.level(history)  # type: ignore[union-attr]
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
         replace_file(folder.path / SUSPECTS, written(found))
+    if len(train) == 1:  # readings of one shape alone say too little of the others'
+        part, fine = train[0], explained[0]
+        if (others := other_maps(part.task, trained[0].predicted[0][fine], part.y[fine])) is not None:
+            summary["other_maps"] = others
     folder.write_summary(summary)
     findings = None
-    if data[1] is not None and test is not None:
-        held_out = _read(learner, test, "After training, on the test data")
-        read = [[part[0] for part in both] for both in (trained, held_out)]
-        findings = gather(learner, data[0], data[1], folder, predictions=(read[0], read[1]))
+    if data[1] is not None:
+        seen, unseen = ([part.predicted[0] for part in found] for found in (trained, looked.readings["test"]))
+        findings = gather(learner, data[0], data[1], folder, predictions=(seen, unseen))
     write_report(folder, findings)
     learner.save(folder.path / MODEL)
     return summary
 
 
-def _read(learner: Learner, parts: list[Part], when: str) -> list[list[Tensor]]:
-    """What the network reads in each part of a data set, in both ways where there are two."""
+def _read(learner: Learner, parts: list[Part], when: str) -> list[Reading]:
+    """What the network reads in each part of a data set."""
     try:
-        return [both_predictions(part.task.space, learner.network, part.data) for part in parts]
+        return [read(part, learner.network) for part in parts]
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
-
-
-def _figures(parts: list[Part], predicted: list[list[Tensor]]) -> dict[str, Any]:
-    return together([(part, measured(part, read)) for part, read in zip(parts, predicted, strict=True)])

@@ -14,7 +14,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from ..errors import CheckpointError, NonFiniteOutput
 from ..gpu import Graphed
@@ -204,23 +203,19 @@ class Loop:
         descent = Descent(self, stage, epoch, base, watch, [len(index) for _, index in batches])
         self.module.train()
         for step, (part, index, x) in enumerate(walked(batches)):
-            data, objective, y, places = part.data, part.objectives[number], part.y[index], part.data.at(index)
+            data, y, places = part.data, part.y[index], part.data.at(index)
             symbols = None if data.symbols is None else data.symbols[index]
             x, rows, anchors = part.labels.join(x, places, self.streams.order)
             with named(), stopwatch("network"), descent.apart(step):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(part.task.space, self.module, inputs, rows, watch, step)
-            belief, given, labelled = part.labels.split(belief, index, anchors)
-            weights: dict[str, Tensor] = {}
-            if part.noise is not None and objective.weak:
-                with stopwatch("sampling"):
-                    given, weights = part.noise.weigh(given, y, index, level, objective)
-            batch = Batch(index, given, y, symbols, epoch, self.streams.dice, stopwatch, places)
-            outcome = objective.loss(part.unexplained.weighed(batch))
-            loss = outcome.loss if labelled is None else outcome.loss + labelled
+            batch = Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch, places)
+            share = (epoch + step / len(batches)) / stage.epochs
+            loss, diagnostics = part.loss(number, batch, anchors, level, share)
             with named(), stopwatch("network"):
                 descent.learn(loss, step)
-            tally.add(part, index, belief, loss, weights | outcome.diagnostics)
+            own = belief if anchors is None else belief.rows(slice(len(index)))
+            tally.add(part, index, own, loss, diagnostics)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()

@@ -19,6 +19,8 @@ from .batches import Batches
 
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
 SHOWN = 5  # positions in a message
+# What the names of other figures and entries of a summary begin with.
+TAKEN = ("after", "before", "grammatical", "plain", "relabelled", "shape", "solver", "test", "train", "validation")
 
 
 class Part:
@@ -105,6 +107,17 @@ def divided(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tenso
 def parts_of(task: Task | Family, data: Data, device: torch.device, workers: int = 0) -> list[Part]:
     """A data set in parts, each with its task."""
     return [Part(shape, each, Batches(part, device, workers, at)) for shape, each, part, at in divided(task, data)]
+
+
+def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
+    """Further test sets, if figures can be called by their names."""
+    for name in sets:
+        if not (isinstance(name, str) and name.isidentifier()) or name.split("_")[0] in TAKEN:
+            raise DataError(
+                f"A further test set is called {name!r}; expected a word such as 'ood' that is none of "
+                f"{', '.join(TAKEN)}, because its figures are called by it."
+            )
+    return sets
 
 
 def in_order(parts: list[Part], found: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,8 @@ from ..errors import LearnerError
 from ..family import Family
 from ..task import Task
 from .batches import Batches
-from .evaluation import beliefs, evaluate, predictions
+from .evaluation import beliefs, predictions
+from .figures import all_figures, read
 from .parts import Data, Part, in_order, parts_of, shaped
 from .prediction import BUDGET, most_probable
 
@@ -83,11 +84,11 @@ class Reader:
                 continue
             encoded = None if y is None else part.task.constraint.encode([y[row] for row in rows]).to(self.device)
             with torch.no_grad():
-                read = [
+                some = [
                     most_probable(part.task, belief, None if encoded is None else encoded[i], data.at(i), budget)
                     for i, belief in beliefs(part.space, self.network, data, codes)
                 ]
-            yield part, torch.cat(read)
+            yield part, torch.cat(some)
 
     def predict_proba(self, x: Any) -> Any:
         """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
@@ -98,8 +99,8 @@ class Reader:
         """
         parts, found = self._inputs(x), []
         for part in parts:
-            read = [belief.marginals() for _, belief in beliefs(part.space, self.network, part.data)]
-            found.append(torch.cat(read).cpu().numpy())
+            each = [belief.marginals() for _, belief in beliefs(part.space, self.network, part.data)]
+            found.append(torch.cat(each).cpu().numpy())
         return found[0] if self._alone else in_order(parts, found)
 
     def predict_answers(self, x: Any) -> list[Any]:
@@ -109,18 +110,21 @@ class Reader:
         return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts, None, None, False, BUDGET)])
 
     def evaluate(self, data: Data) -> dict[str, Any]:
-        """The task's metrics on pairs (x, y); for a family together, an average over examples, and for each shape."""
+        """All figures on pairs (x, y): the task's metrics and, where symbols are known, those of single symbols.
+
+        For a family together and for each shape; the task's metrics are averages over examples.
+        """
         self._rule("An evaluation")
         parts = self._parts(data)
         for part in parts:
             part.data.check(part.space)
-        return evaluate(parts, self.network)
+        return all_figures(parts, [read(part, self.network) for part in parts])
 
     def grounded(self, data: Data) -> int:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
         self._rule("Counting right answers")
-        read = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
-        return sum(int(part.task.feasible(z, part.y).sum()) for part, z in read)
+        found = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
+        return sum(int(part.task.feasible(z, part.y).sum()) for part, z in found)
 
     @property
     def _alone(self) -> bool:

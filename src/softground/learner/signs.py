@@ -27,7 +27,8 @@ def signs(history: Records) -> dict[str, str]:
     history = [r for r in history if isinstance(r.get("feasible"), float)]  # a file may hold anything
     for stage in dict.fromkeys(str(record.get("stage")) for record in history):
         own = [record for record in history if str(record.get("stage")) == stage]
-        walked = [r for r in own if r.get("acceptance") == 0 and r.get("moved") == 0 and r["feasible"] < LEARNT]
+        stands = [r for r in own if r.get("acceptance") == 0 and r.get("moved") == 0 and not r.get("unstarted")]
+        walked = [r for r in stands if r["feasible"] < LEARNT]
         if len(walked) >= STILL and walked == own[: len(walked)]:
             found["still"] = (
                 f"Chains stand still: no chain has moved in the first {len(walked)} epochs of stage {stage}, and the "

@@ -12,6 +12,7 @@ from torch.optim import LBFGS, Optimizer
 from ..errors import LearnerError, NonFiniteOutput
 from ..family import Family
 from ..objectives.base import Objective
+from ..objectives.term import Term
 from ..task import Task
 from .parts import tasks_of
 
@@ -44,6 +45,8 @@ class Stage:
         End the stage after so many epochs without a better validation figure; 0: never.
     batch_size
         Examples per gradient step, where not the learner's.
+    terms
+        What is added to the objective's loss, such as :class:`~softground.objectives.Usage`.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Stage:
     keep: Literal["last", "best", "validation"] = "last"
     patience: int = 0
     batch_size: int | None = None
+    terms: Sequence[Term] = ()
 
     def __post_init__(self) -> None:
         if self.epochs < 1:

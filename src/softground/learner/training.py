@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from ..errors import DataError
-from ..objectives.base import Objective
+from ..errors import DataError, LearnerError
+from ..networks.ensemble import Ensemble
+from ..objectives import SoftenedGrounding
+from ..objectives.base import Batch, Objective
+from ..objectives.starts import WAITING
+from ..objectives.usage import HOLD
 from ..seeds import stream
 from .batches import shuffled
 from .labels import Labels
@@ -33,12 +38,14 @@ class Training(Part):
             raise DataError(
                 f"{len(self.data)} training examples{of} for {self.world} processes; give each at least one."
             )
-        self.objectives: list[Objective] = [stage.objective for stage in learner.staged[self.shape]]
+        self.stages = learner.staged[self.shape]
+        self.objectives: list[Objective] = [stage.objective for stage in self.stages]
         self.own: Tensor = torch.arange(self.rank, len(self.data), self.world)
         known = self.data.known
         self.unexplained = Unexplained(self.task, len(self.data), learner.unexplained, known, self.data.positions)
         self.labels = Labels(self.task, self.data, self.y, self.world)
         self.labels.probe(learner.network)
+        self.ensemble = learner.network if isinstance(learner.network, Ensemble) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
 
     @property
@@ -54,11 +61,59 @@ class Training(Part):
         self.note(number)
         if self.noise is not None and objective.weak:
             self.noise.check(objective)
+        anchors = None if self.data.anchors is None else self.data.anchors.symbols
+        for term in self.stages[number].terms:
+            term.begin(self.task, self.data.known, anchors)
+        if self.ensemble is not None:
+            _refuse_chains(objective)
         return objective
+
+    def loss(
+        self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
+
+        Members of an ensemble learn each for itself, and are compared while terms have their whole weight; diagnostics
+        are those of the last.
+        """
+        belief: Any = batch.belief
+        members = [belief.component(k) for k in range(belief.count)] if getattr(belief, "apart", False) else [belief]
+        found = [self._loss(number, replace(batch, belief=each), anchors, level, share) for each in members]
+        losses = torch.stack([loss for loss, _ in found])
+        if self.ensemble is not None and number == 0 and share <= HOLD:
+            self.ensemble.note(losses.detach())
+        return losses.sum(), found[-1][1]
+
+    def _loss(
+        self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        objective = self.objectives[number]
+        more: dict[str, Tensor] = {}
+        given, labelled = self.labels.split(batch.belief, batch.index, anchors)
+        if self.noise is not None and objective.weak:
+            with batch.stopwatch("sampling"):
+                given, more = self.noise.weigh(given, batch.y, batch.index, level, objective)
+        batch = self.unexplained.weighed(replace(batch, belief=given))
+        outcomes = [objective.loss(batch)]
+        if len(batch.index):
+            outcomes += [term.loss(self.task, batch, share) for term in self.stages[number].terms]
+        losses = [outcome.loss for outcome in outcomes] + ([] if labelled is None else [labelled])
+        return sum(losses[1:], losses[0]), {**more, **{k: v for o in outcomes for k, v in o.diagnostics.items()}}
 
     def note(self, number: int) -> None:
         """Learn from a stage that has begun which examples nothing explains."""
         self.unexplained.note(self.objectives[number].state(), self.y)
+
+
+def _refuse_chains(objective: Objective) -> None:
+    """Members of an ensemble would share an example's chain, and each walk it to where it likes."""
+    kernel = objective.kernel if isinstance(objective, SoftenedGrounding) else None
+    drawn = kernel is not None and kernel.independent
+    if objective.state().keys() - {WAITING} and not drawn:
+        raise LearnerError(
+            f"An ensemble was given, and {type(objective).__name__} remembers one state of every example, which its "
+            "members would share. Use the exact kernel or the semantic loss, or train the members one by one."
+        )
 
 
 def mixed(parts: Sequence[Training], size: int, order: torch.Generator) -> list[tuple[Training, Tensor]]:

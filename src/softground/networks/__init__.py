@@ -4,10 +4,14 @@ from .blueprint import IMAGE_NETWORKS, LAYERS
 from .convnet import convnet
 from .default import default_network
 from .dropout import Dropout, RandomLayer
+from .ensemble import Ensemble
 from .lenet import lenet
+from .mixture import Mixture
 from .mlp import mlp
 from .per_site import PerSite
+from .prototype import Prototypes, prototype
 from .standardise import Standardise
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
+__all__ += ["Ensemble", "Mixture", "Prototypes", "prototype"]

@@ -28,6 +28,7 @@ from ..errors import InfeasibleAnswer, LearnerError
 from ..inverses.composite import composite
 from ..schedules.base import Schedule
 from ..schedules.constant import Constant
+from ..spaces.mixture import MixtureBelief
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
@@ -58,6 +59,11 @@ class CompositeLikelihood(Objective):
         self.waiting = state.get(WAITING)
 
     def loss(self, batch: Batch) -> Outcome:
+        if isinstance(batch.belief, MixtureBelief):
+            raise LearnerError(
+                "A mixture was given, and the objective 'parts' takes the laws of products. Use one product, or a rule "
+                "whose whole law is known."
+            )
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
             try:

@@ -9,6 +9,7 @@ from typing import Any
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
 from .findings import Findings
+from .numbers import apart
 from .progress import title
 from .watch import GALLERY, read_gallery
 
@@ -47,8 +48,23 @@ class Facts:
         return {name: value for name, value in self.config.items() if name not in ("format", "task", "before")}
 
     @property
+    def final(self) -> Mapping[str, Any]:
+        """The figures of the last moment, those of further test sets by their names among them."""
+        return list(self._moments.values())[-1] if self._moments else {}
+
+    @property
     def moments(self) -> dict[str, Mapping[str, Any]]:
-        """Held-out figures before training and after each stage."""
+        """Held-out figures before training and after each stage, further test sets left aside."""
+        return {name: apart(figures, self.test_sets)[0] for name, figures in self._moments.items()}
+
+    @property
+    def test_sets(self) -> list[str]:
+        """Names of the further test sets."""
+        found = self.summary.get("test_sets")
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+    @property
+    def _moments(self) -> dict[str, Mapping[str, Any]]:
         before = self.summary.get("before", self.config.get("before"))
         after = {
             f"after {title(key.removeprefix('after_stage_'))}": value

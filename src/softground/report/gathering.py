@@ -13,7 +13,8 @@ from ..learner.batches import Batches
 from ..learner.checkpoint import chains_of
 from ..learner.evaluation import predictions as predicted_by
 from ..learner.parts import Data, divided
-from ..metrics import best_relabelling
+from ..metrics.accuracy import best_relabelling
+from ..metrics.symbols import numbered
 from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
@@ -187,10 +188,8 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     >>> counts(space, torch.tensor([[0, 0], [1, 0]]), torch.tensor([[0, 0], [1, 1]]))
     [[1, 0, 0], [0, 2, 1], [0, 0, 0]]
     """
-    union, size = {symbol: k for k, symbol in enumerate(space.symbols)}, len(space.symbols)
-    sites, most = torch.arange(space.sites), max(map(len, space.named))
-    table = torch.tensor([[union[s] for s in names] + [0] * (most - len(names)) for names in space.named])
-    pairs = table[sites, rows.cpu()] * size + table[sites, columns.cpu()]
+    size = len(space.symbols)
+    pairs = numbered(space, rows.cpu()) * size + numbered(space, columns.cpu())
     counted: list[list[int]] = torch.bincount(pairs.flatten(), minlength=size * size).view(size, size).tolist()
     return counted
 

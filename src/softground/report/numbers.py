@@ -1,5 +1,7 @@
 """Numbers as a reader wants them, the same on the terminal and on a page."""
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
@@ -7,6 +9,10 @@ LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 SHARES = frozenset(
     {"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise", "meant"}
 )
+SHARE_ENDINGS = ("_accuracy", "_f1", "_f1_all", "_ece", "_feasible")
+WORDS = {"f1": "F1", "ece": "ECE", "ood": "OOD"}
+IN_FULL = ("_f1_all", "_collapse", "_collapse_all")  # figures that a short table leaves out
+OF_SYMBOLS = ("_f1", "_ece", *IN_FULL)
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 
 
@@ -21,7 +27,17 @@ def is_share(name: str) -> bool:
     >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")]
     [True, True, True, False, False]
     """
-    return name.endswith("_accuracy") or name.removeprefix("test_").removeprefix("validation_") in SHARES
+    return name.endswith(SHARE_ENDINGS) or name.removeprefix("test_").removeprefix("validation_") in SHARES
+
+
+def is_brief(name: str) -> bool:
+    """Whether a figure belongs on a final screen: of single shapes and the validation part no more than accuracies.
+
+    >>> [is_brief(n) for n in ("symbol_accuracy", "symbol_ece", "symbol_collapse", "shape_3_symbol_ece", "spearman")]
+    [True, True, False, False, True]
+    """
+    apart = of_one_shape(name) or name.startswith("validation_")
+    return not name.endswith(OF_SYMBOLS if apart else IN_FULL)
 
 
 def figure(name: str, value: Any, decimals: int = 2) -> str:
@@ -72,12 +88,21 @@ def seconds(value: float) -> str:
 
 
 def spoken(name: str) -> str:
-    """A metric's name in words.
+    """A metric's name in words, and in few.
 
     >>> spoken("test_relabelled_symbol_accuracy"), spoken("grounded_symbols")
     ('relabelled symbol', 'grounded symbols')
     """
-    return name.removeprefix("test_").removesuffix("_accuracy").replace("_", " ")
+    return worded(name.removeprefix("test_").removesuffix("_accuracy"))
+
+
+def worded(name: str) -> str:
+    """A metric's name in words.
+
+    >>> worded("symbol_accuracy"), worded("ood_symbol_ece"), worded("symbol_f1_all")
+    ('symbol accuracy', 'OOD symbol ECE', 'symbol F1 all')
+    """
+    return " ".join(WORDS.get(word, word) for word in name.split("_"))
 
 
 def symbol(text: str) -> str:
@@ -86,9 +111,21 @@ def symbol(text: str) -> str:
 
 
 def of_one_shape(name: str) -> bool:
-    """Whether a figure is that of one shape among several.
+    """Whether a figure is that of one shape among several, on whatever test set.
 
-    >>> of_one_shape("test_shape_3_symbol_accuracy"), of_one_shape("test_symbol_accuracy")
-    (True, False)
+    >>> [of_one_shape(name) for name in ("test_shape_3_error", "ood_shape_3_error", "error", "shape_accuracy")]
+    [True, True, False, False]
     """
-    return name.removeprefix("test_").removeprefix("validation_").startswith("shape_")
+    return re.match(r"([a-zA-Z0-9]+_)?shape_[^_]+_", name) is not None
+
+
+def apart(figures: Mapping[str, Any], sets: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Figures of the test data, and those of further test sets by set, without its name.
+
+    >>> apart({"symbol_f1": 0.5, "ood_symbol_f1": 0.25}, ["ood"])
+    ({'symbol_f1': 0.5}, {'ood': {'symbol_f1': 0.25}})
+    """
+    own, each = dict(figures), {name: dict[str, Any]() for name in sets}
+    for name in sorted(each, key=len, reverse=True):  # a name may begin with another
+        each[name] = {k.removeprefix(f"{name}_"): own.pop(k) for k in figures if k in own and k.startswith(f"{name}_")}
+    return own, each

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..learner.events import Observer
 from ..learner.stage import Stage
 from ..preparing import watched
-from .numbers import figure, of_one_shape, spoken
+from .numbers import apart, figure, is_brief, of_one_shape, spoken, worded
 
 
 class _Bars(progress.Progress):
@@ -119,14 +119,20 @@ def summary_line(record: dict[str, Any]) -> str:
     return "; ".join(lines)
 
 
-def result_table(title: str, columns: dict[str, dict[str, Any]]) -> Table:
-    """Figures side by side: one column per moment (before, after Stage I, …), one row per metric."""
+def result_table(title: str, moments: dict[str, dict[str, Any]], test_sets: Iterable[str] = ()) -> Table:
+    """Figures side by side: one column per moment (before, after Stage I, …), one row per metric of a short table.
+
+    Figures of further test sets are in those of the last moment, and get columns of their own.
+    """
+    final, further = apart(list(moments.values())[-1] if moments else {}, test_sets)
+    columns = dict(moments) | {name: final for name in list(moments)[-1:]}
+    columns |= {worded(name): figures for name, figures in further.items()}
     table = Table(title=Text(title), title_justify="left")
     table.add_column("on held-out data")
     for moment in columns:
         table.add_column(moment, justify="right")
-    for metric in dict.fromkeys(m for figures in columns.values() for m in figures):
-        table.add_row(metric.replace("_", " "), *(figure(metric, figures.get(metric)) for figures in columns.values()))
+    for metric in dict.fromkeys(m for figures in columns.values() for m in figures if is_brief(m)):
+        table.add_row(worded(metric), *(figure(metric, figures.get(metric)) for figures in columns.values()))
     return table
 
 

@@ -29,8 +29,9 @@ from torch import Tensor
 from ..errors import SpaceError
 from .base import Space, check_output
 from .belief import CategoricalBelief
+from .mixture import MixtureBelief
 
-__all__ = ["Categorical", "CategoricalBelief", "Layout", "Readings"]
+__all__ = ["Categorical", "CategoricalBelief", "Layout", "MixtureBelief", "Readings"]
 
 Readings = Literal["grammatical", "all"]
 
@@ -181,8 +182,28 @@ class Categorical(Space):
         scores = scores.masked_fill(~self.layout(device).allowed, -math.inf)
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
-    def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
-        """The network's output as P(z|x), restricted to each site's alphabet unless all symbols can be read."""
+    def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief | MixtureBelief:
+        """The network's output as P(z|x), restricted to each site's alphabet unless all symbols can be read.
+
+        An output ``[batch, K, n, outputs]`` holds K members of an ensemble, ``[batch, K, n, outputs + 1]`` a mixture of
+        K products: the last column is what each site adds to the logarithm of a component's weight.
+        """
+        if isinstance(output, Tensor) and output.dim() == 4 and output.shape[1]:
+            return self._mixture(output, finite)
+        return self._product(output, finite)
+
+    def _mixture(self, output: Tensor, finite: bool) -> MixtureBelief:
+        gates = output.new_zeros(output.shape[:3])
+        apart = output.shape[3] != self.outputs + 1
+        if not apart:
+            output, gates = output[..., :-1], output[..., -1]
+        check_output(gates, dict(zip(("components", "sites"), gates.shape[1:], strict=True)), "gates", finite)
+        products, batch = self._product(output.flatten(0, 1), finite), output.shape[:2]
+        every = None if products.every is None else products.every.view(*batch, self.sites, -1)
+        scores = products.scores.view(*batch, self.sites, -1)
+        return MixtureBelief(self, gates.sum(2).log_softmax(-1), scores, every, apart)
+
+    def _product(self, output: Tensor, finite: bool) -> CategoricalBelief:
         kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
         meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
         check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)

@@ -3,8 +3,23 @@
 from ..experiments.problem import TASKS
 from .addition import Addition
 from .formulas import Formulas
+from .kandinsky import KandLogic
 from .sdsp import ShortestPaths
+from .shortcuts import EvenOdd, Half, MNLogic, MNMath
 from .sudoku import Sudoku
 from .sums import Sums
+from .validity import Validity, ViSudo
 
-__all__ = ["TASKS", "Addition", "Formulas", "ShortestPaths", "Sudoku", "Sums"]
+__all__ = [
+    "TASKS",
+    "Addition",
+    "EvenOdd",
+    "Formulas",
+    "Half",
+    "KandLogic",
+    "MNLogic",
+    "MNMath",
+    "ShortestPaths",
+    "Sudoku",
+]
+__all__ += ["Sums", "Validity", "ViSudo"]

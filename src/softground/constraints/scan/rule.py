@@ -26,7 +26,7 @@ from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical, CategoricalBelief
 from ..answers import exact
-from ..base import Constraint
+from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, OneByOne, draw, possible_states, suffix
@@ -68,7 +68,7 @@ class Scan(Constraint):
         order: Sequence[int] | None = None,
         vectorised: bool = False,
     ) -> None:
-        self.space, self.start, self.cue, self.vectorised = space, start, cue, vectorised
+        self.space, self.start, self.cue, self.vectorised = of_symbols(space), start, cue, vectorised
         self.accept = accept or _equal
         self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]

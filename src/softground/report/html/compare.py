@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
-from ..numbers import figure, is_number, is_share, seconds, spoken
+from ..numbers import figure, is_brief, is_number, is_share, seconds, spoken
 from .config import flat
 from .curves import PARTS, keys, points, timing
 from .lines import Chart, Epochs, Line, colour, numbers, shares
@@ -65,16 +65,18 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
     kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
     rows: list[dict[str, Any]] = []
     for run in runs:
-        final = list(run.moments.values())[-1] if run.moments else {}
         more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
-        rows.append({k: v for k, v in final.items() if is_number(v)} | more | {"epochs": len(run.history)})
+        rows.append(
+            {k: v for k, v in run.final.items() if is_number(v) and is_brief(k)} | more | {"epochs": len(run.history)}
+        )
     found = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
         rivals: list[set[Any]] = [
             {v for k, v in zip(kinds, values, strict=True) if k == kind and is_number(v)} for kind in kinds
         ]
-        best = [is_share(name) and len(r) > 1 and v == max(r) for r, v in zip(rivals, values, strict=True)]
+        most = min if name.endswith("_ece") else max
+        best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
         found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
 

@@ -8,12 +8,13 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..numbers import figure, is_number, of_one_shape, seconds, spoken
+from ..numbers import apart, figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
 from .choice import choice, warned
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
 from .page import render
+from .reliability import diagrams
 
 REPORT = "report.html"
 MOST_ROWS = 200
@@ -44,7 +45,9 @@ def run_page(facts: Facts) -> str:
         records=_records(facts.history),
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
+        diagrams=diagrams(facts.summary),
         suspects=_suspects(facts),
+        other_maps=_other_maps(facts),
         choice=choice(facts),
         signs=warned(facts),
         timing=timing(facts.history),
@@ -60,7 +63,7 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     last = list(moments.values())[-1] if moments else {}
     before = moments.get("before", {})
     for name, value in last.items():
-        if is_number(value) and not of_one_shape(name):
+        if is_number(value) and is_brief(name) and not of_one_shape(name):
             words = spoken(name) + (" accuracy" if name.endswith("_accuracy") else "")
             known = name in before and before is not last
             yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""
@@ -78,13 +81,15 @@ def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(facts: Facts) -> dict[str, Any]:
-    """All figures as a table, one column per moment."""
+    """Figures as a table, one column per moment, and the rows of all that this leaves out."""
     train = facts.summary.get("train")
     columns: dict[str, Any] = {f"held-out, {name}": found for name, found in facts.moments.items()}
+    columns |= {worded(name): found for name, found in apart(facts.final, facts.test_sets)[1].items()}
     columns |= {"training": train} if isinstance(train, dict) else {}
     names = dict.fromkeys(name for found in columns.values() for name in found)
-    rows = [[k.replace("_", " "), *[figure(k, found.get(k)) for found in columns.values()]] for k in names]
-    return {"head": ["figure", *columns], "rows": rows}
+    rows = {k: [worded(k), *[figure(k, found.get(k)) for found in columns.values()]] for k in names}
+    more = [row for k, row in rows.items() if not is_brief(k)]
+    return {"head": ["figure", *columns], "rows": [row for k, row in rows.items() if is_brief(k)], "more": more}
 
 
 def _suspects(facts: Facts) -> dict[str, Any] | None:
@@ -96,6 +101,13 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     names = ("example", "answer", "reading", "gives", "meant")
     rows = [[str(one.get(name, "–"))[:60] for name in names] for one in first if isinstance(one, dict)]
     return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
+
+
+def _other_maps(facts: Facts) -> str:
+    """Which other maps of symbols fit the network's readings, in words."""
+    found = facts.summary.get("other_maps")
+    text = found.get("text") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _records(history: Records) -> dict[str, Any]:

@@ -51,7 +51,9 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "anchors", "noise")
+    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "noise")
+    absent += ("anchors", "anchor_symbols", "anchor_choice", "usage", "usage_weight", "entropy_weight")
+    absent += ("mixture", "members", "member")
 
     nodes: int = 30
     """Vertices of a graph."""

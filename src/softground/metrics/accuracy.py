@@ -1,4 +1,4 @@
-r"""What predictions are worth: shares that are right, and the names that fit best where a rule fixes none.
+r"""Shares that are right, and the names that fit best where a rule fixes none.
 
 Where a rule does not tell symbols apart, a prediction and its renaming are feasible together. Symbols are then compared
 with the true ones under the **one** renaming of the whole data set that agrees best,
@@ -24,15 +24,17 @@ def accuracies(
     return result
 
 
-def best_relabelling(predicted: Tensor, symbols: Tensor) -> Tensor:
-    """The permutation π̂ that carries predicted codes closest to the true ones, ``[symbols]``.
+def best_relabelling(predicted: Tensor, symbols: Tensor, size: int = 0) -> Tensor:
+    """The permutation π̂ that carries predicted codes closest to the true ones, of the codes that occur.
+
+    With a ``size``, of at least so many codes.
 
     >>> best_relabelling(torch.tensor([[0, 1, 2, 1]]), torch.tensor([[2, 0, 1, 0]])).tolist()
     [2, 0, 1]
     """
     from scipy.optimize import linear_sum_assignment  # here, because few tasks need it and it is slow to import
 
-    size = int(max(predicted.max(), symbols.max())) + 1
+    size = max(size, int(max(predicted.max(), symbols.max())) + 1)
     counts = torch.bincount((predicted * size + symbols).flatten().cpu(), minlength=size**2).view(size, size)
     _, relabelled = linear_sum_assignment(counts.numpy(), maximize=True)
     return torch.as_tensor(relabelled, device=predicted.device)

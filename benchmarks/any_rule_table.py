@@ -1,0 +1,50 @@
+"""The table of rules of one's own, from ``benchmarks/results/any_rule.json``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from softground.runs.provenance import origin
+
+LINES = {
+    "mixed": ("sum so much, less than 20, or a 7 among three digits: 1,000 states", ("z3", "cpmpy", "own")),
+    "grid": ("3×4 digits, sums of rows and columns: 10¹² states", ("cpmpy", "parts")),
+    "large": ("4×5 digits, the same: 10²⁰ states", ("cpmpy", "parts")),
+    "killer": ("Killer Sudoku 4×4, 300 boards", ("cpmpy",)),
+}
+WORDS = {"z3": "Z3", "cpmpy": "CPMpy", "own": "own constraint", "parts": "`sg.All`", "labels": "with labels"}
+
+
+def table(page: Path) -> str:
+    """What was measured, with labels beside."""
+    if not page.exists():
+        return "Not measured yet."
+    found = json.loads(page.read_text())
+    rows, runs = found["table"], found["runs"]
+    head = "| rule | written in | way taken | symbols, % | answers, % | with labels | seconds |"
+    lines = [head, "| --- | --- | --- | --- | --- | --- | --- |"]
+    for problem, (words, ways) in LINES.items():
+        labels = rows.get(f"{problem}/labels")
+        for way in ways:
+            if (key := f"{problem}/{way}") in rows:
+                own = [run for name, run in runs.items() if name.rsplit("/", 1)[0] == key]
+                taken = ", ".join(sorted({run["choice"]["rung"] for run in own}))
+                spent = sorted(run["wall_seconds"] for run in own)
+                beside = _shown(labels, "symbol_accuracy") if labels else "–"
+                figures = (_shown(rows[key], name) for name in ("symbol_accuracy", "answer_accuracy"))
+                seconds = f"{spent[0]:.0f} to {spent[-1]:.0f}"
+                lines.append(f"| {words} | {WORDS[way]} | {taken} | {' | '.join(figures)} | {beside} | {seconds} |")
+    seeds = sorted({row["seeds"] for row in rows.values()})
+    said = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    told = (
+        f"No kernel is named. Held-out scikit-learn digits, mean ± sd over {said}; 20 epochs, the library's defaults "
+        "(`benchmarks/any_rule_cell.py` says how the data are made). Seconds are of whole runs on a machine that "
+        "others used, too."
+    )
+    return "\n".join([told, "", *lines, "", f"Measured by `{found['command']}` {origin(runs.values())}."])
+
+
+def _shown(row: dict[str, Any], name: str) -> str:
+    return f"{row[name]['mean']:.2f} ± {row[name]['sd']:.2f}"

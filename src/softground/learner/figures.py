@@ -1,0 +1,127 @@
+"""All figures of a network on a data set: the task's own metrics, and those of single symbols.
+
+They need what P(z|x) says of each site, beside the prediction. They are taken when a run has ended, and by
+``Learner.evaluate``; during training there are the task's metrics alone (:mod:`softground.learner.evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..inverses.mixture import law_of
+from ..metrics.accuracy import best_relabelling
+from ..metrics.calibration import Reliability, calibration_error, reliability
+from ..metrics.detection import auroc
+from ..metrics.symbols import collapse, macro_f1, numbered
+from ..target import Target
+from .evaluation import beliefs, measured, modes
+from .parts import Part, together
+
+
+class Reading(NamedTuple):
+    """What a network reads in the examples of a part."""
+
+    predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
+    likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
+    confidence: Tensor | None  # and how probable it is; None for reals
+    evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
+
+
+class Sites(NamedTuple):
+    """The sites of all examples in one row, as numbers of symbols."""
+
+    truth: Tensor
+    predicted: Tensor
+    likeliest: Tensor
+    confidence: Tensor
+
+
+def read(part: Part, network: nn.Module) -> Reading:
+    """What the network reads, in one pass over the examples."""
+    found = []
+    for _, belief in beliefs(part.space, network, part.data):
+        sure = tuple(belief.marginals().max(-1)) if part.space.categorical else (None, None)
+        found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief)))
+    *predicted, best, sureness, evidence = (None if c[0] is None else torch.cat(c) for c in zip(*found, strict=True))
+    return Reading(predicted, best, sureness, evidence)  # type: ignore[arg-type]
+
+
+def _evidence(part: Part, belief: Any) -> Tensor | None:
+    if part.task.detects is None:
+        return None
+    y = part.task.constraint.encode([part.task.detects]).to(part.y.device).expand(len(belief))
+    return law_of(part.task.inverse, Target(belief, y, 1.0)).log_mass()
+
+
+def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+    """The task's metrics, then those of :func:`symbol_figures` that are not among them."""
+    own = together([(part, measured(part, found.predicted)) for part, found in zip(parts, readings, strict=True)])
+    return own | {name: value for name, value in symbol_figures(parts, readings).items() if name not in own}
+
+
+def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
+    """Accuracy, macro-F1, collapse and calibration error of symbols; nothing where they are reals, or not known.
+
+    F1, collapse and calibration error of several shapes count all sites together; the accuracy is an average over
+    examples, as a task's own metrics are.
+    """
+    sites, task = _sites(parts, readings), parts[0].task
+    if not sites:
+        return {}
+    of = [_figures(each, len(task.space.symbols), task.nameless_symbols) for each in (*sites, _joined(sites))]
+    found = together(list(zip(parts, of, strict=False)))
+    found |= {name: value for name, value in of[-1].items() if not name.endswith("_accuracy")}
+    if task.detects is not None:
+        wanted = task.constraint.encode([task.detects])
+        evidence = [found.evidence.cpu() for found in readings if found.evidence is not None]
+        found["answer_auroc"] = auroc(torch.cat(evidence), torch.cat([part.y.cpu() == wanted for part in parts]))
+    return found
+
+
+def reliability_of(parts: Sequence[Part], readings: Sequence[Reading]) -> Reliability | None:
+    """The bins behind the calibration error."""
+    if not (sites := _sites(parts, readings)):
+        return None
+    named = _named(_joined(sites), len(parts[0].task.space.symbols), parts[0].task.nameless_symbols)
+    return reliability(named.confidence, named.likeliest == named.truth)
+
+
+def _figures(sites: Sites, symbols: int, nameless: bool) -> dict[str, float]:
+    truth, predicted, likeliest, confidence = _named(sites, symbols, nameless)
+    figures = {
+        "symbol_accuracy": (predicted == truth).double().mean().item(),
+        "symbol_f1": macro_f1(predicted, truth),
+        "symbol_f1_all": macro_f1(predicted, truth, symbols),
+        "symbol_collapse": collapse(predicted, truth),
+        "symbol_collapse_all": collapse(predicted, truth, symbols),
+        "symbol_ece": calibration_error(confidence, likeliest == truth),
+    }
+    return {f"relabelled_{name}" if nameless else name: value for name, value in figures.items()}
+
+
+def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:
+    """Under the renaming that agrees best, where a rule leaves symbols known only up to one."""
+    if not nameless:
+        return sites
+    names = best_relabelling(sites.predicted, sites.truth, symbols)
+    return sites._replace(predicted=names[sites.predicted], likeliest=names[sites.likeliest])
+
+
+def _sites(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
+    """The sites of each part; none unless all symbols are known."""
+    if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
+        return []
+    found = []
+    for part, (predicted, likeliest, confidence, _) in zip(parts, readings, strict=True):
+        codes: list[Any] = [part.data.symbols, predicted[0], likeliest]
+        truth, read, best = (numbered(part.space, each.cpu()).flatten() for each in codes)
+        found.append(Sites(truth, read, best, confidence.cpu().flatten()))  # type: ignore[union-attr]
+    return found
+
+
+def _joined(sites: list[Sites]) -> Sites:
+    return Sites(*(torch.cat(column) for column in zip(*sites, strict=True)))

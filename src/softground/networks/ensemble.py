@@ -1,0 +1,68 @@
+"""Several networks that are trained side by side, each by its own loss; they read by their mean, or the best does."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import LearnerError
+from .blueprint import LAYERS
+
+MOMENTUM = 0.02  # of the running means of losses
+
+
+@LAYERS.register("softground.Ensemble")
+class Ensemble(nn.Module):
+    """P(z|x) as the mean of its members' (:mod:`softground.spaces.mixture`, with equal weights).
+
+    A learner adds up the losses of the members, so that each learns as it would alone. They see the same batches, and
+    differ in their first weights and in what they draw. Where answers leave several readings, members find different
+    ones, and their mean says how sure one can be (L. Lakshminarayanan et al., NeurIPS 2017; for shortcuts, E. Marconato
+    et al., UAI 2024, who also push members apart).
+
+    With ``read="best"`` members are restarts: the one whose training loss, with all terms, was lowest while these had
+    their whole weight reads alone. No label is looked at.
+
+    >>> Ensemble([nn.Linear(16, 10) for _ in range(3)])(torch.zeros(2, 4, 16)).shape
+    torch.Size([2, 3, 4, 10])
+    """
+
+    losses: Tensor
+    noted: Tensor
+
+    def __init__(self, members: Sequence[nn.Module], read: Literal["mean", "best"] = "mean") -> None:
+        super().__init__()
+        if not members or read not in ("mean", "best"):
+            raise LearnerError(
+                f"An ensemble of {len(members)} members that reads by {read!r} was given; expected at least one "
+                "member, and 'mean' or 'best'."
+            )
+        self.read = read
+        self.register_buffer("losses", torch.zeros(len(members)))
+        self.register_buffer("noted", torch.tensor(False))
+        for number, member in enumerate(members):
+            self.add_module(str(number), member)
+
+    @property
+    def members(self) -> tuple[nn.Module, ...]:
+        """The networks."""
+        return tuple(self.children())
+
+    def note(self, losses: Tensor) -> None:
+        """Take a batch's losses of the members into their running means."""
+        losses = losses.to(self.losses)
+        self.losses.copy_(torch.where(self.noted, self.losses.lerp(losses, MOMENTUM), losses))
+        self.noted.fill_(True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        outputs = [member(x) for member in self.members]
+        if outputs[0].dim() != 3:
+            raise LearnerError(
+                f"Members of an ensemble gave outputs of shape {tuple(outputs[0].shape)}; expected (batch, sites, "
+                "outputs). A member cannot be a mixture or an ensemble itself."
+            )
+        every = torch.stack(outputs, 1)
+        if self.training or self.read == "mean":
+            return every
+        return every.index_select(1, self.losses.argmin()[None]).squeeze(1)

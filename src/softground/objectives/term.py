@@ -1,0 +1,27 @@
+r"""Terms: what a stage adds to the loss of its objective, whatever that is.
+
+.. math:: \ell(\theta) = \ell_{\text{objective}}(\theta) + \sum_j \ell_j(\theta)
+
+A term sees the batch that the objective sees: :math:`P(z|x)` given the known symbols, and the answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+
+from torch import Tensor
+
+from ..task import Task
+from .base import Batch, Outcome
+
+
+class Term(ABC):
+    """A further loss. It remembers nothing of the examples."""
+
+    def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:  # noqa: B027
+        """Prepare for a training set, whose known codes ``[examples, sites]`` and anchors' symbols are given."""
+
+    @abstractmethod
+    def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
+        """The loss of a batch, after the ``share`` 0 … 1 of the stage."""

@@ -1,0 +1,147 @@
+r"""A prior on how often symbols are used.
+
+With :math:`\bar p(s) = \frac{1}{Bn} \sum_{b,i} P_i(s|x_b)`, the mean of what the network reads in a batch,
+
+.. math:: \ell(\theta) = \lambda(t)\, \mathrm{KL}(\bar p \,\|\, \pi)
+          = \lambda(t) \sum_s \bar p(s) \log \frac{\bar p(s)}{\pi(s)} .
+
+A shortcut that merges symbols leaves others unused, so that the term tells it from a reading that is one-to-one; it
+does not tell one-to-one readings from each other if they use symbols equally often. For a uniform π it is
+:math:`\lambda \sum_s \bar p \log \bar p` and a constant.
+
+It is a bias, because a batch never has π's frequencies exactly, and the data may not either. So λ(t) is λ for the first
+half of the stage, in which the symbols are found, then falls along a line, and is 0 in the last quarter, which the
+answers have for themselves: by then another reading costs more than the term ever gave.
+
+Where π is *estimated*, it is the frequency of the symbols that are known, with one more of each so that none is
+impossible: of the examples' known symbols or, where there are none, of the anchors. That is honest if these were drawn
+at random; anchors that were chosen, such as one of each symbol, say nothing of frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..spaces.categorical import Categorical
+from ..task import Task
+from .base import Batch, Outcome
+from .term import Term
+
+LEAST = 1e-6  # a symbol of prior 0 is this improbable, so that the loss stays finite
+HOLD, GONE = 0.5, 0.75  # where in the stage the weight begins to fall, and where it is 0
+
+
+@dataclass
+class Usage(Term):
+    """All symbols are used, as often as the prior says.
+
+    Parameters
+    ----------
+    prior
+        ``"uniform"``, ``"estimated"`` from the known symbols, or a distribution: a dict of the symbols' shares, or the
+        shares in the order of the space's ``symbols``.
+    weight
+        λ, what it counts beside the objective, whose loss is per site.
+
+    >>> Usage({"a": 0.5, "b": 0.5}, weight=1.0).at(0.625)
+    0.5
+    """
+
+    prior: Literal["uniform", "estimated"] | Mapping[Hashable, float] | Sequence[float] = "uniform"
+    weight: float = 3.0
+    prepared: dict[Categorical, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_weight("usage", self.weight)
+        if isinstance(self.prior, str):
+            if self.prior not in ("uniform", "estimated"):
+                raise LearnerError(
+                    f"usage={self.prior!r} was given; expected 'uniform', 'estimated', or the symbols' shares."
+                )
+            return
+        shares = [float(s) for s in (self.prior.values() if isinstance(self.prior, Mapping) else self.prior)]
+        if min(shares, default=-1.0) < 0 or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
+            raise LearnerError(
+                f"The usage prior {shares} was given, which adds up to {sum(shares):g}; expected shares of at least 0 "
+                "that add up to 1."
+            )
+
+    @classmethod
+    def named(cls, text: str, weight: float) -> Usage:
+        """The prior that an option names: a word, or shares with commas between them."""
+        if text in ("uniform", "estimated"):
+            return cls(text, weight)  # type: ignore[arg-type]
+        try:
+            shares = [float(share) for share in text.split(",")]
+        except ValueError as error:
+            raise LearnerError(
+                f"usage={text} was given; expected none, uniform, estimated, or shares such as 0.2,0.5,0.3."
+            ) from error
+        return cls(shares, weight)
+
+    def at(self, share: float) -> float:
+        """λ(t)."""
+        return self.weight * min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
+
+    def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:
+        if not task.space.categorical:
+            raise LearnerError(f"A usage prior was given for {task.space!r}, whose components are reals.")
+        shares = self._shares(task.space, known, anchors).clamp(min=LEAST)
+        self.prepared[task.space] = (shares.log(), columns(task.space))
+
+    def _shares(self, space: Categorical, known: Tensor | None, anchors: Sequence[Hashable] | None) -> Tensor:
+        """π in the order of the space's symbols."""
+        count = len(space.symbols)
+        if self.prior == "uniform":
+            return torch.full((count,), 1 / count, dtype=torch.float64)
+        place = {symbol: column for column, symbol in enumerate(space.symbols)}
+        if isinstance(self.prior, str):
+            seen = list(anchors or ())
+            if known is not None:
+                sites, codes = (known >= 0).nonzero()[:, 1], known[known >= 0]
+                seen = [space.alphabets[i][c] for i, c in zip(sites.tolist(), codes.tolist(), strict=True)] or seen
+            if not seen:
+                raise LearnerError(
+                    "usage='estimated' was given, and there are no known symbols to estimate from. Give some, as known "
+                    "symbols or anchors; or the frequencies themselves; or 'uniform'."
+                )
+            found = torch.tensor([place[symbol] for symbol in seen])
+            return (1 + torch.bincount(found, minlength=count)).double() / (count + len(found))
+        named = isinstance(self.prior, Mapping)
+        given: Any = (
+            self.prior if isinstance(self.prior, Mapping) else dict(zip(space.symbols, self.prior, strict=False))
+        )
+        if set(given) - set(place) or (not named and len(self.prior) != count):
+            raise LearnerError(
+                f"A usage prior of {len(self.prior)} shares{f' for {list(given)!r}' if named else ''} was given; the "
+                f"symbols are {list(space.symbols)!r}. Give each its share."
+            )
+        return torch.tensor([float(given.get(symbol, 0.0)) for symbol in space.symbols], dtype=torch.float64)
+
+    def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
+        prior, where = self.prepared[task.space]
+        mean = batch.belief.marginals().mean(0) / task.space.sites
+        used = mean.new_zeros(len(prior)).index_add(0, where.to(mean.device).flatten(), mean.flatten())
+        kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
+        return Outcome(self.at(share) * kl, {"usage_kl": kl.detach().expand(len(batch.index))})
+
+
+def columns(space: Categorical) -> Tensor:
+    """The place among the space's symbols of every code that can be read at a site, ``[sites, codes]``."""
+    place = {symbol: column for column, symbol in enumerate(space.symbols)}
+    codes = space.outputs if space.readings == "all" else space.width
+    rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
+    return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # a code that is none has no probability
+
+
+def check_weight(name: str, weight: float) -> None:
+    """Refuse a weight that is none."""
+    if not 0 <= weight < math.inf:
+        raise LearnerError(f"The {name} weight {weight} was given; expected a finite number, 0 or more.")

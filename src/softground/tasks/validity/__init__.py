@@ -1,0 +1,5 @@
+"""Sudoku boards of 4×4, valid or not: recognise digits from that alone."""
+
+from .problem import Validity, ViSudo
+
+__all__ = ["Validity", "ViSudo"]

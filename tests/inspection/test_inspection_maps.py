@@ -1,0 +1,265 @@
+"""Maps of symbols that fit what occurs: known counts, smallest label sets, brute force, bounds and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations, product
+from random import Random
+
+import pytest
+import torch
+
+import softground as sg
+from inspection_cases import Unlisted, maps_of
+from softground.errors import ConstraintError, SpaceError
+from softground.inspection.maps import Consistent, MapSearch, consistent_maps
+from softground.inspection.solutions import take
+from softground.inspection.support import declared, everything
+from softground.inspection.time_limit import TimeLimit
+from softground.tasks import TASKS
+from softground.tasks.kandinsky import KandLogic
+from softground.tasks.sudoku import sudoku_task
+
+EVEN_ODD = [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)]
+EVEN_ODD += [(b, a) for a, b in EVEN_ODD]
+HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
+
+
+def task_of(rule: Callable[..., object], symbols: int, sites: int = 2, head: str = "shared") -> sg.Task:
+    space = sg.Categorical([range(symbols)] * sites, head)  # type: ignore[arg-type]
+    return sg.Task(space, sg.Program(rule, space))
+
+
+def figures(found: Consistent) -> tuple[int, int, int, int]:
+    """All maps and one-to-one ones; on how many symbols they disagree."""
+    every, one = found.every, found.one_to_one
+    assert every.finished
+    assert one.finished
+    assert found.proved
+    return every.count, one.count, len(every.disagree), len(one.disagree)
+
+
+def labels(found: Consistent) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Size and number of the smallest label sets, for all maps and for one-to-one ones."""
+    assert found.every.labels is not None
+    assert found.one_to_one.labels is not None
+    every, one = found.every.labels, found.one_to_one.labels
+    return (every.fewest, every.sets), (one.fewest, one.sets)
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def test_even_odd() -> None:
+    found = maps_of(task_of(add, 10), EVEN_ODD, [6, 10, 12])
+    assert figures(found) == (36, 2, 10, 10)
+    assert labels(found) == ((2, 25), (1, 10))
+    assert found.per_site is not None
+    assert found.per_site.count == 6**4
+    assert found.further is not None
+    further = [(int(pair[1]), int(pair[4])) for pair in found.further]
+    assert len(further) == 2
+    assert figures(maps_of(task_of(add, 10), EVEN_ODD + further))[0] == 1
+
+
+def test_even_odd_without_an_upper_limit_has_the_published_49() -> None:
+    """Digits may be read as any whole number: what 49 counts."""
+    sites = sg.Categorical([range(16)] * 2)
+    found = maps_of(sg.Task(sites, sg.Program(add, sites)), EVEN_ODD)
+    assert found.every.count == 49
+
+
+def test_even_odd_where_the_rule_knows_the_pairs() -> None:
+    """S_y holds the 16 pairs alone, as in Soft-PNet."""
+    known = set(EVEN_ODD)
+    task = task_of(lambda a, b: a + b if (a, b) in known else None, 10)
+    assert figures(maps_of(task, EVEN_ODD))[:2] == (4, 2)
+
+
+@pytest.mark.parametrize(("outputs", "count", "per_site"), [(5, 3, 9), (10, 6, 36)])
+def test_half(outputs: int, count: int, per_site: int) -> None:
+    found = maps_of(task_of(add, outputs), HALF, [0, 1, 5, 6])
+    assert figures(found) == (count, 1, 3, 0)
+    assert labels(found) == ((1, 3), (0, 1))
+    assert found.every.labels is not None
+    assert found.every.labels.example == ("2",)
+    assert found.per_site is not None
+    assert found.per_site.count == per_site
+    assert found.absent == tuple(map(str, range(5, outputs)))
+    own = maps_of(task_of(add, outputs, head="site"), HALF)
+    assert (own.every.count, own.per_site) == (per_site, None)
+
+
+# All maps, one-to-one ones, and d of the latter; the sheet leaves the counts of all maps open from k = 5 on.
+MODULO = {10: (2, 2, 10), 9: (4, 2, 2), 8: (20, 4, 4), 7: (64, 8, 6), 6: (320, 16, 8), 5: (1024, 32, 10)}
+MODULO |= {4: (16848, 144, 10), 3: (186624, 864, 10), 2: (2 * 5**10, 28800, 10)}
+
+
+@pytest.mark.parametrize("k", MODULO)
+def test_sums_modulo_k(k: int) -> None:
+    every, one, _, differ = figures(maps_of(task_of(lambda a, b: (a + b) % k, 10)))
+    assert (every, one, differ) == MODULO[k]
+
+
+@pytest.mark.parametrize(("ks", "expected"), [((2, 3), (320, 16, 8)), ((3, 4), (1, 1, 0))])
+def test_sums_modulo_two_numbers(ks: tuple[int, int], expected: tuple[int, int, int]) -> None:
+    every, one, _, differ = figures(maps_of(task_of(lambda a, b: ((a + b) % ks[0], (a + b) % ks[1]), 10)))
+    assert (every, one, differ) == expected
+
+
+def test_math() -> None:
+    """Equal sums leave 9 − d, equal products 5 ↔ 7, both together nothing; nor do plain sums and products."""
+    space = sg.Categorical([range(10)] * 4)
+
+    def found(rule: Callable[..., object], answers: Sequence[object]) -> tuple[int, tuple[str, ...]]:
+        task = sg.Task(space, sg.Program(rule, space, vectorised=True))
+        full = everything(task, take(task, answers, 8, 0, TimeLimit()), 0)
+        search = MapSearch(task, full, TimeLimit())
+        assert full.whole
+        return search.counted().count, search.examples()
+
+    both = [(s, p) for s in (0, 1) for p in (0, 1)]
+    assert found(lambda a, b, c, d: (a + b == c + d).long(), [0, 1])[0] == 2
+    assert found(lambda a, b, c, d: (a * b == c * d).long(), [0, 1]) == (2, ("5 ↦ 7, 7 ↦ 5",))
+    assert found(lambda a, b, c, d: ((a + b == c + d).long(), (a * b == c * d).long()), both) == (1, ())
+    assert figures(maps_of(task_of(add, 10)))[:2] == (1, 1)
+    assert figures(maps_of(task_of(lambda a, b: a * b, 10)))[:2] == (1, 1)
+
+
+def test_math_as_in_its_example() -> None:
+    """Digits 0 to 2, 2a + b and a + b, three combinations: one map with 3 outputs, and with 10."""
+    for outputs in (3, 10):
+        task = task_of(lambda a, b, c, d: (2 * a + b, c + d), outputs, 4)
+        assert figures(maps_of(task, [(0, 1, 2, 0), (2, 1, 0, 1), (0, 0, 0, 2)], [(1, 2), (5, 1), (0, 2)]))[0] == 1
+
+
+def test_ready_made_tasks_say_what_occurs() -> None:
+    for name, counts in {"evenodd": (36, 2), "half": (3, 1), "mnmath": (1, 1)}.items():
+        problem = TASKS[name]()
+        task = problem.task()
+        assert isinstance(task, sg.Task)
+        support = problem.support()
+        if support is not None:
+            assert figures(maps_of(task, support))[:2] == counts
+
+
+def test_kandinsky_figures() -> None:
+    """Nine kinds of objects, 3¹⁸ scenes: proved between the renamings that the scan keeps and what few scenes leave."""
+    task = KandLogic().task()
+    assert isinstance(task, sg.Task)
+    found = maps_of(task, None, [True, False])
+    assert figures(found) == (72, 72, 9, 9)
+    assert labels(found) == ((3, 72), (3, 72))
+
+
+def test_sudoku() -> None:
+    found = maps_of(sudoku_task(4), None, [True])
+    assert figures(found) == (24, 24, 4, 4)
+    assert labels(found) == ((3, 4), (3, 4))
+
+
+def test_large_counts_need_no_listing() -> None:
+    """Equality of two of twelve symbols: all 12! renamings, and none that merges."""
+    found = maps_of(task_of(lambda a, b: a == b, 12))
+    assert figures(found)[:2] == (479001600, 479001600)
+    nothing = maps_of(task_of(lambda a, b: 0, 6))
+    assert figures(nothing)[:2] == (6**6, 720)
+
+
+def by_trying_all(task: sg.Task, rows: torch.Tensor, y: torch.Tensor) -> list[tuple[int, ...]]:
+    symbols = rows.unique().tolist()
+    found = []
+    for images in product(range(task.space.width), repeat=len(symbols)):
+        table = torch.zeros(task.space.width, dtype=torch.long)
+        table[symbols] = torch.tensor(images)
+        if bool(task.feasible(table[rows], y).all()):
+            found.append(images)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_rules_agree_with_brute_force(seed: int) -> None:
+    """25 rules each: counts, disagreements and smallest label sets, as trying everything finds them."""
+    draw = Random(seed)
+    for _ in range(25):
+        size, sites = draw.choice([(3, 2), (4, 2), (3, 3)])
+        table = {z: draw.randrange(draw.choice([2, 3, 5])) for z in product(range(size), repeat=sites)}
+        task = task_of(lambda *z, table=table: table[z], size, sites)
+        occurring = draw.sample(sorted(table), draw.randrange(1, len(table)))
+        given = declared(task, occurring, take(task, None, 8, 0, TimeLimit()))
+        maps = by_trying_all(task, given.z, given.y)
+        true = tuple(given.z.unique().tolist())
+        found = MapSearch(task, given, TimeLimit()).found()
+        for kind, expected in ((found.every, maps), (found.one_to_one, [f for f in maps if len(set(f)) == len(f)])):
+            assert kind.finished
+            assert kind.count == len(expected)
+            differ = [s for s, images in zip(true, zip(*expected, strict=True), strict=True) if len(set(images)) > 1]
+            assert kind.disagree == tuple(map(str, differ))
+            settle = [
+                [chosen for chosen in combinations(range(len(true)), many) if only(expected, true, chosen)]
+                for many in range(len(true) + 1)
+            ]
+            fewest = next(many for many, sets in enumerate(settle) if sets)
+            assert kind.labels is not None
+            assert (kind.labels.fewest, kind.labels.sets) == (fewest, len(settle[fewest]))
+
+
+def only(maps: list[tuple[int, ...]], true: tuple[int, ...], chosen: tuple[int, ...]) -> bool:
+    return sum(all(f[i] == true[i] for i in chosen) for f in maps) == 1
+
+
+def test_a_search_that_is_stopped_gives_a_bound_and_says_so() -> None:
+    task = task_of(lambda a, b: (a - b) % 4 in (1, 2), 8)
+    sample = take(task, None, 8, 0, TimeLimit())
+    full = everything(task, sample, 0)
+    exact = MapSearch(task, full, TimeLimit()).found()
+    some = MapSearch(task, full, TimeLimit(), work=2**11).found()
+    assert exact.every.finished
+    assert not some.every.finished
+    assert 1 <= some.every.count < exact.every.count
+    assert some.every.labels is None
+    assert not some.settled
+    over = consistent_maps(task, full, TimeLimit(0))
+    assert (over.every.count, over.every.finished) == (1, False)
+
+
+def test_what_is_only_tried_is_not_proved() -> None:
+    """Six digits modulo 3, where S_y is not listed. A scan proves what is left, a rule that is asked does not."""
+    space = sg.Categorical([range(3)] * 6)
+    asked, scan = sg.Program(lambda *z: sum(z) % 3, space), sg.Scan(lambda s, d: (s + d) % 3, space)
+    for rule in (asked, scan):
+        found = maps_of(sg.Task(space, rule, Unlisted(sg.Enumeration(space, rule))), None, range(3))
+        assert (found.every.count, found.one_to_one.count, found.proved) == (3, 3, rule is scan)
+        assert "of which" in found.assumption
+
+
+def test_wrong_supports_are_named() -> None:
+    task = task_of(lambda a, b: None if a > b else b - a, 4)
+    sample = take(task, None, 8, 0, TimeLimit())
+    with pytest.raises(SpaceError, match="State 1 has 7 at site 0"):
+        declared(task, [(0, 1), (7, 1)], sample)
+    with pytest.raises(SpaceError, match="Combination 1 has the code 4 at site 1"):
+        declared(task, torch.tensor([[0, 1], [0, 4]]), sample)
+    with pytest.raises(SpaceError, match="shape"):
+        declared(task, torch.zeros(3, 5, dtype=torch.long), sample)
+    with pytest.raises(ConstraintError, match=r"Combination 2, \(2, 1\), has no answer"):
+        declared(task, [(0, 1), (1, 1), (2, 1)], sample)
+    with pytest.raises(SpaceError, match="at least one"):
+        declared(task, [], sample)
+    data = sg.Examples(torch.zeros(3, 1), [1, 0, 2], symbols=torch.tensor([[0, 1], [1, 1], [0, 3]]))
+    with pytest.raises(ConstraintError, match=r"Example 2: its symbols \(0, 3\) do not explain its answer 2"):
+        declared(task, data, sample)
+
+
+def test_data_with_known_symbols_are_a_support() -> None:
+    """Rows that are known in full count; the others are left out."""
+    task = task_of(add, 5)
+    z = torch.tensor(HALF + HALF)
+    seen = sg.Examples(torch.zeros(len(z), 1), z.sum(-1).tolist(), symbols=z)
+    found = maps_of(task, seen)
+    assert (found.combinations, figures(found)[:2]) == (7, (3, 1))
+    assert found.assumption == "if only the 7 combinations in the training data occur"
+    partly = torch.cat([z, torch.tensor([[3, -1]])])
+    known = sg.Examples(torch.zeros(len(partly), 1), [*z.sum(-1).tolist(), 7], known=partly)
+    assert maps_of(task, known).combinations == 7

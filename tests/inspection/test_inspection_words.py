@@ -1,0 +1,80 @@
+"""What y can tell, in words: three questions apart, and no 'Yes' without its 'if'."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+import softground as sg
+from softground.cli import main
+from softground.inspection import inspect
+from softground.inspection.readings import other_maps
+from softground.tasks.formulas import formula_task
+
+HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
+
+
+def addition(symbols: int) -> sg.Task:
+    space = sg.Categorical([range(symbols)] * 2)
+    return sg.Task(space, sg.Program(lambda a, b: a + b, space))
+
+
+def text_of(task: sg.Task, answers: Sequence[object] | None, **given: object) -> str:
+    return " ".join(str(inspect(task, answers, mixing=False, **given)).split())  # type: ignore[arg-type]
+
+
+def test_half_in_words() -> None:
+    text = text_of(addition(5), [0, 1, 5, 6], support=HALF)
+    assert "(a) Renamings that keep every S_y. Yes, if every combination in S_y occurs" in text
+    assert "NO, if only the 7 combinations that were declared occur: 3 maps explain every answer, 1 of them" in text
+    assert "d/L = 3/5 (if its map is one-to-one, 0/5)" in text
+    assert "With a map of its own at each site: 9" in text
+    assert "Yes, if every combination in S_y occurs (4 answers, 10 combinations): the true map alone" in text
+    assert "1 label, and no fewer, leaves one map: of {2}, say (3 such sets). One-to-one maps need none." in text
+    assert (
+        "A prior that every symbol is used (--usage uniform) rules out maps that merge symbols, which leaves the true"
+        in text
+    )
+
+
+@pytest.mark.parametrize("task", [addition(4), formula_task(3)])
+def test_yes_has_its_if(task: sg.Task) -> None:
+    text = text_of(task, None)
+    assert len(re.findall(r"\bYes\b", text)) == len(re.findall(r"\bYes, if\b", text)) == 2
+
+
+def test_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = sg.Categorical([range(8)] * 2)
+    task = sg.Task(space, sg.Program(lambda a, b: (a - b) % 4 in (1, 2), space))
+    monkeypatch.setattr("softground.inspection.search.NODE", 2**23)
+    text = text_of(task, [True], support=[(1, 0), (2, 0)])
+    assert "Undecided, if only the 2 combinations" in text
+    assert "The fewest labels were not found" not in text
+
+
+def test_json_holds_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "half", "--no-mixing", "--json"]) == 0
+    declared, full = json.loads(capsys.readouterr().out)["maps"]
+    assert (declared["every"]["count"], declared["one_to_one"]["count"], declared["per_site"]["count"]) == (3, 1, 9)
+    assert declared["every"]["labels"] == {"fewest": 1, "sets": 3, "example": ["2"], "finished": True}
+    assert full["every"]["count"] == 1
+
+
+def test_other_readings_of_a_trained_network() -> None:
+    """The true readings leave two other maps; those of the shortcut 0 1 3 2 3 none, but they never show a 4."""
+    task = addition(5)
+    y = task.constraint.encode([a + b for a, b in HALF])
+    true = other_maps(task, torch.tensor(HALF), y)
+    assert true is not None
+    assert (true["maps"], true["one_to_one"], true["never_read"]) == (3, 1, [])
+    assert "2 maps of symbols, 0 one-to-one" in true["text"]
+    short = other_maps(task, torch.tensor([0, 1, 3, 2, 3])[torch.tensor(HALF)], y)
+    assert short is not None
+    assert (short["maps"], short["never_read"]) == (1, ["4"])
+    assert "That does not prove them right" in short["text"]
+    assert "It never reads {4}" in short["text"]
+    assert other_maps(task, torch.zeros(0, 2, dtype=torch.long), y[:0]) is None

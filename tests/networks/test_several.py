@@ -1,0 +1,167 @@
+"""Networks of which P(z|x) is a mixture: mixtures of products, and ensembles whose members learn each for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import softground as sg
+from cli_cases import read
+from learner_cases import Stop, adam, addition, assert_same_run, classifier, equal, examples, kernel, stop_at, weights
+from softground.cli import main
+from softground.errors import LearnerError, SpaceError
+from softground.networks import Ensemble, Mixture
+from softground.objectives import SemanticLoss
+from softground.spaces import MixtureBelief
+
+ADDITION = [
+    "train",
+    "addition",
+    "--device",
+    "cpu",
+    "--train-size",
+    "96",
+    "--epochs",
+    "2",
+    "--quiet",
+    "--network",
+    "lenet",
+]
+
+
+def mixture(components: int = 2) -> nn.Module:
+    torch.manual_seed(0)
+    return Mixture(
+        nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, Mixture.outputs(4, components))), components
+    )
+
+
+def ensemble() -> Ensemble:
+    return Ensemble([classifier(0), classifier(1)])
+
+
+def learner(task: sg.Task, net: nn.Module, stages: list[sg.Stage] | None = None, **given: Any) -> sg.Learner:
+    stages = stages or sg.grounding_stages(task, epochs=6, optimizer=adam, terms=[sg.Usage()])
+    return sg.Learner(task, net, stages, batch_size=32, device="cpu", **given)
+
+
+def test_members_learn_as_they_would_alone() -> None:
+    task = addition()
+    data = examples(task, 96)
+
+    def stage() -> list[sg.Stage]:
+        return [sg.Stage("I", SemanticLoss(), 3, adam, terms=[sg.Usage()])]
+
+    both = ensemble()
+    learner(task, both, stage()).fit(data, anchors=sg.Anchors.of(data, task.space, 1, 0), quiet=True)
+    for number, member in enumerate(both.members):
+        alone = classifier(number)
+        learner(task, alone, stage()).fit(data, anchors=sg.Anchors.of(data, task.space, 1, 0), quiet=True)
+        for one, other in zip(alone.parameters(), member.parameters(), strict=True):
+            assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_an_ensemble_reads_by_the_mean_of_its_members() -> None:
+    task, net = addition(), ensemble()
+    x = examples(task, 8).x
+    read, *members = (sg.Model(each, task.space).predict_proba(x) for each in (net, *net.members))
+    assert read == pytest.approx(sum(members) / 2, abs=1e-6)
+
+
+def test_of_restarts_the_one_with_the_lowest_loss_reads() -> None:
+    net, x = Ensemble([classifier(0), classifier(1), classifier(2)], "best"), torch.rand(5, 3, 4)
+    net.note(torch.tensor([1.0, 3.0, 2.0]))
+    net.note(torch.tensor([100.0, 3.0, 2.0]))  # a running mean: 2.98, 3, 2
+    assert net.losses.tolist() == pytest.approx([2.98, 3.0, 2.0])
+    assert net.train()(x).shape == (5, 3, 3, 4)
+    assert torch.equal(net.eval()(x), net.members[2].eval()(x))
+    with pytest.raises(LearnerError, match="reads by 'worst'"):
+        Ensemble([classifier()], "worst")  # type: ignore[arg-type]
+
+
+def restarts() -> Ensemble:
+    return Ensemble([classifier(0), classifier(1)], "best")
+
+
+@pytest.mark.parametrize("make", [mixture, ensemble, restarts])
+def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module], tmp_path: Path) -> None:
+    task = addition()
+    data, test = examples(task), examples(task, 32, seed=1)
+    whole = learner(task, make()).fit(data, test, out=tmp_path / "whole", quiet=True)
+    assert whole.results_["I"]["symbol_accuracy"] > 0.9
+    with pytest.raises(Stop):
+        learner(task, make()).fit(data, test, out=tmp_path / "run", quiet=True, observer=stop_at(7))
+    again = learner(task, make())
+    again.fit(data, test, out=tmp_path / "run", quiet=True, resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "run")
+    assert equal(weights(whole.network), weights(again.network))
+    loaded = sg.load(tmp_path / "run" / "model")
+    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief) is (make is not restarts)
+    assert loaded.predict(test.x) == whole.predict(test.x)
+    assert loaded.predict(test.x, test.y) == whole.predict(test.x, test.y)
+
+
+def test_a_mixture_takes_known_symbols_noise_and_samples() -> None:
+    task = addition()
+    data = examples(task)
+    known = torch.where(torch.rand(192, 3, generator=torch.Generator().manual_seed(0)) < 0.2, data.symbols, -1)  # type: ignore[arg-type]
+    both = sg.Examples(data.x, data.y, data.symbols, known=known)
+    made = learner(task, mixture(), noise=0.05).fit(both, quiet=True)
+    assert made.history_[-1]["train_symbol_accuracy"] > 0.9
+    stage = sg.Stage("I", sg.SoftenedGrounding(kernel("uniform", task), sg.Constant(1.0), steps=4), 2, adam)
+    assert learner(task, mixture(), [stage]).fit(both, quiet=True).history_[-1]["acceptance"] > 0
+
+
+def test_what_members_would_share_is_refused() -> None:
+    task = addition()
+    stage = sg.Stage("I", sg.SoftenedGrounding(kernel("guided", task), sg.Constant(1.0)), 1, adam)
+    with pytest.raises(LearnerError, match="SoftenedGrounding remembers one state of every example"):
+        learner(task, ensemble(), [stage]).fit(examples(task, 32), quiet=True)
+    with pytest.raises(LearnerError, match="cannot be a mixture"):
+        learner(task, Ensemble([mixture(), mixture()])).fit(examples(task, 32), quiet=True)
+    with pytest.raises(LearnerError, match="0 members"):
+        Ensemble([])
+
+
+def test_a_mixture_does_not_cool() -> None:
+    task = addition()
+    stages = sg.grounding_stages(task, schedule=sg.Exponential(1.0, 0.5), epochs=2)
+    with pytest.raises(SpaceError, match=r"γ = 0\.5 was given for a mixture of 2 products"):
+        learner(task, mixture(), stages).fit(examples(task, 32), quiet=True)
+    with pytest.raises(LearnerError, match="mixture=0 was given"):
+        Mixture(nn.Linear(4, 4), 0)
+
+
+@pytest.mark.parametrize("option", [["--mixture", "2", "--usage", "uniform"], ["--members", "2", "--member", "best"]])
+def test_on_the_command_line(option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    assert main([*ADDITION, *option, "--out", str(run)]) == 0
+    recipe = read(run / "config.json")["recipe"]
+    assert (recipe["mixture"], recipe["members"]) == ((2, 1) if option[0] == "--mixture" else (1, 2))
+    assert main(["evaluate", str(run), "--device", "cpu", "--json"]) == 0
+    assert main(["resume", str(run), "--previous", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--mixture 0", "--mixture 0 was given"),
+        ("--members 0", "--members 0 was given"),
+        ("--mixture 2 --members 2", "expected one of them"),
+        ("--usage 0.5,0.6", "adds up to 1.1"),
+        ("--usage often", "--usage often was given"),
+        ("--usage estimated", "no known symbols to estimate from"),
+        ("--usage uniform --usage-weight -1", "usage weight -1.0 was given"),
+        ("--entropy-weight -1", "entropy weight -1.0 was given"),
+        ("--network prototype", "without anchors"),
+        ("--network prototype --anchors 1 --mixture 2", "22 outputs was given for 10 symbols"),
+    ],
+)
+def test_bad_options_are_refused(option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ADDITION, *option.split(), "--out", str(tmp_path / "run")]) != 0
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,108 @@
+"""Boards of 4×4 that are valid or not: how they are made, and the exact probability that they are."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import softground as sg
+from softground.cli import main
+from softground.data.digits import load_digits
+from softground.errors import DataError
+from softground.experiments import Experiment
+from softground.target import Target
+from softground.tasks.sudoku.boards import all_boards
+from softground.tasks.validity import Validity, ViSudo, data
+
+
+@pytest.mark.parametrize("problem", [Validity(), ViSudo()], ids=["validity", "visudo"])
+def test_the_probability_of_a_valid_board(problem: Any) -> None:
+    task = problem.task()
+    y = task.constraint.encode([True, sg.Not(True)])
+    belief = task.space.belief(torch.zeros(2, 16, 4, dtype=torch.float64))
+    mass = task.inverse.law(Target(belief, y, 1.0)).log_mass().exp()
+    assert math.isclose(float(mass[0]), 288 / 4**16, rel_tol=1e-9)
+    assert math.isclose(float(mass[1]), 1 - 288 / 4**16, rel_tol=1e-12)
+
+
+def apart(codes: Any) -> list[int]:
+    """The cells in which the nearest valid board differs."""
+    found: list[int] = (np.asarray(codes)[:, None] != all_boards(4)).sum(-1).min(1).tolist()
+    return found
+
+
+@pytest.mark.parametrize(("boards", "invalid"), [("valid", 0), ("both", 30)])
+def test_boards_of_validity(boards: Any, invalid: int) -> None:
+    problem = Validity(boards=boards, train_size=60, test_size=100)
+    split, again = problem.load(0), problem.load(0)
+    assert apart(split.train.symbols) == [0 if y is True else 1 for y in split.train.y]
+    assert split.train.y.count(sg.Not(True)) == invalid
+    assert split.test.y.count(sg.Not(True)) == 50
+    assert torch.equal(split.train.x, again.train.x)
+    assert not torch.equal(split.train.x, problem.load(1).train.x)
+    assert (problem.support() is None) == (boards == "both")
+    assert len(Validity().load(0).test) == 1000
+
+
+def test_boards_of_visudo() -> None:
+    split, again = ViSudo().load(0), ViSudo().load(0)
+    assert [len(part) for part in (split.train, split.test, split.validation)] == [200] * 3
+    task = ViSudo().task()
+    for part in (split.train, split.test, split.validation):
+        assert part.y == [True] * 100 + [sg.Not(True)] * 100
+        assert task.feasible(part.symbols, task.constraint.encode(part.y)).all()
+    assert torch.equal(split.train.x, again.train.x)
+    assert not torch.equal(split.train.x, ViSudo().load(1).train.x)
+    pools = load_digits("digits", None)[:2]
+    pairs = [pair for pool in pools for pair in zip(pool.images, pool.labels.tolist(), strict=True)]
+    digit = {bytes(image): label for image, label in pairs}
+    for part in (split.train, split.test):
+        shown = [digit[bytes(image)] for image in part.x.flatten(0, 2).numpy()]
+        assert shown == part.symbols.flatten().tolist()  # of 0 … 3
+    images = [{bytes(image) for image in part.x.flatten(0, 2).numpy()} for part in (split.train, split.test)]
+    assert not images[0] & images[1]
+    copies = split.train.x.flatten(2) == split.train.x.roll(100, 0).flatten(2)
+    changed = (~copies.all(-1)).sum(1)[:100]
+    assert 1 <= int(changed.min()) <= int(changed.max()) <= 16
+    assert float(changed.double().mean()) < 5
+    assert len(ViSudo(boards="valid").load(0).train) == 100
+
+
+def test_corrupted_copies_exchange_cells_or_replace_them() -> None:
+    rng, pool = np.random.default_rng(0), data.blocks(load_digits("digits", None)[0], 1, np.random.default_rng(0))[0]
+    board, kinds = data.filled(rng), set()
+    images = data.draw_images(pool, board[None], rng)[0]
+    for _ in range(60):
+        copy, shown = data.corrupt(board, images, pool, rng)
+        assert not data.valid(copy)
+        assert (pool.labels[shown] == copy + 1).all()
+        kinds.add(sorted(copy.tolist()) == sorted(board.tolist()) and sorted(shown) == sorted(images))
+    assert kinds == {False, True}
+
+
+def test_sizes_that_are_refused() -> None:
+    for given in ({"train_size": 1}, {"train_size": 5, "boards": "both"}):
+        with pytest.raises(DataError, match="two boards or more"):
+            Validity(**given).load(0)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="test_size is 1"):
+        Validity(test_size=1).load(0)
+
+
+def test_a_board_is_judged_by_the_digits_read(tmp_path: Path) -> None:
+    task = Validity().task()
+    valid, invalid = torch.from_numpy(all_boards(4)[:1]), torch.zeros(1, 16, dtype=torch.long)
+    y = task.constraint.encode([True, sg.Not(True)])
+    figures = task.figures(torch.cat([(valid + 1) % 4, invalid]), y, torch.cat([valid, invalid]))
+    assert figures["board_accuracy"] == 1.0
+    assert figures["symbol_accuracy"] == 0.5
+    tiny = ["--train-size", "8", "--epochs", "1", "--network", "lenet", "--device", "cpu", "--quiet"]
+    for name, more in (("validity", ["--boards", "both", "--test-size", "20", "--anchors", "1"]), ("visudo", [])):
+        assert main(["train", name, *tiny, *more, "--out", str(tmp_path / name)]) == 0
+    made = Experiment.named("validity", "paper", train_size=8, boards="both")
+    assert made.recipe is not None
+    assert made.recipe.kernel == "metropolis"
