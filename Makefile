@@ -55,6 +55,7 @@ mutants: .venv/.mutants ## Break the mathematics in thousands of places and coun
 bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
 	.venv/bin/python benchmarks/step.py
 	.venv/bin/python benchmarks/inverse.py
+	.venv/bin/python benchmarks/solvers.py
 	.venv/bin/python benchmarks/memory.py
 	.venv/bin/python benchmarks/whole_run.py $(if $(HWF),--data-dir $(HWF))
 	.venv/bin/python benchmarks/growth.py

@@ -33,6 +33,7 @@ TEACHES = {
     "sorting": "answers that are words: which of two numbers is larger",
     "grid_of_sums": "a rule of parts: 4×5 digits, of which the sums of rows and columns are known",
     "magic_square": "a rule in Z3, and choosing a projection",
+    "killer_sudoku": "a rule in CPMpy: Killer Sudoku from cages and their totals",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",
     "instruments": "real numbers: three dials of which only the total is known",

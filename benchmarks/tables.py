@@ -20,6 +20,7 @@ import any_rule_table
 import choice_table as choice
 import scaling_table
 import shortcuts_table
+import solver_table
 import speed_table
 import your_data_table
 
@@ -210,6 +211,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sdsp": sdsp,
     "addition": sums,
     "choice": choice.table,
+    "solvers": lambda: solver_table.solvers(RESULTS),
     "speed": speed,
     "growth": growth,
     "processes": processes,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-SLOW = ("lightning_fabric", "z3", "joblib", "matplotlib", "sklearn", "scipy", "networkx", "tyro", "rich", "arviz_stats")
+SLOW = ("lightning_fabric", "z3", "cpmpy", "ortools", "joblib", "matplotlib", "sklearn", "scipy", "networkx", "tyro")
+SLOW += ("rich", "arviz_stats")
 
 
 def test_nothing_slow_is_imported_with_the_package() -> None:

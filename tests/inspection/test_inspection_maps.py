@@ -227,7 +227,7 @@ def test_a_search_that_is_stopped_gives_a_bound_and_says_so() -> None:
 def test_what_is_only_tried_is_not_proved() -> None:
     """Six digits modulo 3, where S_y is not listed. A scan proves what is left, a rule that is asked does not."""
     space = sg.Categorical([range(3)] * 6)
-    asked, scan = sg.Program(lambda *z: sum(z) % 3, space), sg.Scan(lambda s, d: (s + d) % 3, space)
+    asked, scan = sg.Program(lambda *z: sum(z) % 3, space, vectorised=True), sg.Scan(lambda s, d: (s + d) % 3, space)
     for rule in (asked, scan):
         found = maps_of(sg.Task(space, rule, Unlisted(sg.Enumeration(space, rule))), None, range(3))
         assert (found.every.count, found.one_to_one.count, found.proved) == (3, 3, rule is scan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from softground import CPSAT, Categorical, CPMpy, Dropped, Enumeration, Task
+from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
 from softground.constraints.statement import site_variables
 from softground.errors import ConstraintError, InverseError
+from softground.solver import cluster
 from softground.solver.cpsat import CPSATEngine
-from softground.solver.queries import FibreQuery, Limits, StartQuery
+from softground.solver.queries import FibreQuery, Limits, Reply, StartQuery
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
 pytest.importorskip("ortools", reason="the extra rules is not installed")
@@ -170,6 +172,12 @@ def test_a_task_takes_it_by_default_and_settings_are_checked() -> None:
             CPSAT(rule, **settings)  # type: ignore[arg-type]
 
 
+def test_other_rules_are_refused() -> None:
+    for make, words in ((CPSAT, "sg.CPMpy"), (Z3, "sg.SMT")):
+        with pytest.raises(InverseError, match=words):
+            make(Program(lambda *z: sum(z), SPACE))  # type: ignore[operator, arg-type]
+
+
 def test_what_cp_sat_cannot_take_is_said() -> None:
     rule = CPMpy(lambda z, y: z[0] * 2**40 * z[1] * 2**40 > y, SPACE)
     with pytest.raises(ConstraintError, match="CP-SAT cannot take"):
@@ -183,6 +191,18 @@ def test_models_are_kept_for_answers_and_no_state_of_one_query_stays_for_the_nex
     replies = engine.solve([*queries, StartQuery(2, 7, 0), *queries])
     assert replies[:4] == replies[5:]
     assert len(engine._models) == 1
+
+
+def first_three(z: Any, y: Any) -> Any:
+    return z[0] + z[1] + z[2] == y
+
+
+def test_a_worker_of_a_cluster_solves_a_rule_that_was_sent() -> None:
+    sent = pickle.loads(pickle.dumps(CPMpy(first_three, SPACE)))
+    queries = [FibreQuery(y, (1, 0, 1, 3), (0,), 8) for y in (3, 5, 90)]
+    places, replies = cluster.answer(sent, Limits(0, 10.0, 10.0), queries, [7, 8, 9])
+    assert places == [7, 8, 9]
+    assert replies == [Reply([(1,)], "whole"), Reply([(3,)], "whole"), Reply([], "whole")]
 
 
 def test_without_ortools_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

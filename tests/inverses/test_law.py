@@ -118,6 +118,19 @@ def test_entropies_are_those_of_brute_force(name: str, gamma: float, monkeypatch
         assert torch.allclose(one, two, atol=1e-9, rtol=0)
 
 
+def test_a_law_without_gradients_of_marginals_says_so() -> None:
+    class Cut(Padded):
+        def marginals(self) -> Tensor:
+            return super().marginals().detach()
+
+    index, mask = torch.arange(4)[None], torch.ones(1, 4, dtype=torch.bool)
+    plain, taped = (CategoricalBelief(SPACE, lopsided(1).scores.clone().requires_grad_(on)) for on in (False, True))
+    assert torch.allclose(Cut(index, mask, plain).entropy(), Padded(index, mask, taped).entropy())
+    for ask in (Cut(index, mask, taped).entropy, Cut(index, mask, taped).site_entropies):
+        with pytest.raises(InverseError, match="not their gradients"):
+            ask()
+
+
 @pytest.mark.parametrize("name", ["ragged", "padded", "by enumeration", "recursive"])
 def test_an_empty_set_has_no_mass_and_nothing_to_draw(name: str) -> None:
     inverse = INVERSES[name][0]()

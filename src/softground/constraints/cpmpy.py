@@ -75,6 +75,9 @@ class CPMpy(Parted):
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._rules, self._split, self._coded = {}, {}, {}
 
+    def __repr__(self) -> str:
+        return f"CPMpy({self.space!r})"
+
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs; answers go along with each query."""
         return {"rule": self.rule, "alphabets": self.space.alphabets, "token": self.token}

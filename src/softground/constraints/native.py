@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ class Native:
         except untranslated as error:
             raise _refused(parts, f"{type(error).__name__}: {error}") from error
         self.native, self.numbers = solver.ort_model, numbers(space)
+        self._turn = threading.Lock()  # held from the fixing of sites to the end of a search
         if wrong := self.native.validate():
             raise _refused(parts, wrong)
         self._codes = [{number: code for code, number in enumerate(values)} for values in self.numbers]
@@ -55,6 +57,7 @@ class Native:
         cp = load_cp_model()
         solver = cp.CpSolver()
         solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-        self.fix(codes, ())
-        status = solver.solve(self.native)
+        with self._turn:
+            self.fix(codes, ())
+            status = solver.solve(self.native)
         return None if status == cp.UNKNOWN else status != cp.INFEASIBLE

@@ -12,7 +12,8 @@ import torch
 from ..errors import InverseError
 
 Device = Literal["auto", "cpu", "cuda"]
-SOLVER = ("solver_workers", "solver_backend", "scheduler", "solver_limit", "solver_memory")  # fields for the Z3 inverse
+# The fields that are for inverses by a solver.
+SOLVER = ("solver_workers", "solver_backend", "scheduler", "solver_limit", "solver_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,24 +29,24 @@ class Place:
     logger: Literal["wandb", "mlflow"] | None = None
     """Log every epoch to Weights & Biases or MLflow as well (needs that package and lightning)."""
     solver_workers: int | None = None
-    """Processes for the z3 inverse (default: 1, the run's own)."""
+    """Processes for the inverses z3 and cpsat (default: 1, the run's own)."""
     solver_backend: Literal["local", "dask", "ray"] | None = None
     """Where they run: on this machine (local, the default), or on a Dask or Ray cluster."""
     scheduler: str | None = None
     """The address of the cluster's scheduler, such as tcp://host:8786."""
     solver_limit: float | None = None
-    """Seconds after which a query of the z3 inverse counts as unknown; a hanging worker is killed (default: 300)."""
+    """Seconds after which a solver's query counts as unknown; a hanging worker is killed (default: 300)."""
     solver_memory: int | None = None
-    """MiB that a query of the z3 inverse may take (default: no limit)."""
+    """MiB that a solver's query may take (default: no limit)."""
 
     def solver(self, inverse: str) -> dict[str, Any]:
-        """The settings of the Z3 inverse. None may be given for another inverse."""
+        """The settings of the Z3 or CP-SAT inverse. None may be given for another inverse."""
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
-        if given and inverse != "z3":
+        if given and inverse not in ("z3", "cpsat"):
             name, value = next(iter(given.items()))
             raise InverseError(
-                f"{name}={value} was given, which is for the Z3 inverse, but the inverse is {inverse}. Use the inverse "
-                "z3, or leave it out."
+                f"{name}={value} was given, which is for solvers, but the inverse is {inverse}. Use the inverse z3 "
+                "or cpsat, or leave it out."
             )
         return {name.removeprefix("solver_"): value for name, value in given.items()}
 

@@ -33,7 +33,7 @@ from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
-MOST_PER_SITE = 40  # symbols, over all sites, that maps of each site's own are counted for
+MOST_PER_SITE, FEW = 40, 200  # symbols, over all sites, and combinations, up to which a map for each site is counted
 BRIEF = 2**18  # images tried for a remark, which is not worth a long search
 
 
@@ -84,7 +84,8 @@ def consistent_maps(
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
     between = known is not None and known.proved and found.every.finished and found.every.count == known.count
     own = None
-    if task.space.head == "shared" and 1 < task.space.sites <= sum(task.space.sizes) <= MOST_PER_SITE and limit.left():
+    few = len(support) <= FEW and sum(task.space.sizes) <= MOST_PER_SITE
+    if few and task.space.head == "shared" and task.space.sites > 1 and limit.left():
         own = MapSearch(task, support, limit.part(0.3), per_site=True, work=BRIEF).counted()
     further = search.further(others) if found.every.count > 1 and others is not None else None
     return replace(found, proved=found.proved or between, per_site=own, further=further)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..constraints.cpmpy import CPMpy
 from ..constraints.native import load_cp_model
+from ..errors import InverseError
 from ..projections.base import Dropped
 from ..solver.queries import End, Limits
 from .base import INVERSES, Fibre, Inverse, candidates
@@ -67,6 +68,8 @@ class CPSAT(Solved):
         cache: int = 200_000,
         solutions_cap: int = 100_000,
     ) -> None:
+        if not isinstance(rule, CPMpy):
+            raise InverseError(f"{rule!r} was given to the CP-SAT inverse; expected a rule in CPMpy: sg.CPMpy(…).")
         load_cp_model()
         self._check(least=0, work=work, table=table)
         super().__init__(

@@ -23,15 +23,13 @@ from torch import Tensor
 
 from ..constraints.scan.messages import LOG_ZERO
 from ..dice import Dice
-from ..errors import InfeasibleAnswer
+from ..errors import InfeasibleAnswer, InverseError
 from ..spaces.categorical import CategoricalBelief
 from .blocks import blocks_of, log_weights, site_marginals
 
 
 class Law(ABC):
     """Q* of a batch. Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows."""
-
-    weights: CategoricalBelief  # w; a law that is put together from others needs none
 
     @abstractmethod
     def draw(self, dice: Dice) -> Tensor:
@@ -59,12 +57,26 @@ class Law(ABC):
         log w is a sum over sites, so that the marginals tell all that is needed, and S_y need not be listed:
         :math:`H = \log \sum_{z \in S_y} w(z) - \sum_i \sum_s Q^*_i(s) \log w_i(s)`.
         """
-        mass = self.log_mass()
-        return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
+        mass, marginals, weights = self.log_mass(), self._taped(), getattr(self, "weights", None)
+        assert isinstance(weights, CategoricalBelief)  # a law that is put together from others adds up theirs
+        return mass - weights.marginal_log_prob(marginals).to(mass.dtype)
 
     def site_entropies(self) -> Tensor:
         r""":math:`H[Q^*_i] = -\sum_s Q^*_i(s) \log Q^*_i(s)` of every site, ``[batch, sites]``, differentiable."""
-        return shannon(self.marginals())
+        return shannon(self._taped())
+
+    def _taped(self) -> Tensor:
+        """The marginals, where a gradient that is wanted would pass through them."""
+        marginals, weights = self.marginals(), getattr(self, "weights", None)
+        if weights is not None and not isinstance(weights, CategoricalBelief):
+            raise InverseError(f"{type(self).__name__} is no law of symbols; entropies are those of symbols.")
+        wanted = weights is not None and weights.scores.requires_grad and torch.is_grad_enabled()
+        if wanted and not marginals.requires_grad:
+            raise InverseError(
+                f"{type(self).__name__} knows entropies, but not their gradients. Use a table, a listing or a scan to "
+                "train by them."
+            )
+        return marginals
 
 
 def shannon(law: Tensor) -> Tensor:

@@ -4,6 +4,7 @@
 """
 
 from ..constraints.smt import SMT, load_z3
+from ..errors import InverseError
 from ..solver.queries import Limits
 from .base import INVERSES, Inverse
 from .enumeration import default_inverse
@@ -67,6 +68,8 @@ class Z3(Solved):
         tries: int = 32,
         solutions_cap: int = 100_000,
     ) -> None:
+        if not isinstance(smt, SMT):
+            raise InverseError(f"{smt!r} was given to the Z3 inverse; expected a Z3 formula: sg.SMT(…).")
         load_z3()
         self._check(least=1, rlimit=rlimit)
         super().__init__(

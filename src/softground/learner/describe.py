@@ -75,8 +75,8 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "keep": stage.keep,
                 "patience": stage.patience,
                 "batch_size": stage.batch_size,
-                "terms": told(list(stage.terms)),
             }
+            | ({"terms": told(list(stage.terms))} if stage.terms else {})
             for number, stage in enumerate(learner.stages)
         },
     }

@@ -41,7 +41,7 @@ class Undecided(Term):
         check_weight("entropy", self.weight)
 
     def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:
-        if not task.inverse.exact:
+        if not task.inverse.exact or not task.space.categorical:
             raise LearnerError(
                 f"The entropy of P(z|x, y) is a sum over all of S_y, which {task.inverse!r} does not know. Use a "
                 "table, a listing or a scan, or leave the entropy's weight at 0."

@@ -15,6 +15,7 @@ A quick search without presolve comes first, and one with all that CP-SAT has if
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -49,6 +50,7 @@ class CPSATEngine(Engine):
         self.rule, self.limits, self.cp = rule, limits, load_cp_model()
         self._models: OrderedDict[Hashable, Native] = OrderedDict()
         self._ends = 0.0  # when the query gives up
+        self._turn = threading.Lock()  # a search of one thread after the other, because they share models
         cp = self.cp
 
         class Collected(cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
@@ -73,9 +75,10 @@ class CPSATEngine(Engine):
         return [self._solve(query) for query in queries]
 
     def _solve(self, query: Query) -> Reply:
-        self._ends = time.monotonic() + self.limits.soft
         try:
-            return query.replies(self, [query])[0]
+            with self._turn:
+                self._ends = time.monotonic() + self.limits.soft
+                return query.replies(self, [query])[0]
         except GaveUp as up:
             return Reply([], up.end)
         except MemoryError:
@@ -133,7 +136,8 @@ class CPSATEngine(Engine):
             seconds, work = min(left, self.limits.timeout), self.limits.work / (4 if search else 1)
             solver, collected = self.cp.CpSolver(), self._collected(variables, most)
             parameters = {"num_workers": 1, "max_time_in_seconds": seconds, "max_deterministic_time": work}
-            parameters["max_memory_in_mb"] = most_memory = held() + (self.limits.memory or NO_LIMIT)
+            mebibytes = NO_LIMIT if (now := held()) is None or self.limits.memory is None else now + self.limits.memory
+            parameters["max_memory_in_mb"] = mebibytes
             for name, value in (parameters | {"catch_sigint_signal": False} | search | more).items():
                 setattr(solver.parameters, name, value)
             status = solver.solve(native, collected)
@@ -142,7 +146,7 @@ class CPSATEngine(Engine):
             if collected.stopped:
                 return list(collected.found), False
             worked = solver.response_proto.deterministic_time >= work
-            end = "unknown" if worked else "memory" if held() >= most_memory else "timeout"
+            end = "unknown" if worked else "memory" if (held() or 0) >= mebibytes else "timeout"
         raise GaveUp(end)
 
     def _model(self, answer: Hashable) -> Native:

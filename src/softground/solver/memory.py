@@ -40,16 +40,13 @@ def confine(memory: int | None) -> None:
         return  # not Linux: only Z3's own limit holds
 
 
-def held() -> int:
-    """The MiB that this process holds."""
+def held() -> int | None:
+    """The MiB that this process holds; None where the system does not say."""
     try:
         with open("/proc/self/status") as file:
-            kib = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-        return kib // 1024
-    except OSError:  # not Linux
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // MIB
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) // 1024
+    except OSError:
+        return None  # not Linux
 
 
 def short_of_memory(z3: Any, error: BaseException) -> bool:

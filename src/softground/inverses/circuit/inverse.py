@@ -70,11 +70,13 @@ class Circuit(Inverse):
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
         """One circuit for each answer: the formula holds, fails, or is not known to do either."""
-        parts = []
-        for code in torch.unique(target.answers).tolist():
+        codes, parts = torch.unique(target.answers).tolist(), []
+        if len(codes) == 1:
+            return Compiled(self.levels[codes[0]], target.weights, self.constraint.true)
+        for code in codes:
             rows = (target.answers == code).nonzero().flatten()
             parts.append((rows, Compiled(self.levels[code], target.weights.rows(rows), self.constraint.true)))
-        return parts[0][1] if len(parts) == 1 else Split(parts)
+        return Split(parts)
 
     def record(self) -> Record | None:
         kept = {name: self.levels[code].nodes for name, code in KEPT.items()}

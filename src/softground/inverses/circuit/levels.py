@@ -25,6 +25,7 @@ from torch import Tensor
 from ...constraints.scan.messages import LOG_ZERO
 from .compiling import Nodes
 
+ONE = torch.ones(())  # an only element's share
 PADDING = 1.5  # a group may have so many times the elements it needs
 Choose = Callable[[Tensor], Tensor]
 
@@ -100,8 +101,10 @@ class Levels:
         v[self.inputs - 2], v[self.inputs - 1] = 0.0, LOG_ZERO
         for group in self.groups(inputs.device):
             e = _elements(v, group)
-            top = e.amax(1)
-            if not best:
+            top = e.squeeze(1) if group.width == 1 else e.amax(1)
+            if group.width == 1 and shares is not None:
+                shares.append(ONE.to(e))
+            elif group.width > 1 and not best:
                 e = e.sub_(top[:, None]).exp_()
                 total = e.sum(1)
                 if shares is not None:

@@ -1,0 +1,38 @@
+"""The table of docs/solvers.md, from ``benchmarks/results/solvers.json``: Z3 and CP-SAT on the same queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from speed_table import number, provenance, ratio, read
+
+NAMES = {"z3": "Z3", "cpsat": "CP-SAT"}
+WAYS = {"usual": "as it comes ({})", "searched": "`table=0`: by search alone"}
+HOW = {"z3": "its formulas are simplified", "cpsat": "the rule is evaluated"}
+
+
+def solvers(results: Path) -> str:
+    """How many times the paper's throughput each way has, and how long lists take."""
+    page = read(results, "solvers")
+    if not page:
+        return "Not measured yet."
+    fibres, lists = page["fibres"], page["lists"]
+    cores = fibres["cores"]
+    lines = [f"| fibres | one process | {cores} workers |", "| --- | --- | --- |"]
+    for way, title in WAYS.items():
+        for name, solver in NAMES.items():
+            found = fibres[name][way]
+            cells = [ratio(found.get(f"workers_{workers}")) for workers in (1, cores)]
+            lines.append(f"| {solver}, {title.format(HOW[name])} | {' | '.join(cells)} |")
+    seconds = " and ".join(f"{number(lists['seconds'][name]['median'])} s by {NAMES[name]}" for name in NAMES)
+    paper = " and ".join(number(fibres["paper"][way]["throughput"]) for way in WAYS)
+    lines += [
+        "",
+        "Queries a second over those of the paper's way, a fresh Z3 solver for each, which answered "
+        f"{paper} a second; medians of turns, with quartiles in brackets. Evaluation uses no workers. Lists: the "
+        f"{lists['solutions']:,} solutions of {lists['answers']} grids of 3×3 digits with known sums (10⁹ states), one "
+        f"process: {seconds}. The machine had other work to do.",
+        "",
+        *provenance([page]),
+    ]
+    return "\n".join(lines)
