@@ -54,7 +54,7 @@ class MNLogic(Problem):
     name: ClassVar[str] = "mnlogic"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     rule: Literal["xor", "and", "or", "majority", "one"] = "xor"

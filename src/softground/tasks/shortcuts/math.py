@@ -63,7 +63,7 @@ class MNMath(Problem):
     name: ClassVar[str] = "mnmath"
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     weights: tuple[int, ...] = ()

@@ -60,7 +60,7 @@ class Pairs(Problem):
     """Sums of two digits, of which only some pairs occur."""
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     train_size: int | None = None

@@ -54,7 +54,7 @@ class Boards(Problem):
     first: ClassVar[int] = 1  # the first of the four digits
 
     data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files in data_dir."""
+    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
     train_size: int = 300
