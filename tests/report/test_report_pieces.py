@@ -326,3 +326,28 @@ def test_the_least_calibration_error_is_the_best() -> None:
     ]
     html = compare_page(runs)
     assert re.findall(r'<b class="best">([^<]*)</b>', html) == ["12.50%", "75.00%"]
+
+
+def test_an_epochs_values_are_shown_to_fingers_too() -> None:
+    """A title needs a pointer that hovers; a column that was touched has the focus, and the text after it is shown."""
+    card = drawn(
+        "charts", "line_chart", shares("Both", "", [Line("a", "c1", [(1, 0.5)]), Line("b", "c2", [])], Epochs(1, []))
+    )
+    assert re.search(r'class="hit" tabindex="-1".*?</rect>\s*<text class="told"[^>]*>epoch 1: 50%</text>', card, re.S)
+
+
+def test_digests_that_differ_are_shown_by_their_beginnings() -> None:
+    runs = [facts(config={"task": "hwf", "data": {"inputs": digit * 64}}) for digit in "ab"]
+    page = Page(compare_page(runs))
+    assert "aaaaaaaa… bbbbbbbb…" in page.text
+    assert "a" * 9 not in page.text
+
+
+def test_seeds_of_one_setting_are_averaged() -> None:
+    def run(seed: int, accuracy: float, **more: Any) -> Any:
+        config = {"task": "hwf", "recipe": {"preset": "best", "seed": seed} | more}
+        return facts(f"run-{seed}", config=config, summary={"after_stage_I": {"symbol_accuracy": accuracy}})
+
+    page = Page(compare_page([run(0, 0.9), run(1, 0.8), run(2, 0.1, preset="paper")]))
+    assert "85.00% ± 7.07%" in page.text
+    assert "±" not in Page(compare_page([run(0, 0.9), run(1, 0.8, preset="paper")])).text

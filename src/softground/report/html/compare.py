@@ -1,5 +1,6 @@
 """Several runs side by side: figures, what was asked for differently, curves on common axes, time on a common scale."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
@@ -109,7 +110,12 @@ def _settings(runs: Sequence[Facts]) -> dict[str, list[str]]:
     """What differs, by its path."""
     settings = [{"task": run.task} | flat(run.asked) for run in runs]
     rows = {name: [found.get(name, "–") for found in settings] for found in settings for name in found}
-    return {name: values for name, values in rows.items() if len(set(values)) > 1}
+    return {name: [_short(v) for v in values] for name, values in rows.items() if len(set(values)) > 1}
+
+
+def _short(value: str) -> str:
+    """A digest by its beginning."""
+    return f"{value[:8]}…" if re.fullmatch("[0-9a-f]{64}", value) else value
 
 
 def _charts(runs: Sequence[Run]) -> list[Chart]:

@@ -16,6 +16,7 @@ WIDTH = 380  # of a chart's own coordinates: close to a phone's, so that text ke
 
 HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
 MOST_POINTS, MOST_TITLES = 800, 120
+BRIEF = 6  # values that fit below a chart
 Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and a word on why
 LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
 
@@ -97,13 +98,16 @@ class Chart:
         points = line.points[::stride] + ([line.points[-1]] if (len(line.points) - 1) % stride else [])
         return [(self.frame.x(epoch), self.frame.y(value)) for epoch, value in points]
 
-    def columns(self) -> Iterator[tuple[float, float, str]]:
-        """Invisible columns (left, width, words) that show an epoch's values when pointed at."""
+    def columns(self) -> Iterator[tuple[float, float, str, str]]:
+        """Invisible columns (left, width, words, in brief) that show an epoch's values when pointed at or touched."""
         known = [(line.name, dict(line.points)) for line in self.lines]
         stride = -(-self.epochs.count // MOST_TITLES)
         for epoch in range(1, self.epochs.count + 1, stride):
             facts = [f"{name} {self.form(values[epoch])}" for name, values in known if epoch in values]
-            yield *self.between(epoch - stride / 2, epoch + stride / 2), "\n".join([f"epoch {epoch}", *facts])
+            brief = [self.form(values[epoch]) if epoch in values else "–" for _, values in known]
+            some = [*brief[:BRIEF], "…"] if len(brief) > BRIEF else brief
+            words = "\n".join([f"epoch {epoch}", *facts]), f"epoch {epoch}: {' · '.join(some)}"
+            yield *self.between(epoch - stride / 2, epoch + stride / 2), *words
 
     def between(self, first: float, last: float) -> tuple[float, float]:
         """(left, width) of some epochs, inside the frame."""
