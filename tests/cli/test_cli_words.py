@@ -44,3 +44,12 @@ def test_closed_streams_are_no_error(words: str, code: int) -> None:
     done = subprocess.run(command, shell=True, env=ENVIRONMENT, check=False, capture_output=True, text=True)
     assert done.returncode == code
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("task", [["hwf"], ["sudoku", "--size", "9"]])
+def test_memory_is_checked_before_it_is_asked_for(task: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Training and test data together, before any image is drawn."""
+    assert main(["train", *task, "--train-size", "2000", "--test-size", "2000000", "--image-size", "1024"]) == 2
+    assert "ask for fewer or smaller ones" in capsys.readouterr().err
+    assert main(["train", *task, "--image-size", "4096"]) == 2
+    assert "--image-size is 4096" in capsys.readouterr().err

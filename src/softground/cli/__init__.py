@@ -147,5 +147,5 @@ def in_options(text: str) -> str:
         return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
 
     text = re.sub(r"\b(\w+)=(\S+)(?= (?:was|were) given)", option, text)
-    text = re.sub(r"(?<![\w./-])data_dir(?![\w./-])", "--data-dir", text)
+    text = re.sub(r"(?<![\w./-])(data|image)_(dir|size)(?![\w./-])", r"--\1-\2", text)
     return re.sub(r"\b(previous|mixing|epochs|zero_epochs)=(\w+)", option, text)

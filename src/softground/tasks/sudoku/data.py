@@ -40,7 +40,7 @@ def load(
     if which == "authors" and size != SIZE:
         raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
     if image_size is not None and not 4 <= image_size <= 1024:
-        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or None to leave the images as they are.")
+        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or leave it out.")
     if size > LARGEST_DIGIT:
         raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST_DIGIT}.")
     for name, count in (("train_size", train_size), ("test_size", test_size)):
@@ -48,6 +48,8 @@ def load(
             raise DataError(f"{name} is {count}; give a positive number of boards.")
     train, test, note = load_digits(source, data_dir)
     first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    area = train.images[0].size if image_size is None else image_size**2
+    check_room("boards", train_size + test_size, size**2 * (train.images[0].size + area + BYTES_PER_CELL))
     drawn = partial(_boards, size=size, which=which, image_size=image_size)
     boards = drawn(train, train_size, first), drawn(test, test_size, second)
     return Split(*boards, f"{note} Images are used again when they run out.")
@@ -57,7 +59,6 @@ def _boards(
     pool: Digits, count: int, rng: np.random.Generator, *, size: int, which: Which, image_size: int | None
 ) -> Examples:
     height, width = pool.images.shape[1:] if image_size is None else (image_size, image_size)
-    check_room("boards", count, size**2 * (pool.images[0].size + height * width + BYTES_PER_CELL))
     codes = random_boards(size, count, rng) if which == "all" else rng.choice(authors_boards(), count)
     images = pool.images[draw_images(pool, codes, rng)].reshape(-1, *pool.images.shape[1:])
     images = images if image_size is None else resize(images, image_size)
