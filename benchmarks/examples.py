@@ -46,14 +46,14 @@ TEACHES = {
 
 
 def measure(name: str, threads: int) -> dict[str, Any]:
-    """One example in a process of its own; a time of one run, which the machine's other work lengthens."""
+    """One example in a process of its own, without lists of earlier ones; other work of the machine lengthens it."""
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py")],
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src"), "SOFTGROUND_CACHE": "off"},
     )
     lines = done.stdout.strip().splitlines()
     return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines} | provenance()
