@@ -39,7 +39,7 @@ def load(name: str) -> ModuleType:
         ("addition", {"epochs": 4, "count": 1000}, 0.6),
         ("futoshiki", {"epochs": 8, "count": 40}, 0.4),
         ("graph_colouring", {"epochs": 15, "count": 60}, 0.4),
-        ("grid_of_sums", {"epochs": 2, "count": 300}, 0.3),
+        ("grid_of_sums", {"epochs": 3, "count": 300}, 0.3),
         ("hierarchy", {"epochs": 6, "count": 600}, 0.2),
         ("killer_sudoku", {"epochs": 4, "count": 60}, 0.4),
         ("magic_square", {"epochs": 5, "count": 200}, 0.4),
