@@ -21,7 +21,7 @@ from torch import Tensor
 import softground as sg
 from softground.dice import Sampler
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
-from softground.reals import HitAndRun, Interior, LinearRule, PointMass
+from softground.reals import HitAndRun, Interior, LinearRule, PointMass, truncated
 from softground.reals.polyhedra import Polyhedra
 from softground.target import Target
 
@@ -134,11 +134,28 @@ def test_the_integral_is_that_of_a_law_in_closed_form() -> None:
     assert float((weight * grid[:, 1].square()).sum()) == pytest.approx(0.0625 + SIGMA**2, abs=INTEGRAL_ERROR)
 
 
-def test_broken_kernels_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in CASES.values():  # a kernel that is a third too warm
-        assert worst(case, 1.0, HitAndRun(case.constraint), 1.35)[0] < FALSE_ALARM / 6
-    case, whole = CASES["a strip"], Polyhedra.along
-    monkeypatch.setattr(Polyhedra, "along", lambda self, d: 1.3 * whole(self, d))  # directions that are no unit vectors
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_that_is_too_warm_is_caught(name: str) -> None:
+    case = CASES[name]
+    assert worst(case, 1.0, HitAndRun(case.constraint), 1.35)[0] < FALSE_ALARM / 6
+
+
+along, span, draw = Polyhedra.along, Polyhedra.span, truncated.draw
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "what", "broken"),
+    [
+        ("ranges and balances", Polyhedra, "along", lambda self, d: 1.3 * along(self, d)),  # no unit vectors
+        ("an order with a total", Polyhedra, "span", lambda self, z, d: tuple(0.9 * t for t in span(self, z, d))),
+        ("an order with a total", truncated, "draw", lambda u, at, *cut: draw(u, 0.8 * at, *cut)),  # not at the mean
+    ],
+)
+def test_broken_kernels_are_caught(
+    name: str, where: Any, what: str, broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, what, broken)
+    case = CASES[name]
     assert worst(case, 1.0, HitAndRun(case.constraint), 1.0)[0] < FALSE_ALARM / 6
 
 
@@ -169,6 +186,14 @@ def test_nearest_points_are_those_of_a_quadratic_program() -> None:
         )
         assert best.success
         assert np.abs(best.x - found[b].numpy()).max() < 1e-4
+
+
+def test_rows_that_depend_on_each_other_do_not_stop_the_search_early() -> None:
+    """A box under a known total: the plane makes each row a sum of the others, and z pauses off its place."""
+    rows = torch.cat([torch.eye(3), torch.ones(1, 3)]).double()[None]
+    low, high = (torch.tensor([[*ends, 8.0]], dtype=torch.float64) for ends in ((3, 2, 2), (5, 3, 4)))
+    found = Polyhedra.of(rows, low, high).nearest(torch.tensor([[10.0, -5.0, -5.0]]))
+    assert found[0].tolist() == pytest.approx([4, 2, 2])
 
 
 def test_middles_have_room_and_empty_bodies_are_proved() -> None:

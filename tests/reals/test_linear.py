@@ -86,7 +86,8 @@ def test_equations_alone_have_the_law_of_equations() -> None:
         (lambda z, y: z[0], r"Example 0, answer 1\.0: the rule returned Affine.*expected comparisons"),
         (lambda z, y: True, "returned True; expected comparisons"),
         (lambda z, y: z[0] <= math.nan, "expected comparisons"),
-        (lambda z, y: z[0] >= math.inf, "beyond infinity"),
+        (lambda z, y: math.inf * z[0] <= y, "expected comparisons"),
+        (lambda z, y: z[0] >= math.inf, "low=inf.*expected comparisons"),
     ],
 )
 def test_rules_that_are_not_linear_are_refused(rule: Any, message: str) -> None:
@@ -94,7 +95,9 @@ def test_rules_that_are_not_linear_are_refused(rule: Any, message: str) -> None:
         sg.LinearRule(rule, SPACE).encode([1.0])
 
 
-def test_wrong_spaces_and_tolerances() -> None:
+def test_wrong_spaces_tolerances_and_answers() -> None:
+    with pytest.raises(ConstraintError, match=r"The answer \{1\} was given"):
+        sg.LinearRule(lambda z, y: z[0] <= 1, SPACE).encode([{1}])
     with pytest.raises(ConstraintError, match="expected a Gaussian space"):
         sg.LinearRule(lambda z, y: z[0] <= y, sg.Categorical([range(3)]))  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="tolerance=0"):

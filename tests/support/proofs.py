@@ -82,10 +82,10 @@ TOTALS = Ground(
     [(6.0, float(b - 4)) for b in range(BATCH)],
     torch.tensor([[6.0 - 2.0 - b, b, 2.0] for b in range(BATCH)], dtype=torch.float64),
 )
-ORDERS = Ground(  # the middle one is the mean of the others, and within their order the least one has a bound
+ORDERS = Ground(  # the middle one is the mean of the others, and the least has a bound
     LinearRule(lambda z, y: [z[0] + z[2] == 2 * z[1], z[0] <= z[1], z[0] >= y], Gaussian(3)),
-    [-3.0 - b for b in range(BATCH)],
-    torch.tensor([[-2.5 - b, -2.0 - b, -1.5 - b] for b in range(BATCH)], dtype=torch.float64),
+    [1.0 + b for b in range(BATCH)],
+    torch.tensor([[1.5 + b, 2.0 + b, 2.5 + b] for b in range(BATCH)], dtype=torch.float64),
 )
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))

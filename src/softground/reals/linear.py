@@ -36,6 +36,11 @@ class Row:
     low: float
     high: float
 
+    @property
+    def sound(self) -> bool:
+        """Whether all of it is numbers, and nothing must be infinite."""
+        return math.isfinite(sum(self.coefficients)) and self.low < math.inf and self.high > -math.inf
+
     def __bool__(self) -> bool:
         raise ConstraintError(
             "A comparison of real symbols was used as true or false, as in low <= z[0] <= high, 'and', min or sorted; "
@@ -71,7 +76,7 @@ class Affine:
         return self + (-other if isinstance(other, Affine) else -_number(other))
 
     def __rsub__(self, other: Any) -> Affine:
-        return -self + other
+        return -self + _number(other)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -158,13 +163,11 @@ class LinearRule(Constraint):
             raise ConstraintError(f"Example {position}: {error}") from error
         bounds: dict[tuple[float, ...], tuple[float, float]] = {}
         for row in found if isinstance(found, list | tuple) else [found]:
-            if not isinstance(row, Row) or math.isnan(sum(row.coefficients) + row.low) or math.isnan(row.high):
+            if not isinstance(row, Row) or not row.sound:
                 raise ConstraintError(
                     f"Example {position}, answer {answer!r}: the rule returned {row!r}; expected comparisons of real "
                     "symbols, such as z[0] + z[1] == y or z[0] <= z[1], in a list."
                 )
-            if row.low > row.high or math.inf in (row.low, -row.high):
-                raise ConstraintError(f"Example {position}, answer {answer!r}: nothing is beyond infinity.")
             first = next((a for a in row.coefficients if a), 1.0)
             sides = (row.low, row.high) if first > 0 else (-row.high, -row.low)
             key = tuple(math.copysign(1, first) * a for a in row.coefficients)
@@ -197,7 +200,13 @@ def _key(answer: Any) -> Hashable:
     answer = _plain(answer)
     if isinstance(answer, dict):
         return tuple((name, _key(value)) for name, value in answer.items())
-    return tuple(map(_key, answer)) if isinstance(answer, list | tuple) else answer
+    if isinstance(answer, list | tuple):
+        return tuple(map(_key, answer))
+    if not isinstance(answer, Hashable):
+        raise ConstraintError(
+            f"The answer {answer!r} was given; expected numbers, strings, or lists or dicts of these."
+        )
+    return answer
 
 
 def _polyhedra(answers: Sequence[Sequence[Row]], sites: int) -> Polyhedra:

@@ -26,7 +26,7 @@ from .gaussian import GRID
 
 ROUNDING = 2 * GRID  # of a state, to the grid
 FLAT = 1e-9  # of a row's length: less than this of it in the plane is nothing
-PRECISE = 1e-10  # change of z in a round after which the nearest point is found
+PRECISE = 1e-9  # the longest move in a round after which the nearest point is found
 MOST_ROUNDS = 2_000
 TOGETHER = 200  # examples in one linear program
 
@@ -90,14 +90,15 @@ class Polyhedra(NamedTuple):
         square = self.inside.square().sum(-1)
         used = ((square > 0) & (torch.isfinite(self.low) | torch.isfinite(self.high))).any(0).nonzero().flatten()
         for _ in range(MOST_ROUNDS):
-            before = z
+            before = weight.clone()
             for row in used.tolist():
                 a, size = self.inside[:, row], square[:, row].clamp(min=1e-300)
                 value, own = (self.rows[:, row] * z).sum(-1), weight[:, row].clone()
                 above, below = (own + (value - side[:, row]) / size for side in (self.high, self.low))
                 weight[:, row] = torch.where(square[:, row] > 0, above.clamp(min=0) + below.clamp(max=0), 0.0)
                 z = z - (weight[:, row] - own)[:, None] * a
-            if not bool(((z - before).abs() > PRECISE * (1 + z.abs())).any()):
+            # z may come back to where it was while the weights of rows that depend on each other still change.
+            if not bool((((weight - before).square() * square).amax(-1).sqrt() > PRECISE).any()):
                 break
         return z
 
