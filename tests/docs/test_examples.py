@@ -36,7 +36,7 @@ def load(name: str) -> ModuleType:
     ("name", "budget", "least"),
     [
         ("addition", {"epochs": 4, "count": 1000}, 0.6),
-        ("grid_of_sums", {"epochs": 2, "count": 300}, 0.3),
+        ("grid_of_sums", {"epochs": 3, "count": 300}, 0.3),
         ("killer_sudoku", {"epochs": 4, "count": 60}, 0.4),
         ("magic_square", {"epochs": 5, "count": 200}, 0.4),
         ("plain_function", {"epochs": 4, "count": 1500}, 0.6),
