@@ -13,7 +13,7 @@ import torch
 from learner_cases import addition, examples, make_learner
 from softground import SMT, Categorical, Enumeration, Program
 from softground import preparing as seam
-from softground.inverses import Table, table
+from softground.inverses import Table, solved, table
 from softground.inverses import z3 as z3_file
 from softground.preparing import hushed, preparing, watched
 from softground.report import Display
@@ -105,7 +105,7 @@ def test_another_watcher_stays_when_the_line_is_hushed() -> None:
 @pytest.mark.usefixtures("clock")
 def test_tables_and_first_states_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "CHUNK_STATES", 100)
-    monkeypatch.setattr(z3_file, "QUERIES_PER_WORKER", 4)
+    monkeypatch.setattr(solved, "QUERIES_PER_WORKER", 4)
     space = Categorical([range(10)] * 3)
     program = Program(lambda *digits: sum(digits), space)
     said: list[str] = []
@@ -126,10 +126,10 @@ def test_tables_and_first_states_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     with watched(said.append):
         apart = z3_file.Z3(smt).start(smt.encode([3, 5, 9] * 8), 0)
     assert said[:2] == ["First states: 8 of 24, 2 s left", "First states: 12 of 24, 2 s left"]
-    monkeypatch.setattr(z3_file, "QUERIES_PER_WORKER", 64)
+    monkeypatch.setattr(solved, "QUERIES_PER_WORKER", 64)
     assert torch.equal(apart.z, z3_file.Z3(smt).start(smt.encode([3, 5, 9] * 8), 0).z)  # as if all were asked at once
     said.clear()
-    monkeypatch.setattr(z3_file, "QUERIES_PER_WORKER", 1)
+    monkeypatch.setattr(solved, "QUERIES_PER_WORKER", 1)
     with watched(said.append):
         z3_file.Z3(smt).solutions(smt.encode([1, 2, 3, 4]))
     assert said[0] == "Lists of solutions: 2 of 4, 1 s left"

@@ -11,6 +11,7 @@ import pytest
 from cli_cases import TINY, hurry, process, train
 from softground.cli import COMMANDS, main
 from softground.runs import RunFolder, checkpoint
+from softground.tasks import TASKS
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 
@@ -244,6 +245,6 @@ def test_a_name_that_is_no_text_is_printed_all_the_same(tmp_path: Path) -> None:
 def test_options_before_the_task_are_told_where_to_go(capsys: pytest.CaptureFixture[str]) -> None:
     text = refusal(["train", "--epochs", "5", "hwf"], capsys)
     assert text == (
-        "softground: SoftgroundError: --epochs was given to softground train; the task comes first: addition, "
-        "hwf, sdsp, sudoku, sums. As in softground train hwf --epochs 5.\n"
+        "softground: SoftgroundError: --epochs was given to softground train; the task comes first: "
+        f"{', '.join(sorted(TASKS))}. As in softground train hwf --epochs 5.\n"
     )

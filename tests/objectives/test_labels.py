@@ -20,6 +20,7 @@ from softground.objectives import (
     MAPO,
     BackSearch,
     BestMapping,
+    CompositeLikelihood,
     FeasibleMapping,
     Objective,
     Reinforce,
@@ -73,6 +74,7 @@ def test_the_zero_degree_stage_learns_from_feasible_predictions() -> None:
 WALKED = {"acceptance", "moved", "unknown"}
 REPORTS: dict[type, tuple[set[str], set[str]]] = {  # diagnostics, and memory
     SoftenedGrounding: (WALKED, {"chains"}),
+    CompositeLikelihood: (set(), set()),
     SemanticLoss: ({"feasible_mass"}, set()),
     Reinforce: ({"reward"}, {"baseline"}),
     MAPO: ({"reward", "remembered", "memory_weight"}, {"memory", "rewards", "drawn", "held", "baseline"}),
@@ -100,7 +102,8 @@ def test_what_is_timed_reported_and_remembered_has_its_name(kind: type) -> None:
     assert set(objective.state()) == memory
     assert parts == ([] if kind in (Supervised, FeasibleMapping) else ["sampling"])
     cold = kind in (ZeroDegree, BestMapping)
-    assert objective.settings(0) == ({"gamma": 0.0} if cold else {"gamma": 1.0} if kind is SoftenedGrounding else {})
+    tempered = kind in (SoftenedGrounding, CompositeLikelihood)
+    assert objective.settings(0) == ({"gamma": 0.0} if cold else {"gamma": 1.0} if tempered else {})
     assert objective.task is TASK
 
 

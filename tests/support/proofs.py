@@ -30,7 +30,10 @@ from softground.reals import (
     Differences,
     Equations,
     Gaussian,
+    HitAndRun,
+    Interior,
     Intervals,
+    LinearRule,
     PointMass,
     SiteGibbs,
 )
@@ -79,6 +82,11 @@ TOTALS = Ground(
     [(6.0, float(b - 4)) for b in range(BATCH)],
     torch.tensor([[6.0 - 2.0 - b, b, 2.0] for b in range(BATCH)], dtype=torch.float64),
 )
+ORDERS = Ground(  # the middle one is the mean of the others, and the least has a bound
+    LinearRule(lambda z, y: [z[0] + z[2] == 2 * z[1], z[0] <= z[1], z[0] >= y], Gaussian(3)),
+    [1.0 + b for b in range(BATCH)],
+    torch.tensor([[1.5 + b, 2.0 + b, 2.5 + b] for b in range(BATCH)], dtype=torch.float64),
+)
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
 CLAUSES = Ground(
@@ -116,6 +124,7 @@ BOARD_WALKS = "sudoku_kernels::nine_by_nine_chains_stay_feasible_and_move"
 REAL_DRAWS = "gaussian_kernels::leaves_the_law_invariant"
 REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
 NEAREST = "intervals::nearest_points_against_a_quadratic_program"
+CORNERS = "hit_and_run::nearest_points_are_those_of_a_quadratic_program"
 RECORDED = "graphed::recorded_steps_are_the_steps_themselves"
 FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_brute_force"
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
@@ -145,6 +154,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Confident: (lambda: Confident(LISTING, 5), BOARD, BOARD_DRAWS),
         SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
         BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
+        HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, "hit_and_run::the_law_is_that_of_integration"),
         PointMass: (lambda: PointMass(Intervals(REAL.rule)), LINE, NEAREST),
         Graphed: (lambda: Graphed(GUIDED), SUM, RECORDED),
     },
@@ -161,6 +171,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
         Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
+        Interior: (lambda: Interior(ORDERS.rule), ORDERS, CORNERS),
         Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
     Objective: {
@@ -208,6 +219,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
+        LinearRule: (lambda: ORDERS.rule, ORDERS, "linear::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },
     Projection: {

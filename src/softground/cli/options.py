@@ -84,7 +84,7 @@ def task_first(command: str, words: list[str]) -> list[str]:
     """Refuse options before the task in one line, instead of pages of suggestions."""
     if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
         raise SoftgroundError(
-            f"{words[0]} was given to softground {command}; the task comes first: {', '.join(TASKS)}. "
+            f"{words[0]} was given to softground {command}; the task comes first: {', '.join(sorted(TASKS))}. "
             f"As in softground {command} hwf --epochs 5."
         )
     return words or ["--help"]

@@ -13,7 +13,7 @@ the new state will not be rejected at the first few training epochs" (Appendix B
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -22,7 +22,6 @@ from ..errors import CheckpointError
 from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomDrop, Stay
-from ..reals import Differences, SiteGibbs
 from ..target import Target
 from ..task import Task
 from .mixing import lopsided
@@ -118,15 +117,9 @@ def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeL
 
 def direct(task: Task) -> Recommendation | None:
     """What to do where a kernel is exact without a projection; None elsewhere."""
-    if not task.space.categorical:
-        gibbs = (
-            "SiteGibbs: given the others, each component's law under Q* is a normal cut to an interval, and is drawn "
-            "from exactly; no proposal is rejected. Its steps are not independent: see the effective sample size.",
-            "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
-        )
-        return Recommendation(SiteGibbs(cast(Differences, task.constraint)), None, 1, 1.0, gibbs, "SiteGibbs")
     if not task.inverse.exact:
-        return None
+        kernel = None if task.space.categorical else task.inverse.default_kernel()
+        return None if kernel is None else _lines(kernel)
     reasons = (
         f"Exact: S_y can be listed or summed ({task.inverse!r}), so every step is an independent draw from Q*, and the "
         "loss uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed.",
@@ -134,6 +127,16 @@ def direct(task: Task) -> Recommendation | None:
         "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed.",
     )
     return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
+
+
+def _lines(kernel: Kernel) -> Recommendation:
+    name = type(kernel).__name__
+    reasons = (
+        f"{name}: along a component or a line, Q* is a normal law cut to an interval, and is drawn from exactly; no "
+        "proposal is rejected. Its steps are not independent: see the effective sample size.",
+        "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
+    )
+    return Recommendation(kernel, None, 1, 1.0, reasons, name)
 
 
 def choose(

@@ -36,7 +36,7 @@ def signs(history: Records) -> dict[str, str]:
                 "so. Drop other sites or more of them (grounding_stages(task, projection='auto', answers=…)), raise γ, "
                 "or state the rule so that S_y can be listed, summed or taken part by part."
             )
-        learnt = [r for r in own if r.get("gamma", 1.0) is not None]  # γ = ∞ learns nothing on purpose
+        learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
         best = max((r["feasible"] for r in learnt[1:]), default=1.0)
         if len(learnt) >= SLOW and best < min(LEARNT, learnt[0]["feasible"] + BETTER):
             found["chance"] = (

@@ -27,9 +27,8 @@ from ..inverses.enumeration import default_inverse
 from ..inverses.law import Law
 from ..projections.base import Dropped
 from ..target import Target
-from .gaussian import GRID, Gaussian, GaussianBelief, snap
-
-ROUNDING = 2 * GRID  # of a state, to the grid
+from .gaussian import Gaussian, GaussianBelief, snap
+from .polyhedra import ROUNDING
 
 
 class Equations(Constraint):

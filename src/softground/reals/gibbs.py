@@ -51,7 +51,7 @@ class SiteGibbs(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
         rows, centre, before, z = self.rule.rows(target.answers), target.weights.mean, z, z.clone()
-        scale = _scale(target, 1)
+        scale = deviation(target, 1)
         look = Everything(rows) if self.static(target) else Neighbours.of(rows)
         means = torch.zeros_like(z)
         for _ in range(self.sweeps):
@@ -87,7 +87,7 @@ class BlockGibbs(Kernel):
         centre, dropped = target.weights.mean, self.projection.draw(dice, len(z), z.device)
         sites, block = dropped.sites, ~dropped.kept(z.shape[1])
         low, high = interval(self.rule.rows(target.answers), z, block)
-        at, scale = (centre - z).gather(1, sites).mean(-1), _scale(target, sites.shape[1])
+        at, scale = (centre - z).gather(1, sites).mean(-1), deviation(target, sites.shape[1])
         shift = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
         after = torch.where(block, z + shift[:, None], z)
         means = None
@@ -96,7 +96,8 @@ class BlockGibbs(Kernel):
         return after, redrawn(z, after, means)
 
 
-def _scale(target: Target[GaussianBelief], block: int) -> Tensor:
+def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
+    """The standard deviation of a shift of so many components; refuses temperatures without a law."""
     if not 0 < target.weights.variance < math.inf:
         raise LearnerError(
             f"γ = {target.gamma} was given to a Gibbs kernel for reals; expected a finite positive temperature: there "
