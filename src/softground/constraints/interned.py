@@ -84,6 +84,10 @@ class Interned:
                 return RELATIONS + self.relations.setdefault(answer, len(self.relations))
         return self.number(key(answer))
 
+    def written(self, key: Hashable, otherwise: Any) -> Any:
+        """An exact answer as the user wrote it, where one gave it."""
+        return self.given.get(self.ids[key], otherwise) if key in self.ids else otherwise
+
     def pattern(self, number: int) -> Any:
         """What a number stands for: an exact answer, a relation or None."""
         if number == EVERYTHING:

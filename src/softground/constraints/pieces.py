@@ -20,6 +20,7 @@ piece              state after some of its sites          states, of n sites wit
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class Sum(Piece):
         if strange := [s for s in space.symbols if not isinstance(s, int)]:
             raise ConstraintError(f"{self} was given, one of which may show {strange[0]!r}; only whole numbers add up.")
         plain = all(type(s) is int and s >= 0 for s in space.symbols)  # a vectorised scan's states are not negative
-        return Scan(lambda total, digit: total + digit, space, vectorised=plain)
+        return Scan(operator.add, space, vectorised=plain)
 
 
 @dataclass(frozen=True)

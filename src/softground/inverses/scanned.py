@@ -7,7 +7,7 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from ..constraints.answers import exact
 from ..constraints.scan import Scan
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
 from ..constraints.scan.tabulate import Tabulation
+from ..constraints.scan.totals import Totals
 from ..dice import Dice, Sampler
 from ..errors import ConstraintError
 from ..projections.base import Dropped
@@ -82,7 +83,8 @@ class Scanned(Inverse):
         return Recursive(self.scan, target.weights, target.answers)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
-        return self.scan.solvable  # else the device is asked which S_y are empty
+        # Else the device is asked which S_y are empty, or where a long sum is less than any double.
+        return self.scan.solvable and not isinstance(self.scan.tables(target.answers.device).layers, Totals)
 
     def record(self) -> Record | None:
         scan, answers = self.scan, self.scan.answers.keys
@@ -91,8 +93,11 @@ class Scanned(Inverse):
         tables = scan.tables(torch.device("cpu"))
         finals = list(scan.tabulation.states[-1]) if scan.computes else []
         facts = {"kind": "scan", "order": scan.order, "answers": list(answers), "computes": scan.computes}
-        layers, rows = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}, slice(len(answers))
-        return facts | {"finals": finals}, layers | {"cues": tables.cues[rows].int(), "accepts": tables.accepts[rows]}
+        answered = {"cues": tables.cues[: len(answers)].int(), "accepts": tables.accepts[: len(answers)]}
+        if isinstance(tables.layers, Totals):
+            return facts | {"finals": finals}, answered | {"values": tables.layers.values}
+        layers = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}
+        return facts | {"finals": finals}, answered | layers
 
     @classmethod
     def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:
@@ -136,7 +141,10 @@ class RecordedScan(Scan):
 
     def __init__(self, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         super().__init__(_not_saved, space, order=facts["order"])
-        layers = [tensors[f"layers/{t}"].long() for t in range(space.sites)]
+        if "values" in tensors:
+            layers: Sequence[Tensor] = _totals(tensors["values"], [space.sizes[site] for site in self.order])
+        else:
+            layers = [tensors[f"layers/{t}"].long() for t in range(space.sites)]
         widths = [layer.shape[1] - 1 for layer in layers] + [last_width(layers)]
         ends = zip(layers, widths[1:], strict=True)
         if any(int(layer.min()) < 0 or int(layer.max()) > dead for layer, dead in ends):
@@ -160,6 +168,13 @@ class RecordedScan(Scan):
                 "answers seen. Give the rule itself: softground.load(path, task=…)."
             )
         return super()._show(answer) if self.computes else list(self._kept_cues[self._numbers[answer]])
+
+
+def _totals(values: Tensor, sizes: list[int]) -> Totals:
+    """The layers of a running sum, if the saved values fit the space."""
+    if values.shape != (len(sizes), max(sizes)) or int(values.min()) < 0:
+        raise ValueError("its values do not fit the space")
+    return Totals(values.long(), sizes)
 
 
 def _not_saved(state: Any, symbol: Any) -> Any:

@@ -6,6 +6,7 @@ a scan whose state is the sum so far: :math:`9n + 1` states, whatever :math:`10^
 images are shuffled and dealt out, a row of each length in turn.
 """
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -88,7 +89,7 @@ class Sums(Problem):
 def sums_task(digits: int) -> Task:
     """Sums of a row of digits as a task."""
     space = Categorical([range(10)] * digits)
-    return Task(space, Scan(lambda total, digit: total + digit, space, vectorised=True), metrics=METRICS, name="sums")
+    return Task(space, Scan(operator.add, space, vectorised=True), metrics=METRICS, name="sums")
 
 
 def deal(pool: Digits, lengths: range, rng: np.random.Generator) -> Ragged:

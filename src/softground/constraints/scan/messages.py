@@ -13,7 +13,7 @@ the sum alone is four times as fast without them: see :func:`total`.
 References: L. E. Baum et al., Ann. Math. Statist. 41 (1970); S. L. Scott, J. Amer. Statist. Assoc. 97 (2002).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,7 +29,7 @@ CACHED = 2**17  # doubles that stay in a CPU's cache
 
 
 def suffix(
-    layers: list[Tensor],
+    layers: Sequence[Tensor],
     cues: Tensor,
     accepts: Tensor,
     scores: Tensor,
@@ -51,7 +51,7 @@ def suffix(
     return found[::-1]
 
 
-def total(layers: list[Tensor], accepts: Tensor, scores: Tensor) -> Tensor:
+def total(layers: Sequence[Tensor], accepts: Tensor, scores: Tensor) -> Tensor:
     """log β_0(start) by plain products and sums, ``[batch]``, for a scan without cues; where it is too small, by logs.
 
     Every site's weights are divided by their sum, which is put back at the end, so that no β is larger than 1.
@@ -72,7 +72,7 @@ def total(layers: list[Tensor], accepts: Tensor, scores: Tensor) -> Tensor:
     return found.index_copy(0, rows, suffix(layers, cues, accepts[rows], scores[rows])[0][:, 0])
 
 
-def draw(layers: list[Tensor], cues: Tensor, beta: list[Tensor], scores: Tensor, dice: Dice | None) -> Tensor:
+def draw(layers: Sequence[Tensor], cues: Tensor, beta: list[Tensor], scores: Tensor, dice: Dice | None) -> Tensor:
     """Symbols in reading order ``[batch, n]``, drawn from Q*, or each the best where no dice are given."""
     state = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
     drawn = []
@@ -85,7 +85,7 @@ def draw(layers: list[Tensor], cues: Tensor, beta: list[Tensor], scores: Tensor,
     return torch.stack(drawn, 1)
 
 
-def possible_states(layers: list[Tensor], z: Tensor) -> Tensor:
+def possible_states(layers: Sequence[Tensor], z: Tensor) -> Tensor:
     """Which final states z can lead to with some cue at every site: ``[batch, states + 1]`` bool."""
     alive = torch.zeros(len(z), layers[0].shape[1], device=z.device)
     alive[:, 0] = 1
@@ -97,7 +97,7 @@ def possible_states(layers: list[Tensor], z: Tensor) -> Tensor:
     return alive > 0
 
 
-def last_width(layers: list[Tensor]) -> int:
+def last_width(layers: Sequence[Tensor]) -> int:
     """The number of states after the last symbol: dead, which leads to itself, comes after them."""
     return int(layers[-1][0, -1, 0])
 
@@ -106,7 +106,7 @@ def last_width(layers: list[Tensor]) -> int:
 class OneByOne:
     """The recursion site by site: the least work, n rounds."""
 
-    layers: list[Tensor]
+    layers: Sequence[Tensor]
 
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``."""

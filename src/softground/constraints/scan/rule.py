@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ...dice import Dice
 from ...errors import ConstraintError
@@ -29,10 +30,10 @@ from ..answers import exact
 from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
-from .messages import LOG_ZERO, OneByOne, draw, possible_states, suffix
-from .tables import Tables, accepted
+from .messages import LOG_ZERO, draw, possible_states, suffix
+from .tables import Tables, accepted, recursion_of
 from .tabulate import Tabulation, tabulate, taking_four
-from .tree import Tree
+from .totals import noticed, summed
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
 
@@ -76,7 +77,7 @@ class Scan(Constraint):
             raise ConstraintError(
                 f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
             )
-        self._step = taking_four(step, cue is not None)
+        self._plain, self._step = step, taking_four(step, cue is not None)
         self.answers = Interned()
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
         self._cues: list[dict[Hashable, int]] = [{} if cue else {None if not vectorised else 0: 0} for _ in self.order]
@@ -135,9 +136,9 @@ class Scan(Constraint):
         if not self.computes:
             return super().compute(z)
         tables = self.tables(z.device)
-        final = tables.recursion.final_state(tables.cues.new_zeros(z.shape), z[:, tables.order])
+        final = tables.final_state(z[:, tables.order])
         states = self.tabulation.states[-1]
-        written = [self.answers.given.get(self.answers.ids.get(exact(state), -1), state) for state in states]
+        written = [self.answers.written(exact(state), state) for state in states]
         return [[*written, None][number] for number in final.tolist()]  # the last is dead: a symbol was refused
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
@@ -149,7 +150,9 @@ class Scan(Constraint):
     def admissible(self, z: Tensor) -> Tensor:
         """Whether some answer seen so far accepts what some of its cues let pass."""
         tables = self.tables(z.device)
-        alive = possible_states(tables.layers, z[:, tables.order])[:, :-1]
+        read, last = z[:, tables.order], tables.accepts.shape[1]
+        alive = possible_states(tables.layers, read) if self.cue else one_hot(tables.final_state(read), last).bool()
+        alive = alive[:, :-1]
         wanted = tables.accepts[: sum(tables.seen[:2]), :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
         return (alive & wanted).any(-1)
 
@@ -164,6 +167,7 @@ class Scan(Constraint):
         tables = self.tables(belief.scores.device)
         return self.unread(tables.recursion.sample(*tables.at(y), self.read(belief), dice))
 
+    @torch.no_grad()
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         """The likeliest z of each S_y; meaningless where S_y is empty."""
         tables, scores = self.tables(belief.scores.device), self.read(belief)
@@ -178,11 +182,8 @@ class Scan(Constraint):
         if self._solvable[0] != known:
             tables, layout = self.tables(torch.device("cpu")), self.space.layout(torch.device("cpu"))
             allowed = torch.where(layout.allowed, 0.0, LOG_ZERO).double()[tables.order]
-            found = [
-                tables.recursion.log_partition(*tables.at(y), allowed.expand(len(y), -1, -1))
-                for y in torch.split(torch.tensor(list(self.answers.given), dtype=torch.long), ANSWERS_AT_ONCE)
-            ]
-            self._solvable = (known, all(bool((part > LOG_ZERO / 2).all()) for part in found))
+            given = torch.split(torch.tensor(list(self.answers.given), dtype=torch.long), ANSWERS_AT_ONCE)
+            self._solvable = (known, all(bool(tables.solvable(y, allowed).all()) for y in given))
         return self._solvable[1]
 
     def read(self, belief: CategoricalBelief) -> Tensor:
@@ -202,7 +203,10 @@ class Scan(Constraint):
         if self._tabulation is None:
             alphabets = [self.space.alphabets[site] for site in self.order]
             cues = [list(seen) for seen in self._cues]
-            self._tabulation = tabulate(self._step, self.start, alphabets, self.order, cues, self.vectorised)
+            known = summed(self._plain, self.start, alphabets)
+            self._tabulation = known or noticed(
+                tabulate(self._step, self.start, alphabets, self.order, cues, self.vectorised)
+            )
         return self._tabulation
 
     def tables(self, device: torch.device) -> Tables:
@@ -223,10 +227,8 @@ class Scan(Constraint):
         cues = torch.tensor([self._shown.get(answer, [0] * len(self.order)) for answer in seen], dtype=torch.long)
         if self.negates:
             accepts, cues = torch.cat([accepts, ~accepts.flip(0)]), torch.cat([cues, cues.flip(0)])
-        layers, order = [layer.to(device) for layer in found.layers], torch.tensor(self.order, device=device)
-        # In a tree nothing is read on once a symbol was refused; complements need these states too.
-        tree = Tree.pays(layers) and not self.negates
-        recursion = Tree.of(layers) if tree else OneByOne(layers)
+        layers, recursion = recursion_of(found.layers, device, self.negates)
+        order = torch.tensor(self.order, device=device)
         return Tables(layers, cues.to(device), accepts.to(device), order, recursion, self._seen())
 
     def _show(self, answer: Hashable) -> list[int]:

@@ -10,7 +10,9 @@ from torch import Tensor
 from ..answers import exact
 from ..interned import RELATIONS
 from ..relations import Relation, resolve
-from .messages import OneByOne
+from .convolved import Convolved
+from .messages import LOG_ZERO, OneByOne
+from .totals import Totals
 from .tree import Tree
 
 
@@ -18,13 +20,15 @@ from .tree import Tree
 class Tables:
     """A scan on one device, for the answers seen so far."""
 
-    layers: list[Tensor]  # per position [cues, states + 1, symbols]: the next state, the last being dead
+    layers: Sequence[Tensor]  # per position [cues, states + 1, symbols]: the next state, the last being dead
     # One row for each exact answer, then for each relation; their complements follow, the last one first, so that a
     # negative place is that of a complement.
     cues: Tensor  # [rows, n] number of the cue that each answer shows at each position
     accepts: Tensor  # [rows, states + 1] whether the answer accepts the final state
     order: Tensor  # [n] the site that is read at each position
-    recursion: OneByOne | Tree  # how sums over S_y are computed; symbols, cues and scores are in reading order
+    recursion: (
+        OneByOne | Tree | Convolved
+    )  # how sums over S_y are computed; symbols, cues and scores are in reading order
     seen: tuple[int, int, bool]  # answers, relations, and whether there are complements
 
     def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,6 +37,27 @@ class Tables:
         row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
         row = torch.where(y < 0, ~row, row)
         return self.cues[row], self.accepts[row]
+
+    def final_state(self, z: Tensor) -> Tensor:
+        """Where reading z ends, in reading order, for a scan that looks at no cues: ``[batch]``."""
+        return self.recursion.final_state(self.cues.new_zeros(z.shape), z)
+
+    def solvable(self, y: Tensor, allowed: Tensor) -> Tensor:
+        """Which S_y are not empty, where all symbols have the log-weights ``allowed[n, K]``."""
+        if isinstance(self.layers, Totals):
+            return (self.at(y)[1] & self.layers.occurs).any(1)
+        return self.recursion.log_partition(*self.at(y), allowed.expand(len(y), -1, -1)) > LOG_ZERO / 2
+
+
+def recursion_of(
+    found: Sequence[Tensor], device: torch.device, negates: bool
+) -> tuple[Sequence[Tensor], OneByOne | Tree | Convolved]:
+    """The layers on ``device``, and how sums over S_y are computed; ``negates`` says whether there are complements."""
+    if isinstance(found, Totals):
+        return (sums := found.to(device)), Convolved(sums)
+    layers = [layer.to(device) for layer in found]
+    # In a tree nothing is read on once a symbol was refused; complements need these states too.
+    return layers, Tree.of(layers) if Tree.pays(layers) and not negates else OneByOne(layers)
 
 
 def accepted(answer: Any, final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:

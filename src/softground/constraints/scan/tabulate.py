@@ -25,7 +25,7 @@ Step = Callable[[Any, Any, int, Any], Any]
 class Tabulation(NamedTuple):
     """The layers of a scan for the cues seen so far."""
 
-    layers: list[Tensor]  # per position t, [cues, states + 1, symbols]: the number of the next state in layer t + 1
+    layers: Sequence[Tensor]  # per position t, [cues, states + 1, symbols]: the number of the next state in layer t + 1
     states: list[Sequence[Any]]  # per layer 0 … n, what the user's states were; dead is not among them
 
 
@@ -38,11 +38,12 @@ def tabulate(
     vectorised: bool,
 ) -> Tabulation:
     """Follow every symbol from the start, for all cues; ``alphabets`` and ``cues`` are in the order of ``sites``."""
-    found = Tabulation([], [[start]])
+    layers: list[Tensor] = []
+    states: list[Sequence[Any]] = [[start]]
     follow, limit = (_follow_tensors, LIMIT_VECTORISED) if vectorised else (_follow_plain, LIMIT_PLAIN)
     entries = 0
     for site, alphabet, seen in zip(sites, alphabets, cues, strict=True):
-        here = found.states[-1]
+        here = states[-1]
         entries += len(seen) * (len(here) + 1) * len(alphabet)
         if entries > limit:
             raise ConstraintError(
@@ -50,9 +51,9 @@ def tabulate(
                 "entries. A scan needs a small state: keep less in it, or show the step a cue from the answer."
             )
         table, after = follow(step, here, alphabet, site, seen)
-        found.layers.append(table)
-        found.states.append(after)
-    return found
+        layers.append(table)
+        states.append(after)
+    return Tabulation(layers, states)
 
 
 def _follow_plain(

@@ -1,0 +1,184 @@
+"""The law of long sums by a tree of convolutions, against the recursion site by site and against brute force."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from exhaustive import every_draw
+from softground import Between, Categorical, Not, OneOf, Sampler, Scan
+from softground.constraints import Sum
+from softground.constraints.scan import convolved, totals
+from softground.constraints.scan.convolved import Convolved, convolve
+from softground.constraints.scan.messages import OneByOne
+from softground.constraints.scan.totals import Totals
+from softground.errors import InfeasibleAnswer
+from softground.inverses import Scanned
+from softground.spaces import CategoricalBelief
+from softground.target import Target
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums count as long that are short enough for brute force."""
+    monkeypatch.setattr(totals, "LARGE", 0)
+
+
+def recursion(scan: Scan) -> Any:
+    return scan.tables(CPU).recursion
+
+
+def confident(batch: int, sites: int, log_doubt: float) -> Tensor:
+    """Scores of a network that is sure of one digit at each site, drawn at random."""
+    sure = torch.randint(10, (batch, sites, 1), generator=torch.Generator().manual_seed(1))
+    return torch.full((batch, sites, 10), log_doubt, dtype=torch.float64).scatter(2, sure, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["unsure", "sure", "very sure"])
+@pytest.mark.parametrize("sites", [7, 64])
+def test_mass_and_marginals_are_those_of_the_recursion_site_by_site(sites: int, kind: str) -> None:
+    answers = torch.tensor([0, 1, 3, 9 * sites, 9 * sites - 1, 4 * sites, 3 * sites + 1, 5 * sites + 2])
+    scores = 3 * torch.randn(8, sites, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    if kind != "unsure":
+        scores = confident(8, sites, math.log(1e-30) if kind == "sure" else -3e3) + 0.1 * scores
+    layers = Totals(torch.arange(10).expand(sites, -1), [10] * sites)
+    accepts = torch.arange(9 * sites + 2) == answers[:, None]
+    found = []
+    for way in (Convolved(layers), OneByOne(list(layers))):
+        taped = scores.clone().requires_grad_()
+        mass = way.log_partition(torch.zeros(8, sites, dtype=torch.long), accepts, taped)
+        (marginals,) = torch.autograd.grad(mass.sum(), taped)
+        found.append((mass.detach(), marginals))
+    (mass, marginals), (expected, each) = found
+    # Less than a double can hold: without tilting nothing would be left.
+    assert (float(expected.min()) < -math.log(1e300)) is (kind == "very sure" or (kind, sites) == ("sure", 64))
+    assert torch.allclose(mass, expected, rtol=1e-12, atol=1e-9)
+    assert torch.allclose(marginals, each, rtol=1e-9, atol=1e-250)
+
+
+def test_what_no_double_can_hold_is_computed_in_logarithms() -> None:
+    """Every other site is 0 or 9 and nothing else, so that no tilting helps to 5 more."""
+    scores = torch.full((2, 8, 10), -1e3, dtype=torch.float64)
+    scores[:, :, [0, 9]] = 0.0
+    layers, wanted = Totals(torch.arange(10).expand(8, -1), [10] * 8), torch.tensor([[41], [36]])
+    way, accepts, cues = Convolved(layers), torch.arange(74) == wanted, torch.zeros(2, 8, dtype=torch.long)
+    assert way._tree(accepts, scores)[2].tolist() == [True, False]
+    expected = OneByOne(list(layers)).log_partition(cues, accepts, scores)
+    assert float(expected[0]) < -900
+    assert torch.allclose(way.log_partition(cues, accepts, scores), expected, rtol=1e-12)
+    assert way.sample(cues, accepts, scores, Sampler(0)).sum(1).tolist() == [41, 36]
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    "answer", [5, -3, OneOf(-3, 12), Between(4, 6), Not(5), None], ids=["5", "-3", "apart", "between", "not", "unknown"]
+)
+def test_the_law_is_that_of_brute_force(answer: Any) -> None:
+    space = Categorical([(0, 5, 2), (-3, 4), (1, 0, 7, 2), (0, 1)])
+    rule = Sum(range(4)).rule(space)
+    assert isinstance(recursion(rule), Convolved)
+    everything, y = space.states(torch.arange(space.size)), rule.encode([answer])
+    states = everything[rule.feasible(everything, y.expand(space.size))]
+    known = [sum(z) for z in space.decode(everything)]
+    assert rule.compute(everything) == known
+    plain = Scan(lambda total, value: total + value, space, order=[3, 1, 0, 2], accept=lambda s, a: s == a)
+    output = 2 * torch.randn(1, 4, len(space.symbols), generator=torch.Generator().manual_seed(3)).double()
+    weights = space.belief(output)
+    log_weight = weights.rows(torch.zeros(len(states), dtype=torch.long)).log_prob(states)
+    for inverse in (Scanned(rule), Scanned(plain)):
+        if inverse.scan is plain and not isinstance(answer, int):
+            continue
+        assert isinstance(recursion(inverse.scan), Convolved)
+        own = inverse.constraint.encode([answer])
+        law = inverse.law(Target(weights, own, 1.0))
+        hot = torch.nn.functional.one_hot(states, space.width)
+        q = log_weight.softmax(0)
+        assert torch.allclose(law.log_mass(), log_weight.logsumexp(0), atol=1e-12)
+        assert torch.allclose(law.marginals()[0], (q[:, None, None] * hot).sum(0), atol=1e-12)
+        assert torch.equal(law.mode()[0], states[log_weight.argmax()])
+        drawn = torch.zeros(space.size, dtype=torch.float64)
+        for probability, z in every_draw(inverse, weights, own):
+            drawn[space.index(z)] += probability
+        assert torch.allclose(drawn[space.index(states)], q, atol=1e-12)
+        assert inverse.scan.solvable
+
+
+@pytest.mark.usefixtures("short")
+def test_entropies_have_gradients_and_empty_sets_no_mass() -> None:
+    space = Categorical([(0, 2, 4)] * 3)
+    long, plain = (
+        Scan(operator.add, space),
+        Scan(lambda s, d: (s[0] + d,), space, start=(0,), accept=lambda s, y: s[0] == y),
+    )
+    assert not isinstance(recursion(plain), Convolved)  # a state that is no whole number
+    found = []
+    for rule in (long, plain):
+        scores = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(0)).double().requires_grad_()
+        entropy = Scanned(rule).law(Target(CategoricalBelief(space, scores), rule.encode([6, 8]), 1.0)).entropy()
+        found.append(torch.stack([*entropy.detach(), *torch.autograd.grad(entropy.sum(), scores)[0].flatten()]))
+    assert torch.allclose(*found, atol=1e-12)
+    y = long.encode([3, 4, 99])  # no even numbers add up to 3
+    law = Scanned(long).law(Target(space.uniform(3, CPU), y, 1.0))
+    assert law.log_mass().isinf().tolist() == [True, False, True]
+    assert not long.solvable
+    with pytest.raises(InfeasibleAnswer):
+        law.draw(Sampler(0))
+
+
+def test_long_sums_are_noticed_and_others_keep_their_tables() -> None:
+    def way(step: Any, sites: int, values: Any = range(10), **more: Any) -> type:
+        return type(recursion(Scan(step, Categorical([values] * sites), **more)))
+
+    assert way(operator.add, 200) is Convolved
+    assert way(lambda s, d: s + d, 100, vectorised=True) is Convolved
+    assert way(lambda s, d: s + (d == "a"), 300, "abc") is Convolved  # counting
+    assert way(operator.add, 50) is OneByOne
+    assert way(lambda s, d: s + d, 50, vectorised=True) is OneByOne
+    assert way(operator.add, 20, (0, 10**6)) is OneByOne  # 21 totals, far from each other
+    assert way(lambda s, d: (s + d) % 700, 100, vectorised=True) is OneByOne
+    assert way(lambda s, d: s + d if s < 500 else -1 + 0 * s, 100) is OneByOne
+
+
+def test_a_large_batch_is_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = Totals(torch.arange(10).expand(9, -1), [10] * 9)
+    scores = torch.randn(5, 9, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    accepts, cues = torch.arange(83) == torch.arange(30, 35)[:, None], torch.zeros(5, 9, dtype=torch.long)
+    whole = Convolved(layers).log_partition(cues, accepts, scores)
+    monkeypatch.setattr(convolved, "DOUBLES", 2 * 8 * 746)  # two rows
+    assert [len(part[0]) for part in Convolved(layers)._parts(cues)] == [2, 2, 1]
+    assert torch.allclose(Convolved(layers).log_partition(cues, accepts, scores), whole, rtol=1e-14)
+    assert Convolved(layers).sample(cues, accepts, scores, Sampler(0)).sum(1).tolist() == [30, 31, 32, 33, 34]
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 16, 31])
+def test_convolutions_are_products_of_polynomials(length: int) -> None:
+    a, b = torch.rand(2, 3, length, generator=torch.Generator().manual_seed(length), dtype=torch.float64)
+    expected = torch.zeros(3, 2 * length - 1, dtype=torch.float64)
+    for j in range(length):
+        expected[:, j : j + length] += a[:, j, None] * b
+    assert torch.allclose(convolve(a, b), expected, rtol=1e-14)
+
+
+@pytest.mark.usefixtures("short")
+def test_a_saved_rule_keeps_the_values_alone() -> None:
+    space = Categorical([(0, 5, 2), (-3, 4), (1, 0)])
+    inverse = Scanned(Scan(operator.add, space, order=[2, 0, 1]))
+    y = inverse.constraint.encode([2, 9, 77])
+    record = inverse.record()
+    assert record is not None
+    facts, tensors = record
+    assert set(tensors) == {"cues", "accepts", "values"}
+    again = Scanned.rebuild(space, facts, tensors)
+    weights = space.belief(torch.randn(3, 3, len(space.symbols), generator=torch.Generator().manual_seed(0)).double())
+    one, two = (each.law(Target(weights, y, 1.0)).log_mass() for each in (inverse, again))
+    assert torch.equal(one, two)
+    assert torch.isinf(one).tolist() == [False, False, True]
+    with pytest.raises(ValueError, match="values"):
+        Scanned.rebuild(space, facts, tensors | {"values": tensors["values"][:, 1:]})
