@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from softground.cli import main
+from softground.constraints.scan.convolved import Convolved
 from softground.data.digits import load_digits
 from softground.errors import DataError
 from softground.experiments import Experiment
@@ -37,9 +38,9 @@ def test_the_law_of_a_sum() -> None:
     assert task.compute(z[[123]]) == [6]
 
 
-@pytest.mark.parametrize("digits", [(), (1, 3), (3, 2, 4), (2, 101)])
+@pytest.mark.parametrize("digits", [(), (1, 3), (3, 2, 4), (2, 2049)])
 def test_rows_that_are_refused(digits: tuple[int, ...]) -> None:
-    with pytest.raises(DataError, match="from 2 to 100"):
+    with pytest.raises(DataError, match="from 2 to 2048"):
         Sums(digits=digits).load(0)
 
 
@@ -51,3 +52,38 @@ def test_a_run_of_each_preset(tmp_path: Any) -> None:
     assert list(made.train.parts) == [4]
     with pytest.raises(DataError, match="training rows"):
         Experiment.named("sums", train_size=10**6)
+
+
+def test_images_recur_where_they_may() -> None:
+    """The published setting: the pool is repeated, its last copy cut, shuffled and dealt out."""
+    split = Sums(digits=(300,), repeat=True, train_size=10, test_size=4).load(0)
+    pool = load_digits("digits", None)[0]
+    (part,) = split.train.parts.values()
+    shown = part.x.index.flatten().bincount(minlength=len(pool.labels))
+    assert (int(shown.min()), int(shown.max())) == (2, 3)  # 3,000 images of 1,348
+    assert part.x.pool.shape == (len(pool.labels), 1, 16, 16)
+    assert part.x.shape == (10, 300, 1, 16, 16)
+    assert torch.equal(part.symbols, torch.from_numpy(pool.labels)[part.x.index].long())
+    assert part.y == part.symbols.sum(1).tolist()
+    assert len(split.test) == 4
+    held = split.hold_out(0.2, seed=1)
+    assert [len(each) for each in (held.train, held.validation)] == [8, 2]
+    x, y = held.validation[0]
+    row = part.y.index(y)
+    assert torch.equal(x, part.x[row])
+    with pytest.raises(DataError, match="test rows"):
+        Sums(digits=(100,), test_size=10).load(0)
+    with pytest.raises(DataError, match="recur"):
+        Sums(digits=(2048,)).load(0)
+
+
+def test_a_run_of_long_sums_that_is_resumed(tmp_path: Any) -> None:
+    tiny = ["--digits", "100", "--repeat", "--train-size", "20", "--test-size", "4", "--network", "lenet"]
+    folder = str(tmp_path / "run")
+    assert (
+        main(["train", "sums", *tiny, "--device", "cpu", "--validation", "0.2", "--epochs", "1", "--out", folder]) == 0
+    )
+    assert main(["resume", folder, "--epochs", "2"]) == 0  # the same data, or it would be refused
+    made: Any = Experiment.named("sums", digits=(100,), repeat=True, train_size=20, test_size=4)
+    assert made.recipe.batch_size == 16
+    assert isinstance(made.task[100].constraint.tables(torch.device("cpu")).recursion, Convolved)

@@ -5,6 +5,7 @@ from .augment import RandomAffine
 from .columns import Records
 from .digits import handwritten
 from .examples import Examples, Split
+from .gathered import Gathered
 from .idx import Digits, load_idx_digits, read_idx
 from .ragged import Ragged
 
@@ -12,6 +13,7 @@ __all__ = [
     "Anchors",
     "Digits",
     "Examples",
+    "Gathered",
     "Ragged",
     "RandomAffine",
     "Records",

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from ..errors import DataError
 from .columns import Names, answers_of, column, inputs_of
+from .gathered import Gathered
 
 if TYPE_CHECKING:
     from .ragged import Ragged
@@ -25,7 +26,8 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     x
-        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``.
+        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``. Where images
+        recur, a :class:`~softground.data.Gathered` holds each once.
     y
         One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
@@ -99,6 +101,8 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         """The examples at these positions."""
 
         def pick(column: Any) -> Any:
+            if isinstance(column, Gathered):
+                return column.rows(list(index))
             if column is None or isinstance(column, Tensor | np.ndarray):
                 return column if column is None else column[list(index)]
             return [column[i] for i in index]

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ..data.augment import RandomAffine
 from ..data.examples import Split
+from ..data.gathered import Gathered
 from ..errors import LearnerError
 from ..family import Family
 from ..inspection import recommend
@@ -111,7 +112,7 @@ class Problem(ABC):
         outputs = Mixture.outputs(space.outputs, recipe.mixture) if several else space.outputs
         classifier = self.networks[recipe.network](image, outputs)
         if recipe.standardise:
-            classifier = nn.Sequential(Standardise.to_fit(x), classifier)
+            classifier = nn.Sequential(Standardise.to_fit(x.pool if isinstance(x, Gathered) else x), classifier)
         network: nn.Module = PerSite(classifier, image)  # type: ignore[arg-type]
         network = Mixture(network, recipe.mixture) if several else network
         check_activations(network, x, max(recipe.batch_size, recipe.zero_batch_size or 0))

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default
 
 from ..data.anchors import Anchors
 from ..data.examples import Examples
+from ..data.gathered import Gathered
 from ..data.known import known_codes
 from ..errors import DataError
 
@@ -39,7 +40,7 @@ class Batches:
         self.symbols: Tensor | None = None
         self.known: Tensor | None = None  # symbols that training may know, as codes, after check()
         self.anchors: Anchors | None = None  # labelled inputs beside the examples
-        self.inputs: Tensor | None = None  # where they are held on the device
+        self.inputs: Tensor | Gathered | None = None  # where they are held on the device
         self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
         self.dtype: torch.dtype | None = None
         held = _held(data)
@@ -125,7 +126,7 @@ class Batches:
             yield index.to(self.device), _to(x, self.device)
 
     def _note(self, x: Any) -> None:
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor | Gathered):
             self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
 
     def in_order(self, size: int) -> list[Tensor]:
@@ -141,7 +142,7 @@ def _held(data: Dataset[Any]) -> Examples | None:
             return None
         return whole.rows(data.indices)
     if isinstance(data, Examples) and type(data).__getitem__ is Examples.__getitem__:
-        return data if isinstance(data.x, Tensor) else None
+        return data if isinstance(data.x, Tensor | Gathered) else None
     if type(data) is TensorDataset and len(data.tensors) == 2:
         return Examples(data.tensors[0], data.tensors[1].tolist())
     return None

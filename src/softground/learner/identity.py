@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
 from ..runs.digests import tensor_digest
 from ..runs.environment import environment
@@ -69,12 +70,18 @@ def data_digests(data: Batches) -> dict[str, Any]:
     return {
         "examples": len(data),
         "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
-        "inputs": _items(data) if data.inputs is None else tensor_digest(data.inputs),
+        "inputs": _inputs(data),
         "answers": _digest(data.answers),
         "symbols": None if data.symbols is None else tensor_digest(data.symbols),
         "known": None if data.known is None else tensor_digest(data.known),
         "anchors": None if data.anchors is None else describe(data.anchors),
     }
+
+
+def _inputs(data: Batches) -> Any:
+    if isinstance(data.inputs, Gathered):
+        return [tensor_digest(data.inputs.pool), tensor_digest(data.inputs.index)]
+    return _items(data) if data.inputs is None else tensor_digest(data.inputs)
 
 
 def rule_digest(task: Task, data: Batches) -> str | None:
