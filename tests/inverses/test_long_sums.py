@@ -108,6 +108,7 @@ def test_the_law_is_that_of_brute_force(answer: Any) -> None:
             drawn[space.index(z)] += probability
         assert torch.allclose(drawn[space.index(states)], q, atol=1e-12)
         assert inverse.scan.solvable
+        assert not isinstance(answer, int) or bool(inverse.scan.admissible(states).all())
 
 
 @pytest.mark.usefixtures("short")

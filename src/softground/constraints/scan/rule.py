@@ -33,7 +33,7 @@ from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, draw, possible_states, suffix
 from .tables import Tables, accepted, recursion_of
 from .tabulate import Tabulation, tabulate, taking_four
-from .totals import noticed, summed
+from .totals import Totals, noticed, summed
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
 
@@ -151,7 +151,8 @@ class Scan(Constraint):
         """Whether some answer seen so far accepts what some of its cues let pass."""
         tables = self.tables(z.device)
         read, last = z[:, tables.order], tables.accepts.shape[1]
-        alive = possible_states(tables.layers, read) if self.cue else one_hot(tables.final_state(read), last).bool()
+        one = isinstance(tables.layers, Totals)  # no cue leads elsewhere
+        alive = one_hot(tables.final_state(read), last).bool() if one else possible_states(tables.layers, read)
         alive = alive[:, :-1]
         wanted = tables.accepts[: sum(tables.seen[:2]), :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
         return (alive & wanted).any(-1)
