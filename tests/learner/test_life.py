@@ -68,10 +68,10 @@ def test_what_a_run_says_of_itself_is_written_anew_when_it_goes_on(tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         fit(False, stop)
     for name in ("report.json", "summary.json", "report.html"):
-        (tmp_path / "run" / name).write_text('{"old": true}')
+        (tmp_path / "run" / name).write_text('{"of old": true}')
     fit(True)
     for name in ("report.json", "summary.json", "report.html"):
-        assert "old" not in (tmp_path / "run" / name).read_text()
+        assert "of old" not in (tmp_path / "run" / name).read_text()
 
 
 def test_a_folder_that_was_just_made_is_taken_and_one_that_was_used_is_not(tmp_path: Path) -> None:

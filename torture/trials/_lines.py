@@ -163,6 +163,9 @@ def _right(rng: random.Random) -> list[str]:
     if name in BY_TASK:
         task = rng.choice(list(TASKS))
         words += [task, *(SMALL.get(task, FEW) if rng.random() < 0.7 else [])]
+    elif name == "runs":
+        task = rng.choice(("list", "compare", "remove"))
+        words.append(task)
     fields = _fields(name, task)
     places = [field for field, hint in fields.items() if tyro.conf.Positional in getattr(hint, "__metadata__", ())]
     for field in places:
@@ -177,9 +180,10 @@ def _right(rng: random.Random) -> list[str]:
 
 @cache
 def _fields(name: str, task: str | None) -> dict[str, Any]:
-    """A command's options and their types."""
-    kind: Any = import_module(f"softground.cli.{name.replace('-', '_')}").Command
-    kind = kind if task is None else options_of(TASKS[task], kind)
+    """A command's options and their types; of ``runs``, which is one of several, those of the one named."""
+    module = import_module(f"softground.cli.{name.replace('-', '_')}")
+    kind: Any = getattr(module, str(task).capitalize()) if name == "runs" else module.Command
+    kind = kind if name not in BY_TASK else options_of(TASKS[str(task)], kind)
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import torch
@@ -66,7 +65,7 @@ class Stage:
         if self.keep not in KEPT:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
         rate = self.learning_rate
-        if rate is not None and not (callable(rate) and isinstance(rate(0.0), Real)):
+        if rate is not None and (not callable(rate) or isinstance(rate, type)):
             raise LearnerError(
                 f"Stage {self.name} has learning_rate={rate!r}; expected a function from progress, 0 to 1, to a factor "
                 "on the optimiser's own rate, such as one_cycle() (with its brackets)."
