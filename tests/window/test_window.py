@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("starlette", reason="a window needs starlette and uvicorn, which are not installed")
 pytest.importorskip("uvicorn", reason="a window needs starlette and uvicorn, which are not installed")
 
-from cli_cases import process  # noqa: E402
-from softground.cli import main  # noqa: E402
-from softground.runs.folder import METRICS  # noqa: E402
-from window_cases import TOKEN, ask, picture, png, rule, train, window  # noqa: E402
+from cli_cases import process
+from softground.cli import main
+from softground.runs.folder import METRICS
+from window_cases import TOKEN, ask, picture, png, rule, train, window
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +181,8 @@ def test_the_command_prints_an_address_and_ends_when_interrupted(run: Path) -> N
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["open", str(tmp_path), "--no-browser"]) == 2
     assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_a_port_that_there_is_not_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["open", str(run), "--no-browser", "--port", "70000"]) == 2
+    assert "--port 70000 was given; expected 0 to 65535" in capsys.readouterr().err

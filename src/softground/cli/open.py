@@ -5,11 +5,10 @@ import sys
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
-import tyro
 
+from ..errors import SoftgroundError
 from ..experiments.place import Device
 from ..model import Model
 from ..runs import RunFolder
@@ -25,7 +24,7 @@ class Command(OfRun):
     Only this machine can see it, and only at the address that is printed. Ctrl-C ends it.
     """
 
-    port: Annotated[int, tyro.conf.arg(metavar="0…65535")] = 0
+    port: int = 0
     """The port to listen on; 0 takes any that is free."""
     browser: bool = True
     """Open the page in a browser."""
@@ -35,6 +34,10 @@ class Command(OfRun):
     def run(self) -> None:
         folder = self.folder
         folder.read_config()  # which refuses a folder of another version
+        if not 0 <= self.port < 2**16:
+            raise SoftgroundError(
+                f"--port {self.port} was given; expected 0 to 65535. Leave it out for any that is free."
+            )
         with suppress(KeyboardInterrupt):
             serve(folder, lambda: self._model(folder), self.port, self._ready)
 

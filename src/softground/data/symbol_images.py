@@ -21,8 +21,8 @@ def read_symbols(
     """Bytes ``[examples, sites, 1, height, width]``, ink bright, as networks are trained on.
 
     One file per symbol, or with ``strip`` one file per example, which is cut into ``sites`` parts of equal width. An
-    image is padded to the network's proportions, never stretched, and then resized. ``contents`` are those of files that
-    are not on the disk.
+    image is padded to the network's proportions, never stretched, and then resized. ``contents`` are those of files
+    that are not on the disk.
     """
     channels, height, width = image
     if channels != 1:

@@ -23,13 +23,9 @@ FILES = (CONFIG, METRICS, SUMMARY, GALLERY, FINDINGS)
 
 def version(folder: RunFolder) -> str:
     """Another text whenever the page would be another."""
-    return "-".join([stamp(folder, FILES), *(["training"] if _training(folder) else [])])
-
-
-def stamp(folder: RunFolder, names: tuple[str, ...]) -> str:
-    """Sizes and times of some files; 0 for one that is not there."""
-    found = [path.stat() if (path := folder.path / name).exists() else None for name in names]
-    return "-".join("0" if stat is None else f"{stat.st_size:x}.{stat.st_mtime_ns:x}" for stat in found)
+    found = [path.stat() if (path := folder.path / name).exists() else None for name in FILES]
+    stamps = ["0" if stat is None else f"{stat.st_size:x}.{stat.st_mtime_ns:x}" for stat in found]
+    return "-".join([*stamps, *(["training"] if _training(folder) else [])])
 
 
 def fragment(folder: RunFolder) -> str:

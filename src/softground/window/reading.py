@@ -1,4 +1,4 @@
-"""What the network reads in pictures of symbols, what that is worth by the rule, and what an answer would make of it."""
+"""What the network reads in pictures of symbols, its value by the rule, and what an answer would make of it."""
 
 from __future__ import annotations
 

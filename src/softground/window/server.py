@@ -1,4 +1,4 @@
-"""The server: four fixed routes behind a token, for this machine alone.
+"""The server: five fixed routes behind a token, for this machine alone.
 
 An address is ``http://127.0.0.1:PORT/TOKEN/``. Other machines cannot connect; other users and pages do not know the
 token, without which every request is refused; and a page of another name that a browser was told lives here (DNS
@@ -137,13 +137,14 @@ class Latest:
     """The network of a run's last checkpoint: loaded when asked for, and again when there is a newer one."""
 
     def __init__(self, folder: RunFolder, model: Callable[[], Model]) -> None:
-        self.folder, self.load, self.lock, self.seen = folder, model, Lock(), ""
+        self.folder, self.load, self.lock = folder, model, Lock()
+        self.seen: list[str] = []
         self.model: Model | None = None
 
     def __call__(self) -> Model:
         """The model."""
         with self.lock:
-            now = live.stamp(self.folder, tuple(sorted(p.name for p in self.folder.path.glob("checkpoint-*"))))
+            now = sorted(path.name for path in self.folder.path.glob("checkpoint-*"))  # which have their digests
             if self.model is None or now != self.seen:
                 self.model, self.seen = self.load(), now
             return self.model
