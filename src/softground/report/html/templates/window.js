@@ -12,7 +12,9 @@ function element(name, kind, text) {
   return made;
 }
 
-function percent(p) { return p > 0.995 && p < 1 ? ">99%" : `${Math.round(100 * p)}%`; }
+function percent(p) {
+  return p > 0 && p < 0.005 ? "<1%" : p > 0.995 && p < 1 ? ">99%" : `${Math.round(100 * p)}%`;
+}
 
 // --- The run -------------------------------------------------------------------------------------------------------
 
