@@ -7,7 +7,7 @@ PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-chec
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint torture mutants bench paper docs lock audit clean
+.PHONY: help demo test browser lint torture mutants bench paper docs lock audit clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,12 @@ demo: .venv/.installed ## Train on handwritten formulas with the digits that shi
 test: export OMP_NUM_THREADS = 1
 test: lint ## Lint, check types and run every test.
 	.venv/bin/python -m pytest -n 2
+
+browser: export OMP_NUM_THREADS = 1
+browser: .venv/.installed ## Draw in the window on a run, and look at pages, in Chromium; installs that where it is missing.
+	@for name in chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
+	set -x; if [ "$$(id -u)" = 0 ]; then apt-get install --yes chromium; else sudo apt-get install --yes chromium; fi
+	.venv/bin/python -m pytest tests/window tests/report/test_report_browser.py
 
 lint: .venv/.installed ## Check format, style and types.
 	.venv/bin/ruff format --check .

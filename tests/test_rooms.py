@@ -27,6 +27,7 @@ runs learner
 saved model estimator onnx
 inspection
 report
+window
 experiments
 tasks
 _public cli

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,8 @@ LONGEST_SIDE = 4096  # pixels; a small file may unfold into a picture larger tha
 RESIZED_TOGETHER = 64  # images, so that their floating-point copies stay small
 
 
-def read_grey(path: Path) -> Images:
-    """An image file as grey levels ``[height, width]``.
+def read_grey(path: Path, content: bytes | None = None) -> Images:
+    """An image file as grey levels ``[height, width]``; with ``content``, which is not on the disk, its name only.
 
     Transparent images get a white background where their ink is dark and a black one where it is light. Cameras'
     orientation tags are obeyed.
@@ -34,11 +35,11 @@ def read_grey(path: Path) -> Images:
     except ImportError as error:
         raise DataError("Reading image files needs Pillow: pip install pillow.") from error
     try:
-        if not path.is_file():  # opening a pipe would wait for ever
+        if content is None and not path.is_file():  # opening a pipe would wait for ever
             raise FileNotFoundError
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about tags, palettes and sizes
-            with Image.open(path, formats=FORMATS) as opened:
+            with Image.open(path if content is None else BytesIO(content), formats=FORMATS) as opened:
                 if not 1 <= min(opened.size) <= max(opened.size) <= LONGEST_SIDE:
                     raise ValueError(f"{opened.width} x {opened.height} pixels; a side has 1 to {LONGEST_SIDE:,}")
                 return _grey(ImageOps.exif_transpose(opened))

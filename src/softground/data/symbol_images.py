@@ -1,6 +1,6 @@
 """Image files as the inputs of a network that reads one symbol at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,18 @@ from ..errors import DataError
 from .images import border, fit, read_grey
 
 
-def read_symbols(paths: Sequence[Path], sites: int, image: tuple[int, int, int], strip: bool) -> Tensor:
+def read_symbols(
+    paths: Sequence[Path],
+    sites: int,
+    image: tuple[int, int, int],
+    strip: bool = False,
+    contents: Mapping[Path, bytes] | None = None,
+) -> Tensor:
     """Bytes ``[examples, sites, 1, height, width]``, ink bright, as networks are trained on.
 
     One file per symbol, or with ``strip`` one file per example, which is cut into ``sites`` parts of equal width. An
-    image is padded to the network's proportions, never stretched, and then resized.
+    image is padded to the network's proportions, never stretched, and then resized. ``contents`` are those of files
+    that are not on the disk.
     """
     channels, height, width = image
     if channels != 1:
@@ -31,7 +38,7 @@ def read_symbols(paths: Sequence[Path], sites: int, image: tuple[int, int, int],
         )
     symbols = []
     for path in paths:
-        picture = read_grey(path)
+        picture = read_grey(path, (contents or {}).get(path))
         if np.median(border(picture)) > 127:  # most of the border shows the background: ink is to be bright
             picture = 255 - picture
         if strip and picture.shape[1] < sites:

@@ -39,7 +39,7 @@ def run_page(facts: Facts) -> str:
         "run.html",
         facts=facts,
         note=facts.summary.get("note"),
-        tiles=list(_tiles(facts)),
+        tiles=list(tiles(facts)),
         figures=_figures(facts),
         charts=curves(facts.history),
         records=_records(facts.history),
@@ -57,7 +57,7 @@ def run_page(facts: Facts) -> str:
     )
 
 
-def _tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
+def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     """The final figures, for large type: (name, value, a word below)."""
     moments, summary = facts.moments, facts.summary
     last = list(moments.values())[-1] if moments else {}

@@ -1,0 +1,57 @@
+"""``softground open RUN``: a window on a run, in a browser on this machine."""
+
+import json
+import sys
+import webbrowser
+from contextlib import suppress
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import SoftgroundError
+from ..experiments.place import Device
+from ..model import Model
+from ..runs import RunFolder
+from ..task import Task
+from ..window import serve
+from .loading import OfRun, model_of, task_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(OfRun):
+    """Show a run in a browser, as it goes on or as it ended, and read what you draw or drop (needs the extra window).
+
+    Only this machine can see it, and only at the address that is printed. Ctrl-C ends it.
+    """
+
+    port: int = 0
+    """The port to listen on; 0 takes any that is free."""
+    browser: bool = True
+    """Open the page in a browser."""
+    device: Device = "cpu"
+    """Where to compute."""
+
+    def run(self) -> None:
+        folder = self.folder
+        folder.read_config()  # which refuses a folder of another version
+        if not 0 <= self.port < 2**16:
+            raise SoftgroundError(
+                f"--port {self.port} was given; expected 0 to 65535. Leave it out for any that is free."
+            )
+        with suppress(KeyboardInterrupt):
+            serve(folder, lambda: self._model(folder), self.port, self._ready)
+
+    def _model(self, folder: RunFolder) -> Model:
+        """The run's network, with a rule that gives values where there is one: a saved scan may only check."""
+        model = model_of(folder, self.previous, self.device)
+        if isinstance(model.task, Task) and model.space.categorical:
+            some = torch.zeros(1, model.space.sites, dtype=torch.long)
+            if model.task.computed(some) is None:
+                model.task = task_of(folder) or model.task
+        return model
+
+    def _ready(self, address: str) -> None:
+        print(json.dumps({"address": address}) if self.json else f"Window: {address}   (Ctrl-C ends it)")
+        sys.stdout.flush()
+        if self.browser:
+            webbrowser.open(address)
