@@ -8,14 +8,11 @@ not repeated.
 
 from __future__ import annotations
 
-import json
-import shlex
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from cells import ended, fill, parser
+from cells import fill, parser, recorded
 
 CELL = Path(__file__).resolve().parent / "any_rule_cell.py"
 ROWS = {
@@ -29,13 +26,7 @@ FIGURES = ("symbol_accuracy", "answer_accuracy")
 
 def measure(name: str, task: str, options: str, device: str, limit: float) -> dict[str, Any] | None:
     """One run's record; None where it failed or did not end in time."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "record.json"
-        command = [sys.executable, str(CELL), *shlex.split(options), "--device", device, "--out", str(out)]
-        if not ended(name, command, limit):
-            return None
-        record: dict[str, Any] = json.loads(out.read_text())
-        return record
+    return recorded(CELL, name, options, device, limit)
 
 
 def main() -> None:

@@ -66,6 +66,17 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
         return summary
 
 
+def recorded(script: Path, name: str, options: str, device: str, limit: float) -> dict[str, Any] | None:
+    """The record that a script writes of one run with these options; None where it failed or did not end in time."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "record.json"
+        command = [sys.executable, str(script), *shlex.split(options), "--device", device, "--out", str(out)]
+        if not ended(name, command, limit):
+            return None
+        record: dict[str, Any] = json.loads(out.read_text())
+        return record
+
+
 def ended(name: str, command: Sequence[str], limit: float) -> bool:
     """Run a cell's process; whether it ended well and in time."""
     environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}

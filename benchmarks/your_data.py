@@ -9,14 +9,10 @@ All have the settings of ``--preset best``. Runs on record in ``--out`` are not 
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from cells import ended, fill, parser, train
+from cells import fill, parser, recorded, train
 
 CELL = Path(__file__).resolve().parent / "your_data_cell.py"
 COMMANDS = ("hwf", "sums")  # what ``softground train`` makes
@@ -55,13 +51,7 @@ def measure(name: str, task: str, options: str, device: str, limit: float) -> di
     problem, rest = options.split(maxsplit=1)
     if problem in COMMANDS:
         return train(name, problem, rest, device, limit)
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "record.json"
-        command = [sys.executable, str(CELL), *shlex.split(options), "--device", device, "--out", str(out)]
-        if not ended(name, command, limit):
-            return None
-        record: dict[str, Any] = json.loads(out.read_text())
-        return record
+    return recorded(CELL, name, options, device, limit)
 
 
 def main() -> None:
