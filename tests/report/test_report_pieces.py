@@ -243,12 +243,13 @@ def test_many_runs_have_letters_of_their_own() -> None:
     assert "AB run-27" in page.text
 
 
-def test_a_comparison_ranks_only_runs_of_the_same_task_and_rule() -> None:
+def test_a_comparison_ranks_only_runs_of_the_same_task_rule_and_data() -> None:
     def run(name: str, accuracy: float, **config: Any) -> Any:
         summary = {"after_stage_I": {"symbol_accuracy": accuracy, "error": accuracy}}
         return facts(name, config={"task": "hwf"} | config, summary=summary)
 
-    alone = [run("a", 0.9), run("b", 0.8, task="sudoku"), run("c", 0.7, rule="other")]
+    other = {"problem": {"data": "mnist", "split": "standard"}}
+    alone = [run("a", 0.9), run("b", 0.8, task="sudoku"), run("c", 0.7, rule="other"), run("e", 0.5, recipe=other)]
     assert Page(compare_page(alone)).all("b", "best") == []
     page = Page(compare_page([*alone, run("d", 0.6)]))
     assert len(page.all("b", "best")) == 1  # of a and d, and an error is no share

@@ -64,8 +64,8 @@ def letter(place: int) -> str:
 
 
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
-    """By heading, each run's figure in words, and whether it is the best among runs of the same task and rule."""
-    kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
+    """By heading, each run's figure in words, and whether it is the best among runs of the same task, rule and data."""
+    kinds = [_kind(run) for run in runs]
     rows: list[dict[str, Any]] = []
     for run in runs:
         more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
@@ -82,6 +82,14 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
         best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
         found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
+
+
+def _kind(run: Facts) -> tuple[str, dict[str, str]]:
+    """What runs must share to be ranked: the task, what its rule says, and the data they are tested on."""
+    recipe = run.config.get("recipe")
+    problem = recipe.get("problem") if isinstance(recipe, dict) else None
+    data = {name: problem.get(name) for name in ("data", "split")} if isinstance(problem, dict) else None
+    return run.task, flat({"rule": run.config.get("rule"), "data": data})
 
 
 def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
