@@ -90,11 +90,14 @@ def picture(run: dict[str, Any]) -> str:
     parts.append(text((x0 + x1) / 2, y0 + 18, "epoch", "small mid"))
     parts.append(text(LEFT, 22, "Told: images x and the value y of each formula. Read:"))
     parts.append(text((x0 + x1) / 2, 22, "Held-out, read right:", "mid"))
+    title = "What make demo does"
+    told = (
+        "Two training formulas with their values, what the network reads in them epoch by epoch (coloured where it is "
+        "another symbol in the end), and the shares of held-out symbols and formulas that are read right."
+    )
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 392" width="740" height="392" role="img" '
-        'aria-labelledby="t d">\n  <title id="t">What make demo does</title>\n  <desc id="d">Two training formulas with '
-        "their values, what the network reads in them epoch by epoch, and the shares of held-out symbols and formulas "
-        "that are read right.</desc>\n"
+        f'aria-labelledby="t d">\n  <title id="t">{title}</title>\n  <desc id="d">{told}</desc>\n'
     )
     more = "    .ink { fill: #2b2f36; } .late { fill: #b8862f; }\n"
     dark = "    @media (prefers-color-scheme: dark) { .ink { fill: #e6e8eb; } .late { fill: #d9ab5c; } }\n"

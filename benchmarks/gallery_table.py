@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from examples import TEACHES, shown
-
 from softground.runs.provenance import origin
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -15,7 +15,7 @@ from typing import Any
 import griffe
 
 sys.path.insert(0, str(Path(__file__).parent))
-from formulas import formula  # noqa: E402
+from formulas import formula
 
 ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
 MATH = re.compile(r"^([ \t]*)\.\. math:: *(.*(?:\n(?:\1[ \t]+.*|[ \t]*(?=\n\1[ \t]+\S)))*)", re.M)

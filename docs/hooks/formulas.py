@@ -41,7 +41,9 @@ def _typeset(text: str) -> str:
 
 def _tex(words: str) -> str:
     """Running text as TeX."""
-    words = re.sub(r"S_(\w+)", lambda word: rf"S_{{{_upright(word[1])}}}", words).replace(r"\*", "*").replace("Q*", "Q^*")
+    words = (
+        re.sub(r"S_(\w+)", lambda word: rf"S_{{{_upright(word[1])}}}", words).replace(r"\*", "*").replace("Q*", "Q^*")
+    )
     return re.sub(r"\^[({]1/γ[)}]", r"^{1/\\gamma}", words.replace(r"\|", "|"))
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import io
 import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import softground as sg
-from softground.cli import COMMANDS
+from softground.cli import COMMANDS, main
 from softground.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,14 +112,36 @@ def test_pictures_are_used_and_fetch_nothing() -> None:
         assert f"images/{path.name}" in words
 
 
-def test_commands_exist() -> None:
+COMMAND = re.compile(r"(?:^|; |-m |do )softground (\S+)(?: ([\w.]+))?([^;#\n]*)", re.M)
+
+
+@cache
+def options(command: str, task: str) -> set[str]:
+    """The options that a command's help names."""
+    said = io.StringIO()
+    with redirect_stdout(said), pytest.raises(SystemExit):
+        main([command, *([task] if command in ("train", "inspect") and task in TASKS else []), "--help"])
+    return set(re.findall(r"--[\w-]+", said.getvalue()))
+
+
+def test_commands_and_their_options_exist() -> None:
     shell = [block.code for path in WRITTEN for block in blocks(path) if block.language == "sh"]
-    asked = re.findall(r"(?:^|; |-m )softground (\S+)(?: ([\w.]+))?", "\n".join(shell), re.M)
-    assert len(asked) > 10
-    for command, task in asked:
+    asked = COMMAND.findall("\n".join(shell))
+    assert len(asked) > 50
+    for command, task, rest in asked:
         assert command in COMMANDS
         a_file = command == "inspect" and task.endswith(".cnf")
         assert command not in ("train", "inspect") or a_file or task in TASKS
+        assert set(re.findall(r"--[\w-]+", rest)) <= options(command, task), f"softground {command} {task} {rest}"
+
+
+def test_the_first_rule_of_the_front_page_learns() -> None:
+    (code,) = (block.code for block in BLOCKS if block.page == "index.md" and block.language == "python")
+    digits = torch.randint(10, (600, 3), generator=torch.Generator().manual_seed(0))
+    x, y = torch.eye(10)[digits], [a * b + c for a, b, c in digits.tolist()]
+    known: dict[str, Any] = {"x": x[:500], "y": y[:500], "x_new": x[500:], "y_new": y[500:]}
+    exec(compile(code.replace("epochs=8", "epochs=12"), "index.md", "exec"), known)
+    assert known["model"].score(x[500:], y[500:]) > 0.9
 
 
 def test_the_api_page_has_every_public_name() -> None:
@@ -145,4 +172,25 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "examples" / "addition.html").is_file()
+    site = tmp_path / "site"
+    assert (site / "examples" / "addition.html").is_file()
+    assert (site / "search" / "search_index.js").is_file()
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?:', text), page.name
+        assert "$$" not in re.sub(r"<(pre|code)\b.*?</\1>", "", text, flags=re.S), page.name
+    idea = (site / "idea.html").read_text(encoding="utf-8")
+    assert "<msub><mi>S</mi><mi>y</mi></msub>" in idea
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in idea
+
+
+def test_formulas_are_typeset_and_code_is_left_alone() -> None:
+    pytest.importorskip("latex2mathml", reason="formulas need the extra docs")
+    sys.path.insert(0, str(DOCS / "hooks"))
+    typeset = importlib.import_module("formulas").typeset
+    for text in ("`S_y`", "# S_y", "```\nS_y $x$\n```", "    Q*", "costs $5 or 6"):
+        assert typeset(text) == text
+    found = typeset("| S_y | $a|b$ | Q\\* |")
+    assert found.count("<math") == 3
+    assert found.count("|") == 4  # a formula's own bar would end the cell
+    assert not re.search(r"[*_$\\]", found)
