@@ -21,7 +21,7 @@ def headline(results: Path) -> str:
     formulas = ("hwf/standard/best/I", "hwf/standard/best-sup/SUP")
     rows = [
         ("seven-symbol handwritten formulas (HWF, published split)", "each formula's value", "symbols"),
-        ("", "", "formulas"),
+        ("the same", "the same", "formulas"),
         ("4×4 Sudoku of MNIST digits, 500 boards", "that boards are valid", "boards"),
         ("graphs of 30 vertices", "shortest paths", "paths"),
         ("4×5 grids of handwritten digits (10²⁰ states)", "the nine sums of rows and columns", "digits"),
@@ -33,13 +33,14 @@ def headline(results: Path) -> str:
         reproduced("sdsp/uniform/best/I", "sdsp/uniform/best-sup/SUP", "path_accuracy"),
         ruled("large/parts", "large/labels", "symbol_accuracy"),
     ]
-    lines = ["| held-out | all that is known in training | right, % | with labels, % |", "| --- | --- | --- | --- |"]
+    lines = ["| held-out | all that is known in training | read right | % | with labels, % |"]
+    lines.append("| --- | --- | --- | --- | --- |")
     for (what, known, counted), (ours, labels) in zip(rows, figures, strict=True):
-        lines.append(f"| {what} | {known} | {counted} {_shown(ours)} | {_shown(labels)} |")
+        lines.append(f"| {what} | {known} | {counted} | {_shown(ours)} | {_shown(labels)} |")
     seeds = sorted({cell["seeds"] for pair in figures for cell in pair})
     words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     return "\n".join([*lines, "", f"Mean ± sd over {words} seeds; the same networks and recipes on both sides."])
 
 
 def _shown(cell: dict[str, Any]) -> str:
-    return f"{cell['mean']:.2f} ± {cell['sd']:.2f}"
+    return f"{cell['mean']:.2f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{cell['sd']:.2f}"

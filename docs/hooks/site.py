@@ -71,4 +71,5 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     """Put links right, and typeset formulas."""
     sources = {at: path for path, at in copied().items()}
     here = page.file.src_uri
-    return typeset(relinked(markdown, sources.get(here, f"docs/{here}"), here))
+    text = relinked(markdown, sources.get(here, f"docs/{here}"), here)
+    return typeset(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")  # in narrow columns, too

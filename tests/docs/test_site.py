@@ -8,6 +8,7 @@ import importlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -23,6 +24,7 @@ import torch
 import softground as sg
 from softground.cli import COMMANDS, main
 from softground.tasks import TASKS
+from window_cases import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -162,19 +164,23 @@ def test_what_is_imported_is_public(path: Path) -> None:
         assert name in sg.__all__ or inner in getattr(sg, name).__all__, name
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocstrings_handlers.python", reason="the site needs the extra docs")
+    folder = tmp_path_factory.mktemp("docs") / "site"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    site = tmp_path / "site"
+    return folder
+
+
+def test_the_site_is_whole_and_loads_nothing_from_elsewhere(site: Path) -> None:
     assert (site / "examples" / "addition.html").is_file()
-    assert (site / "search" / "search_index.js").is_file()
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?:', text), page.name
@@ -182,6 +188,25 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     idea = (site / "idea.html").read_text(encoding="utf-8")
     assert "<msub><mi>S</mi><mi>y</mi></msub>" in idea
     assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in idea
+
+
+def test_its_search_works_from_the_folder(site: Path, tmp_path: Path) -> None:
+    if not (program := shutil.which("chromium")):
+        pytest.skip("no chromium was found to search with")
+    browser = Browser(program, tmp_path / "profile", "--window-size=1280,900")
+    browser.tell("Page.enable")
+    browser.tell("Page.navigate", url=(site / "index.html").as_uri())
+    box = browser.wait(
+        "(r => r && [r.x + 50, r.y + 9])(document.querySelector('.md-search__input')?.getBoundingClientRect())"
+    )
+    browser.wait("document.readyState === 'complete'")
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.tell("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+    browser.wait("document.activeElement.matches('.md-search__input')")
+    browser.tell("Input.insertText", text="renaming")
+    browser.tell("Input.dispatchKeyEvent", type="keyUp", key="g")
+    browser.wait("document.querySelector('.md-search-result__meta').innerText.includes('matching documents')")
+    browser.close()
 
 
 def test_formulas_are_typeset_and_code_is_left_alone() -> None:

@@ -5,8 +5,8 @@
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
 ``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. Its line also has
-``inputs``, to be looked at while the run goes on. ``grounded`` is null in stages without chains. The file is for people:
-a run killed just after a checkpoint may lack one line, and nothing is ever restored from it.
+``inputs``, to be looked at while the run goes on. ``grounded`` is null in stages without chains. The file is for
+people: a run killed just after a checkpoint may lack one line, and nothing is ever restored from it.
 """
 
 import json
