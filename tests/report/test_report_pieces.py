@@ -257,6 +257,17 @@ def test_a_comparison_ranks_only_runs_of_the_same_task_rule_and_data() -> None:
     assert "0.9 " in page.text
 
 
+def test_runs_of_one_problem_are_ranked_whatever_their_seed_and_training_examples() -> None:
+    def run(name: str, accuracy: float, **problem: Any) -> Any:
+        recipe = {"problem": {"data": "digits", "length": 7, "train_size": None} | problem}
+        config = {"task": "hwf", "recipe": recipe, "rule": name}  # a digest that is taken with the answers
+        return facts(name, config=config, summary={"after_stage_I": {"symbol_accuracy": accuracy}})
+
+    page = Page(compare_page([run("a", 0.9), run("b", 0.8, train_size=100), run("c", 0.95, length=3)]))
+    assert len(page.all("b", "best")) == 1
+    assert "90.00%" in page.text
+
+
 def test_everything_the_run_was_asked_to_do_is_shown() -> None:
     stages = [{"name": "I", "objective": {"kernel": {"drop": 2}, "gamma": 0.125}}, {"name": "II"}]
     config = {"format": 7, "version": "0.2.0", "task": "hwf", "recipe": {"preset": "best", "data_dir": None}}
