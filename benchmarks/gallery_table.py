@@ -12,7 +12,12 @@ from softground.runs.provenance import origin
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 IMPORT = "import softground as sg\n"
 DATA = re.compile(r"\n\n\ndef (?:boards|error|examples|grids|main|numbers|squares|wards)\(")
-TITLES = {"own_rule": "a × b + c", "plain_function": "Collatz steps", "tabular": "Who is ill?"}
+TITLES = {
+    "own_rule": "a × b + c",
+    "killer_sudoku": "Killer Sudoku",
+    "plain_function": "Collatz steps",
+    "tabular": "Who is ill?",
+}
 
 
 def gallery(record: Path) -> str:

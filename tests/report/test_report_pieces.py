@@ -268,6 +268,13 @@ def test_runs_of_one_problem_are_ranked_whatever_their_seed_and_training_example
     assert "90.00%" in page.text
 
 
+def test_suspects_are_a_table_with_probabilities_in_percent() -> None:
+    first = [{"example": 7, "answer": "18", "reading": "1 1", "gives": "2", "meant": 0.17186}, "no row"]
+    page = Page(run_page(facts(summary={"suspects": {"count": 3, "first": first}, "noise": 0.5})))
+    assert "7 18 1 1 2 17.2%" in page.text
+    assert "3 training examples" in page.text
+
+
 def test_everything_the_run_was_asked_to_do_is_shown() -> None:
     stages = [{"name": "I", "objective": {"kernel": {"drop": 2}, "gamma": 0.125}}, {"name": "II"}]
     config = {"format": 7, "version": "0.2.0", "task": "hwf", "recipe": {"preset": "best", "data_dir": None}}
