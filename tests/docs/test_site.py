@@ -196,12 +196,13 @@ def test_its_search_works_from_the_folder(site: Path, tmp_path: Path) -> None:
     browser = Browser(program, tmp_path / "profile", "--window-size=1280,900")
     browser.tell("Page.enable")
     browser.tell("Page.navigate", url=(site / "index.html").as_uri())
-    box = browser.wait(
-        "(r => r && [r.x + 50, r.y + 9])(document.querySelector('.md-search__input')?.getBoundingClientRect())"
+    browser.wait("document.readyState === 'complete' && document.querySelector('.md-search__input') !== null")
+    assert browser.see("document.querySelector('.md-logo').href").endswith("/index.html")
+    x, y = browser.see(
+        "(r => [r.x + 50, r.y + 9])(document.querySelector('.md-search__input').getBoundingClientRect())"
     )
-    browser.wait("document.readyState === 'complete'")
     for kind in ("mousePressed", "mouseReleased"):
-        browser.tell("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+        browser.tell("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
     browser.wait("document.activeElement.matches('.md-search__input')")
     browser.tell("Input.insertText", text="renaming")
     browser.tell("Input.dispatchKeyEvent", type="keyUp", key="g")
