@@ -6,17 +6,32 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.optim import SGD
 
 from budget import p_value
-from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, kernel, make_learner, stop_at
+from learner_cases import (
+    Stop,
+    adam,
+    addition,
+    assert_same_run,
+    classifier,
+    examples,
+    kernel,
+    left_behind,
+    make_learner,
+    stop_at,
+)
 from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
+from softground.learner.checkpoint import Checkpoints
+from softground.learner.kept import chains_of
 from softground.objectives import SemanticLoss, Usage
 from softground.runs import RunFolder
+from softground.runs.codec import encode
 
 COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
 CHAINS, GAMMA = 4_000, 0.7
@@ -37,6 +52,34 @@ def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Lea
     return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=stop_at(stop))
 
 
+def go_on(folder: Path, lost: int = 0) -> Learner:
+    """Resume with another number of processes: network, optimiser and every example's chain are as they were saved."""
+    saved, chains = left_behind(folder)["tensors"], chains_of(RunFolder.open(folder))
+    restored, restore = dict[str, Any](), Checkpoints.restore_stage
+
+    def look(self: Checkpoints, stage: Stage, optimizer: Any) -> None:
+        restore(self, stage, optimizer)
+        network = {f"network/{name}": value.clone() for name, value in self.loop.network.state_dict().items()}
+        moments = encode(optimizer.state_dict(), found := {}) and found
+        optimised = {f"optimizer/{name}": value.clone() for name, value in moments.items()}
+        memory = {name: value.clone() for name, value in self.loop.parts[0].objectives[0].state().items()}
+        restored.update(network | optimised | memory if not restored else {})
+
+    with mock.patch.object(Checkpoints, "restore_stage", look):
+        learner = run(folder, resume=True, lost=lost)
+    fabric = learner.fabric
+    assert chains is not None
+    assert torch.equal(restored["chains"], chains[fabric.global_rank :: fabric.world_size])
+    for name, value in saved.items():
+        assert not name.startswith(("network/", "optimizer/")) or torch.equal(value, restored[name]), name
+    assert [record["epoch"] for record in learner.history_] == [0, 1, 2, 3, 0]
+    assert all(record.get("unexplained", 0) == lost for record in learner.history_)
+    if lost:
+        assert restored["waiting"].nonzero().flatten().tolist() == list(range(0, 40, 2 // fabric.world_size))
+    fabric.barrier()
+    return learner
+
+
 def assert_the_law(folder: Path) -> None:
     """Chains of one and the same example, walked by both processes under a network that stays, have the law Q*."""
     task = addition()
@@ -49,7 +92,8 @@ def assert_the_law(folder: Path) -> None:
     learner.fit(data, out=folder)
     if not learner.fabric.is_global_zero:
         return
-    chains = RunFolder.open(folder).load_checkpoint()[0]["objective/0/chains"]
+    chains = chains_of(RunFolder.open(folder))
+    assert chains is not None
     states = task.space.states(torch.arange(task.space.size))
     with torch.no_grad():
         everywhere = task.space.belief(learner.network(x).expand(len(states), -1, -1))
@@ -103,8 +147,9 @@ def assert_examples_can_be_dropped(out: Path) -> None:
     fabric.barrier()
     if fabric.is_global_zero:
         assert_same_run(out / "dropped and stopped", out / "dropped")
-        waiting = RunFolder.open(out / "dropped").load_checkpoint()[0]["objective/0/waiting"]
-        assert waiting.nonzero().flatten().tolist() == list(range(0, 40, 2))
+        left = left_behind(out / "dropped")["tensors"]
+        assert left["objective/0/waiting"].nonzero().flatten().tolist() == list(range(20))  # examples 0, 2, … 38
+        assert "process 1: objective/0/waiting" not in left
     fabric.barrier()
 
 
@@ -135,12 +180,14 @@ def assert_shapes(out: Path) -> None:
     fabric.barrier()
     if fabric.is_global_zero:
         assert_same_run(out / "shapes stopped", out / "shapes")
-        tensors = RunFolder.open(out / "shapes").load_checkpoint()[0]
         for part in learner.loop.parts:
-            assert part.task.feasible(tensors[f"objective/0/{part.shape}/chains"], part.y).all()
+            chains = chains_of(RunFolder.open(out / "shapes"), part.shape)
+            assert chains is not None
+            assert len(chains) == part.data.total
+            assert part.task.feasible(chains[::2], part.y).all()
         assert learner.results_["I"]["symbol_accuracy"] > 0.5
         assert learner.results_["I"] == learner.evaluate(
-            {p.shape: examples(p.task, len(p.data)) for p in learner.loop.parts}
+            {p.shape: examples(p.task, p.data.total) for p in learner.loop.parts}
         )
     fabric.barrier()
 
@@ -152,10 +199,12 @@ def main(out: Path) -> None:
     for name, value in learner.network.state_dict().items():
         everyone = fabric.all_gather(value)
         assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
-    own = learner.loop.parts[0].own
+    part, rank = learner.loop.parts[0], fabric.global_rank
     chains = learner.stages[0].objective.state()["chains"]
-    task, y = learner.task, learner.loop.parts[0].y
-    assert task.feasible(chains[own], y[own]).all()
+    task, y = learner.task, part.y
+    assert len(chains) == len(y) == len(part.data.answers) == len(part.data.inputs) == 33 - rank  # type: ignore[arg-type]
+    assert part.data.at(torch.arange(2)).tolist() == [rank, rank + 2]
+    assert task.feasible(chains, y).all()
     for stop in (3, 9, 20):  # in the first epoch, in the second, in Stage II
         folder = out / f"stopped at {stop}"
         try:
@@ -168,13 +217,21 @@ def main(out: Path) -> None:
         if fabric.is_global_zero:
             assert_same_run(folder, out / "whole")
         fabric.barrier()
+    for name, lost in (("two", 0), ("two, dropped", 20)):  # which go on with one process, as test_distributed sees to
+        try:
+            run(out / name, 9, lost=lost)
+            raise AssertionError("it was not stopped")
+        except Stop:
+            fabric.barrier()
+    go_on(out / "one")
     assert_examples_can_be_dropped(out)
     if fabric.is_global_zero:
-        tensors, _ = RunFolder.open(out / "whole").load_checkpoint()
-        assert task.feasible(tensors["objective/0/chains"], y).all()
-        assert torch.equal(tensors["objective/0/chains"][own], chains[own])
-        assert tensors["random/dice"].shape[0] == 2
-        assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
+        whole = chains_of(RunFolder.open(out / "whole"))
+        assert whole is not None
+        assert torch.equal(whole[::2], chains)
+        left = left_behind(out / "whole")["tensors"]
+        assert len(left["process 1: objective/0/chains"]) == 32
+        assert not torch.equal(left["random/dice"], left["process 1: random/dice"])  # each process has its own stream
     assert_shapes(out)
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")

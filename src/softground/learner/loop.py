@@ -77,10 +77,8 @@ class Loop:
                             part.note(done)
                 progress = self.progress
                 epochs = len(progress.history)
-                own = [part.data.at(part.own) for part in self.parts]
                 facts = {
-                    "examples": sum(len(part.data) for part in train),
-                    "own": torch.cat(own).cpu(),
+                    "examples": sum(part.data.total for part in train),
                     "epochs": epochs,
                     "choice": in_words(self.learner.choice_),
                 }

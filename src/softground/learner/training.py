@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..errors import DataError, LearnerError
+from ..errors import LearnerError
 from ..networks.ensemble import Ensemble
 from ..objectives import SoftenedGrounding
 from ..objectives.base import Batch, Objective
@@ -32,18 +32,12 @@ class Training(Part):
     def __init__(self, part: Part, learner: Learner) -> None:
         super().__init__(part.shape, part.task, part.data)
         fabric = learner.fabric
-        self.rank, self.world, self.seed = fabric.global_rank, fabric.world_size, learner.seed
-        if len(self.data) < self.world:
-            of = f" of shape {self.shape}" if self.prefix else ""
-            raise DataError(
-                f"{len(self.data)} training examples{of} for {self.world} processes; give each at least one."
-            )
+        self.fabric, self.seed = fabric, learner.seed
         self.stages = learner.staged[self.shape]
         self.objectives: list[Objective] = [stage.objective for stage in self.stages]
-        self.own: Tensor = torch.arange(self.rank, len(self.data), self.world)
         known = self.data.known
-        self.unexplained = Unexplained(self.task, len(self.data), learner.unexplained, known, self.data.positions)
-        self.labels = Labels(self.task, self.data, self.y, self.world)
+        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric)
+        self.labels = Labels(self.task, self.data, self.y, fabric.world_size)
         self.labels.probe(learner.network)
         self.ensemble = learner.network if isinstance(learner.network, Ensemble) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
@@ -57,7 +51,7 @@ class Training(Part):
         """Prepare the objective of a stage."""
         objective = self.objectives[number]
         objective.known = self.data.known
-        objective.begin(self.task, self.y, stream(self.seed, f"start {self.key}{stage}"))
+        objective.begin(self.task, self.y, stream(self.seed, f"start {self.key}{stage}", self.fabric.global_rank))
         self.note(number)
         if self.noise is not None and objective.weak:
             self.noise.check(objective)
@@ -123,7 +117,7 @@ def mixed(parts: Sequence[Training], size: int, order: torch.Generator) -> list[
     """
     batches = []
     for part in parts:
-        trained, most = part.unexplained.trained(part.own, part.world)
+        trained, most = part.unexplained.trained()
         batches += [(part, index) for index in shuffled(trained, most, size, order)]
     if len(parts) == 1:  # which are shuffled already
         return batches
