@@ -10,6 +10,7 @@ from unittest import mock
 
 import torch
 from torch.optim import SGD
+from torch.utils.data import Dataset
 
 from budget import p_value
 from learner_cases import (
@@ -60,7 +61,8 @@ def go_on(folder: Path, lost: int = 0) -> Learner:
     def look(self: Checkpoints, stage: Stage, optimizer: Any) -> None:
         restore(self, stage, optimizer)
         network = {f"network/{name}": value.clone() for name, value in self.loop.network.state_dict().items()}
-        moments = encode(optimizer.state_dict(), found := {}) and found
+        moments: dict[str, Any] = {}
+        encode(optimizer.state_dict(), moments)
         optimised = {f"optimizer/{name}": value.clone() for name, value in moments.items()}
         memory = {name: value.clone() for name, value in self.loop.parts[0].objectives[0].state().items()}
         restored.update(network | optimised | memory if not restored else {})
@@ -118,6 +120,30 @@ def assert_all_end_together(folder: Path) -> None:
 
     learner.fit(examples(task, COUNT), None, examples(task, 20, seed=1), out=folder, observer=observer)
     assert [r["stage"] for r in learner.history_] == ["I", "I", "I", "II"]  # a network that stays gets no better
+
+
+class Read(Dataset[Any]):
+    """Pairs that are read one by one; knows which were."""
+
+    def __init__(self, data: Examples) -> None:
+        self.data, self.seen = data, set[int]()
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        self.seen.add(index)
+        return self.data[index]
+
+
+def assert_each_reads_its_own_examples_only() -> None:
+    """A training set that is read item by item; a test set is read by all."""
+    task = addition()
+    train, test = Read(examples(task, COUNT)), Read(examples(task, 10, seed=1))
+    stages = [Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 1, adam)]
+    learner = make_learner(task, stages, classifier()).fit(train, test)
+    assert train.seen == set(range(learner.fabric.global_rank, COUNT, 2))
+    assert test.seen == set(range(10))
 
 
 def assert_accumulation_is_one_larger_batch() -> None:
@@ -236,6 +262,7 @@ def main(out: Path) -> None:
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")
     assert_accumulation_is_one_larger_batch()
+    assert_each_reads_its_own_examples_only()
     try:
         make_learner(task).fit(examples(task, 1))
         raise AssertionError("one example was enough for two processes")

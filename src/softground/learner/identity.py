@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .learner import Learner
 
 STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
-PLAIN = (int, str, float, Fraction)  # answers of which many are equal
+PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow to compare
 SHOWN = 80  # characters of a value in a message
 
 
@@ -159,7 +159,8 @@ def _words(answers: list[Any]) -> Tensor:
     found: dict[Any, int] = {}
 
     def word(answer: Any) -> int:
-        key = (type(answer), answer) if type(answer) in PLAIN else id(answer)
+        kind = type(answer)
+        key = answer.as_integer_ratio() if kind is Fraction else (kind, answer) if kind in PLAIN else id(answer)
         if key not in found:
             found[key] = int(_digest(answer)[:16], 16) - 2**63
         return found[key]

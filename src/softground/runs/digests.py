@@ -16,6 +16,7 @@ from torch.nn import functional
 # Odd numbers as 64 bits with a sign, which wrap around.
 COLUMN, ROW = 0x9E3779B97F4A7C15 - 2**64, 0xD1B54A32D192ED03 - 2**64
 MIXED = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
+BYTES = 2**20  # of rows, digested at a time
 ROWS = 2**12  # of a tensor, digested at a time: a GPU's need not fit into the memory twice
 
 
@@ -45,11 +46,12 @@ def rows_digest(value: Tensor, places: Tensor) -> int:
     (0, False)
     """
     total, rows = 0, value.detach().reshape(len(value), -1)
-    for start in range(0, len(rows), ROWS):
-        data = rows[start : start + ROWS].resolve_conj().contiguous().view(torch.uint8)
+    some = max(1, BYTES // max(1, rows.shape[1] * rows.element_size()))
+    for start in range(0, len(rows), some):
+        data = rows[start : start + some].resolve_conj().clone(memory_format=torch.contiguous_format).view(torch.uint8)
         words = functional.pad(data, (0, -data.shape[1] % 8)).view(torch.int64)
         column = torch.arange(1, words.shape[1] + 1, device=words.device)
-        words = words + column * COLUMN + places[start : start + ROWS, None] * ROW
+        words = words + column * COLUMN + places[start : start + some, None] * ROW
         for shift, factor in MIXED:
             words ^= words >> shift
             words *= factor
