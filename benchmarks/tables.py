@@ -185,6 +185,11 @@ def processes() -> str:
     return scaling_table.processes(RESULTS)
 
 
+def shares() -> str:
+    """The memory of one of several processes."""
+    return scaling_table.shares(RESULTS)
+
+
 def scaling() -> str:
     """A million examples and more."""
     return scaling_table.scaling(RESULTS)
@@ -215,6 +220,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "growth": growth,
     "processes": processes,
+    "shares": shares,
     "scaling": scaling,
     "your_data": your_data,
     "shortcuts": shortcuts,
