@@ -17,6 +17,7 @@ from ..objectives.starts import WAITING
 from ..objectives.usage import HOLD
 from ..seeds import stream
 from .batches import shuffled
+from .device import everyone
 from .labels import Labels
 from .noise import Noise
 from .parts import Part
@@ -56,11 +57,19 @@ class Training(Part):
         if self.noise is not None and objective.weak:
             self.noise.check(objective)
         anchors = None if self.data.anchors is None else self.data.anchors.symbols
-        for term in self.stages[number].terms:
-            term.begin(self.task, self.data.known, anchors)
+        if terms := self.stages[number].terms:
+            known = self._known_anywhere()
+            for term in terms:
+                term.begin(self.task, known, anchors)
         if self.ensemble is not None:
             _refuse_chains(objective)
         return objective
+
+    def _known_anywhere(self) -> Tensor | None:
+        """The known symbols of all processes' examples, those of which none is known left out."""
+        known = self.data.known
+        own = None if known is None else known[(known >= 0).any(1)].cpu()
+        return None if own is None else torch.cat(everyone(self.fabric, own))
 
     def loss(
         self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
