@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,9 @@ class Answers(Sequence[Any]):
 
     def __len__(self) -> int:
         return self.count
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])
 
     def __getitem__(self, some: Any) -> Any:
         rows = np.fromfile(self.path, np.int32)[some]
