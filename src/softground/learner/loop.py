@@ -1,7 +1,7 @@
 """Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
-The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process owns the examples
-``rank, rank + world, …`` of each shape, and their chains; gradients are averaged by Fabric; process 0 writes.
+The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds the examples
+``rank, rank + world, …`` of each shape, and their chains, and no others; gradients are averaged by Fabric.
 """
 
 from __future__ import annotations

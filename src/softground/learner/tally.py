@@ -67,7 +67,8 @@ class Tally:
             for name, lacking in part.unexplained.counted(waiting).items():
                 record[name] = record.get(name, 0) + round(mean(lacking.double()) * loop.fabric.world_size)
             if chains is not None and symbols is not None and part.task.space.categorical:
-                held = torch.arange(len(chains)) if waiting is None else (waiting == 0).nonzero().flatten()
+                held = torch.arange(len(chains), device=chains.device)
+                held = held if waiting is None else held[waiting == 0]
                 right = part.labels.unknown((chains[held] == symbols[held]).double(), held)
                 grounded.append((right.sum(), len(held)))
         if grounded:

@@ -86,8 +86,8 @@ class Unexplained:
 
     def trained(self) -> tuple[Tensor, int]:
         """The rows that this process trains on, and the most that any process trains on."""
-        kept = ~self.empty if self.mode == "drop" else torch.ones_like(self.empty)
-        return kept.nonzero().flatten().cpu(), self.most
+        rows = torch.arange(len(self.empty))
+        return rows[~self.empty.cpu()] if self.found and self.mode == "drop" else rows, self.most
 
     def weighed(self, batch: Batch) -> Batch:
         """The examples of a batch whose answers may be meant."""
