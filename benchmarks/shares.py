@@ -4,7 +4,7 @@
 
 Formulas of length 7 with their values, a million of them in files that are read item by item, and a small network: one
 epoch, with checkpoints and summary, on one process and on four under torchrun (gloo), on the CPU. A process's peak is
-its largest resident set; of four, that of the largest counts. The *baseline* is the peak of the same run on a thousand
+its largest resident set; of four, that of the largest counts, and the mean of all is given beside it. The *baseline* is the peak of the same run on a thousand
 examples: Python, torch, the rule's table, the network, a batch. Two ratios are given: of whole peaks, and of what is
 above the baseline, which is what grows with the number of examples.
 """
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,7 @@ def main() -> int:
         print(processes, found[str(processes)], flush=True)
     one, several = found["1"], found[str(given.processes)]
     above = [each["all"]["MiB"] - each["baseline"]["MiB"] for each in (one, several)]
+    mean = fmean(several["all"]["MiB_each"]) - fmean(several["baseline"]["MiB_each"])
     figures = {
         "examples": count,
         "few": few,
@@ -156,6 +158,7 @@ def main() -> int:
         "runs": found,
         "ratio": several["all"]["MiB"] / (one["all"]["MiB"] / given.processes),
         "ratio_above_baseline": above[1] / (above[0] / given.processes),
+        "mean_ratio_above_baseline": mean / (above[0] / given.processes),
         "bytes_per_example": above[0] * 2**20 / count,
     }
     page = record("shares", figures, seed=given.seed, folder=destination(given))
