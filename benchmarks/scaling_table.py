@@ -66,8 +66,9 @@ def shares(results: Path) -> str:
             "",
             f"What grows with the number of examples, of one of {page['processes']} processes over a "
             f"{FRACTIONS.get(page['processes'], 'share')} of one process's: {page['ratio_above_baseline']:.2f} for the "
-            f"largest process, {page['mean_ratio_above_baseline']:.2f} for their mean. Of whole processes, with Python, "
-            f"torch, table and network, which each of them needs: {page['ratio']:.2f}. An example takes {page['bytes_per_example']:.0f} bytes at the peak.",
+            f"largest process, {page['mean_ratio_above_baseline']:.2f} for their mean. Of whole processes, with "
+            f"Python, torch, table and network, which each of them needs: {page['ratio']:.2f}. An example takes "
+            f"{page['bytes_per_example']:.0f} bytes at the peak.",
             "",
             *provenance([page]),
         ]

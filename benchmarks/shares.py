@@ -4,9 +4,9 @@
 
 Formulas of length 7 with their values, a million of them in files that are read item by item, and a small network: one
 epoch, with checkpoints and summary, on one process and on four under torchrun (gloo), on the CPU. A process's peak is
-its largest resident set; of four, that of the largest counts, and the mean of all is given beside it. The *baseline* is the peak of the same run on a thousand
-examples: Python, torch, the rule's table, the network, a batch. Two ratios are given: of whole peaks, and of what is
-above the baseline, which is what grows with the number of examples.
+its largest resident set; of four, that of the largest counts, and the mean of all is given beside it. The *baseline* is
+the peak of the same run on a thousand examples: Python, torch, the rule's table, the network, a batch. Two ratios are
+given: of whole peaks, and of what is above the baseline, which is what grows with the number of examples.
 """
 
 from __future__ import annotations
