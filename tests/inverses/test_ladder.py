@@ -178,6 +178,14 @@ def test_a_large_space_is_listed_and_the_lists_are_kept(tmp_path: Path) -> None:
     settled()  # without a warning
 
 
+def test_the_rung_of_a_run_is_taken_again_though_there_are_more_answers_now() -> None:
+    rule = grid(3, 3)
+    task = sg.Task(rule.space, rule, budget=Budget(solutions=2, cache=None))
+    y = rule.encode([(1, 2, 26, 9, 10, 10), (26, 26, 26, 26, 26, 26)])
+    choices = task.settle(y), task.settle(y, "list")  # one process has the answers of several
+    assert [choice and choice.rung == "list" for choice in choices] == [False, True]
+
+
 def test_several_write_and_read_one_list(tmp_path: Path) -> None:
     rule = grid(3, 3)
     y, index = rule.encode([(26,) * 6])[0], torch.arange(200_000)
