@@ -105,7 +105,7 @@ def scaling(results: Path) -> str:
         for gpus, name in GPUS.items():
             before = factor / gpus * (last["seconds"]["encode"] + last["seconds"]["start"])
             save = factor / gpus * last["seconds"]["save"]
-            kept = count / gpus * four["bytes_per_example"] * (four["ratio_above_baseline"] if gpus > 1 else 1.0)
+            kept = count / gpus * four["bytes_per_example"] * max(1.0, four["ratio_above_baseline"])
             epoch = count / (rate * gpus) * (overhead if gpus > 1 else 1.0)
             stored = f"{size(count * last['bytes_per_example']['checkpoint'])}, {duration(save)}"
             cells = [
