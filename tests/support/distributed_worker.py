@@ -29,6 +29,7 @@ from softground import Anchors, Constant, Examples, Exponential, Family, Learner
 from softground.data.known import reveal
 from softground.errors import DataError
 from softground.learner.checkpoint import Checkpoints
+from softground.learner.device import everyone
 from softground.learner.kept import chains_of
 from softground.objectives import SemanticLoss, Usage
 from softground.runs import RunFolder
@@ -159,6 +160,18 @@ def assert_a_prior_is_estimated_from_what_all_know() -> None:
     assert torch.allclose(usage.prepared[task.space][0].exp(), counts / counts.sum())
 
 
+def assert_suspects_are_found_by_all() -> None:
+    """Wrong answers among both processes' examples are known to both."""
+    task = addition()
+    data = examples(task, COUNT)
+    wrong = Examples(data.x, [0 if i < 8 else y for i, y in enumerate(data.y)], data.symbols)
+    stage = Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 40, adam)
+    learner = make_learner(task, [stage], classifier(), noise=0.1).fit(wrong)
+    told = everyone(learner.fabric, learner.suspects_)
+    assert told[0] == told[1]
+    assert {0, 1} <= {one.example % 2 for one in told[0] if one.example < 8}
+
+
 def assert_accumulation_is_one_larger_batch() -> None:
     """Both processes' gradients of two batches are averaged, then clipped; without draws, as those of one batch."""
     task, trained = addition(), []
@@ -277,6 +290,7 @@ def main(out: Path) -> None:
     assert_accumulation_is_one_larger_batch()
     assert_each_reads_its_own_examples_only()
     assert_a_prior_is_estimated_from_what_all_know()
+    assert_suspects_are_found_by_all()
     try:
         make_learner(task).fit(examples(task, 1))
         raise AssertionError("one example was enough for two processes")
