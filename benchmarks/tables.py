@@ -179,6 +179,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "growth": lambda: speed_table.growth(RESULTS, ROOT / "docs" / "images"),
     "processes": lambda: scaling_table.processes(RESULTS),
     "scaling": lambda: scaling_table.scaling(RESULTS),
+    "shares": lambda: scaling_table.shares(RESULTS),
     "shortcuts": lambda: shortcuts_table.table(RESULTS / "shortcuts.json"),
     "solvers": lambda: solver_table.solvers(RESULTS),
     "speed": lambda: speed_table.speed(RESULTS),

@@ -49,7 +49,7 @@ class Watch:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
-            self._look(facts["own"].tolist())
+            self._look()
             # What comes after the checkpoint goes, and lines that a crash left unfinished.
             kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
             replace_file(self.path, b"".join(_line(record) for record in kept))
@@ -59,18 +59,19 @@ class Watch:
             self.done += 1
             self._append(facts["stage"])
 
-    def _look(self, own: list[int]) -> None:
+    def _look(self) -> None:
         """Choose the first examples of each shape in turn, of those that this process owns."""
-        owned, of = set(own), divided(self.learner.task, self.train)
-        places = [range(len(part)) if at is None else at.tolist() for _, _, part, at in of]
-        turns = [[(n, row) for row, place in enumerate(each) if place in owned] for n, each in enumerate(places)]
+        of = divided(self.learner.task, self.train)
+        rank, world = self.learner.fabric.global_rank, self.learner.fabric.world_size
+        turns = [[(n, row) for row in range(rank, len(part[2]), world)[: self.count]] for n, part in enumerate(of)]
         some = [one for turn in zip_longest(*turns) for one in turn if one is not None][: self.count]
         self.parts = []
-        for number, (shape, task, part, _) in enumerate(of):
+        for number, (shape, task, part, at) in enumerate(of):
             if rows := [row for n, row in some if n == number]:
                 with untouched():
                     x = [part[row][0] for row in rows]
-                self.parts.append((shape, task.space, rows, [places[number][row] for row in rows], x))
+                places = rows if at is None else at[rows].tolist()
+                self.parts.append((shape, task.space, [row // world for row in rows], places, x))
 
     def _append(self, stage: str | None) -> None:
         found = []
