@@ -20,7 +20,8 @@ from .batches import Batches
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
 SHOWN = 5  # positions in a message
 # What the names of other figures and entries of a summary begin with.
-TAKEN = ("after", "before", "grammatical", "plain", "relabelled", "shape", "solver", "test", "train", "validation")
+TAKEN = ("after", "before", "constrained", "grammatical", "plain", "relabelled", "shape", "solver", "test", "train")
+TAKEN += ("validation",)
 
 
 class Part:
