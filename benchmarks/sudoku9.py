@@ -29,7 +29,7 @@ DEFAULT = ("boards", "labels", "named")  # chains take minutes
 BOARDS = ("board_accuracy", "relabelled_board_accuracy", "relabelled_symbol_accuracy")
 FIGURES = [*BOARDS, *(f"constrained_{name}" for name in BOARDS)]
 FIGURES += [f"puzzles/{name}" for name in ("relabelled_puzzle_accuracy", "puzzle_accuracy", "corrected", "given_up")]
-FIGURES += ["puzzles/relabelled_puzzle_accuracy_uncorrected"]
+FIGURES += ["puzzles/uncorrected_relabelled_puzzle_accuracy"]
 
 
 def measure(name: str, task: str, options: str, device: str, limit: float) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -30,8 +30,8 @@ class Command(OfRun):
     """Solve Sudoku puzzles shown by images, with the network of a run of sudoku, which was trained on whole boards."""
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Pictures of puzzles, each a square of cells of equal size. Without any, puzzles are made of the run's test images,
-    and it is said how many are solved."""
+    """Pictures of puzzles, each a square of cells of equal size. Without any, puzzles are made of the run's test
+    images, and it is said how many are solved."""
     cells: bool = False
     """Each file shows one cell, blank or not, row by row."""
     count: int = 1000
@@ -85,26 +85,27 @@ class Command(OfRun):
                     f"fewer than {FEWEST[size]} it has several solutions. Show more, or darker, digits."
                 )
         scores = _scores(model, each)
-        read, found = scores.argmax(2).masked_fill(~shown, -1).tolist(), []
+        read, found = scores.argmax(2).masked_fill(~shown, -1).tolist(), list[dict[str, Any]]()
         for own, one in zip(read, solved(scores, shown), strict=True):
             changed = [cell for cell in range(sites) if one and one[0][cell] != own[cell]]
-            found.append(
-                {"read": [d + 1 for d in own], "corrected": changed, "solution": one and [d + 1 for d in one[1]]}
-            )
+            solution = one and [digit + 1 for digit in one[1]]
+            found.append({"read": [digit + 1 for digit in own], "corrected": changed, "solution": solution})
         if self.json:
             print(json.dumps({"puzzles": found, "named": named}))
             return
-        for one in found:
-            solution, changed = one["solution"], one["corrected"]
-            if solution is None:
-                print("No digits that the network finds probable make a puzzle with one solution.\n")
-                continue
-            for row in range(size):
-                print(" ".join(map(str, solution[row * size : (row + 1) * size])))
-            where = ", ".join(f"row {cell // size + 1}, column {cell % size + 1}" for cell in changed)
-            print(f"Corrected: {where}.\n" if changed else "")
+        for puzzle in found:
+            print(_shown(size, **puzzle))
         if not named:
             print("The run has seen no labels: its digits have names of its own. Train with --anchors 1 to name them.")
+
+
+def _shown(size: int, read: list[int], corrected: list[int], solution: list[int] | None) -> str:
+    """A puzzle's solution, row by row, and where the reading was corrected."""
+    if solution is None:
+        return "No digits that the network finds probable make a puzzle with one solution.\n"
+    rows = [" ".join(map(str, solution[first : first + size])) for first in range(0, len(solution), size)]
+    where = ", ".join(f"row {cell // size + 1}, column {cell % size + 1}" for cell in corrected)
+    return "\n".join([*rows, f"Corrected: {where}." if corrected else ""])
 
 
 def _scores(model: Model, x: torch.Tensor) -> torch.Tensor:

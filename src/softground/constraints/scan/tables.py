@@ -15,7 +15,6 @@ from .messages import LOG_ZERO, OneByOne
 from .totals import Totals
 from .tree import Tree
 
-
 RECORDED: list[Any] = []  # tables that a GPU's recordings read: they stay, also after more answers were seen
 
 

@@ -90,7 +90,9 @@ def puzzle_figures(puzzles: Puzzles, scores: Tensor) -> dict[str, Any]:
     read, found = scores.argmax(2).cpu().masked_fill(~shown, -1), solved(scores, shown)
     fine = torch.tensor([one is not None for one in found])
     board = torch.tensor([one[1] if one else [0] * puzzles.boards.shape[1] for one in found])
-    kept = fine & torch.tensor([one is not None and one[0] == row for one, row in zip(found, read.tolist(), strict=True)])
+    kept = fine & torch.tensor(
+        [one is not None and one[0] == row for one, row in zip(found, read.tolist(), strict=True)]
+    )
     names = torch.arange(scores.shape[2])
     names = best_relabelling(board[fine], puzzles.boards[fine], len(names)) if bool(fine.any()) else names
     right = fine & (names[board] == puzzles.boards).all(1)
@@ -102,7 +104,7 @@ def puzzle_figures(puzzles: Puzzles, scores: Tensor) -> dict[str, Any]:
         "puzzles": len(found),
         "givens": shown.sum(1).double().mean().item(),
         "relabelled_puzzle_accuracy": share(right),
-        "relabelled_puzzle_accuracy_uncorrected": share(right & kept),
+        "uncorrected_relabelled_puzzle_accuracy": share(right & kept),
         "puzzle_accuracy": share(fine & (board == puzzles.boards).all(1)),
         "corrected": share(fine & ~kept),
         "given_up": share(~fine),

@@ -121,26 +121,29 @@ def each_most_probable(size: int, scores: Tensor, shown: Sequence[Sequence[int]]
         yield found
 
 
-def most_probable(
-    size: int, cost: Sequence[Sequence[float]], shown: Sequence[int], nodes: int = NODES
-) -> Found | None:
+def most_probable(size: int, cost: Sequence[Sequence[float]], shown: Sequence[int], nodes: int = NODES) -> Found | None:
     """The cheapest reading of the ``shown`` cells that has one board only, −1 elsewhere, and that board.
 
     None where no reading has one, or where ``nodes`` are not enough to tell.
     """
-    order = {cell: sorted(range(size), key=cost[cell].__getitem__) for cell in shown}
-    neighbours = [[p for p in peers if p in order] for peers in peers_of(size)]
+    read = set(shown)
+    neighbours = [read.intersection(peers) for peers in peers_of(size)]
     place, every = count(), 2**size - 1
-    heap = [(sum(cost[cell][order[cell][0]] for cell in shown), next(place), {cell: every for cell in shown})]
+    heap = [(sum(min(cost[cell]) for cell in shown), next(place), {cell: every for cell in shown})]
+
+    @cache
+    def cheapest(cell: int, bits: int) -> tuple[int, float]:
+        """The cheapest of these digits, and what the next one costs more."""
+        first, *other = sorted((cost[cell][d], d) for d in range(size) if bits >> d & 1)
+        return first[1], other[0][0] - first[0] if other else np.inf
+
     for _ in range(nodes):
         if not heap:
             return None
         total, _, left = heapq.heappop(heap)
-        best, gap = {}, {}
-        for cell, bits in left.items():
-            first, *other = [d for d in order[cell] if bits >> d & 1]
-            best[cell], gap[cell] = first, cost[cell][other[0]] - cost[cell][first] if other else np.inf
-        split = _conflict(neighbours, best, gap)
+        best = {cell: cheapest(cell, bits)[0] for cell, bits in left.items()}
+        gap = {cell: cheapest(cell, bits)[1] for cell, bits in left.items()}
+        split = _conflict(size, neighbours, best, gap)
         if split is None:
             clues = [best.get(cell, -1) for cell in range(size**2)]
             found = list(islice(solutions(size, clues), 2))
@@ -157,19 +160,21 @@ def most_probable(
         for child in children:
             changed = [c for c in child if child[c] != left[c]]
             if all(child[c] for c in changed):
-                rise = sum(
-                    min(cost[c][d] for d in range(size) if child[c] >> d & 1) - cost[c][best[c]] for c in changed
-                )
+                rise = sum(cost[c][cheapest(c, child[c])[0]] - cost[c][best[c]] for c in changed)
                 if rise < np.inf:
                     heapq.heappush(heap, (total + rise, next(place), child))
     return None
 
 
-def _conflict(neighbours: list[list[int]], best: dict[int, int], gap: dict[int, float]) -> int | None:
+def _conflict(size: int, neighbours: list[set[int]], best: dict[int, int], gap: dict[int, float]) -> int | None:
     """A cell that reads what a peer reads, such that both ways out cost as much as possible."""
     dearest, found = -1.0, None
+    places: list[list[int]] = [[] for _ in range(size)]
     for cell, digit in best.items():
-        same = [gap[p] for p in neighbours[cell] if best[p] == digit]
-        if same and (least := min(gap[cell], sum(same))) > dearest:
-            dearest, found = least, cell
+        places[digit].append(cell)
+    for cells in places:
+        for cell in cells:
+            same = [gap[p] for p in cells if p in neighbours[cell]]
+            if same and (least := min(gap[cell], sum(same))) > dearest:
+                dearest, found = least, cell
     return found
