@@ -7,7 +7,7 @@ They need what P(z|x) says of each site, beside the prediction. They are taken w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +57,7 @@ def read(part: Part, network: nn.Module, constrained: bool = False) -> Reading:
 
 def _constrained(part: Part, belief: Any, y: Tensor) -> Tensor | None:
     """The mode of the rule, z ∈ S_y; where S_y is empty, or a search gave up, what the network reads by itself."""
-    inverse, z = part.task.inverse, belief.mode()
+    inverse, z = part.task.inverse, cast(Tensor, belief.mode())
     if not (inverse.exact or inverse.has_mode):
         return None
     rest = (~part.task.feasible(z, y)).nonzero().flatten()
