@@ -21,7 +21,7 @@ from ..model import Model
 from ..report import result_table
 from ..seeds import stream
 from ..tasks.sudoku import Sudoku
-from ..tasks.sudoku.puzzles import FEWEST, Puzzles, inked, puzzle_figures, read_puzzles, solved
+from ..tasks.sudoku.puzzles import FEWEST, GIVENS, Puzzles, inked, puzzle_figures, read_puzzles, solved
 from .loading import OfRun, model_of
 
 
@@ -36,8 +36,8 @@ class Command(OfRun):
     """Each file shows one cell, blank or not, row by row."""
     count: int = 1000
     """Puzzles to make."""
-    givens: int = 30
-    """Cells of each that are not blank (a board that needs more for one solution keeps more)."""
+    givens: int | None = None
+    """Cells of each that are not blank (default: 30 of 9×9, 6 of 4×4); a board that needs more to be sure keeps more."""
     data_dir: Path | None = None
     """Where the run's data lie now (default: where they lay when it began)."""
     device: Device = "auto"
@@ -52,7 +52,9 @@ class Command(OfRun):
             )
         model = model_of(self.folder, self.previous, self.device)
         if self.images:
-            self._solve(model, recipe_of(self.folder).anchors > 0)
+            recipe = recipe_of(self.folder)
+            labelled = recipe.anchors or recipe.anchor_symbols or recipe.known or recipe.objective == "sup"
+            self._solve(model, bool(labelled))
         else:
             self._measure(model)
 
@@ -65,7 +67,8 @@ class Command(OfRun):
         pool = load_digits(problem.data, problem.data_dir)[1]
         pool = type(pool)(resize(pool.images, height), pool.labels)
         rng = np.random.default_rng(stream(recipe.seed, "puzzles"))
-        puzzles = Puzzles.of(pool, math.isqrt(sites), self.count, self.givens, rng)
+        size = math.isqrt(sites)
+        puzzles = Puzzles.of(pool, size, self.count, GIVENS[size] if self.givens is None else self.givens, rng)
         figures = puzzle_figures(puzzles, _scores(model, puzzles.x))
         if self.json:
             print(json.dumps(figures))

@@ -29,6 +29,7 @@ from .search import each_most_probable, peers_of, solutions
 
 INK = 64  # levels of brightness, of 255
 FEWEST = {4: 4, 9: 17}  # givens that a puzzle with one solution has, by the board's size
+GIVENS = {4: 6, 9: 30}  # of puzzles for tests
 TRIMMED = 10  # a tenth of a cell on each side, where a picture of a board may show lines
 
 
