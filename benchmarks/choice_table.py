@@ -15,6 +15,7 @@ BY_TEST = "were chosen by looking at test figures"
 TITLES = {
     "hwf": "formulas, `--preset best`",
     "sudoku": "Sudoku, 500 boards, `--preset best`",
+    "sudoku, 9x9": "9×9 Sudoku, 1,000 boards, `--preset best`",
     "sudoku, semantic loss": "Sudoku, 500 boards, `--preset paper --objective semantic`",
     "sdsp": "shortest paths, `--preset best`",
     "addition": "addition of one digit, `--preset best`",

@@ -22,6 +22,7 @@ import scaling_table
 import shortcuts_table
 import solver_table
 import speed_table
+import sudoku9_table
 import your_data_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,6 +220,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "your_data": your_data,
     "shortcuts": shortcuts,
     "any_rule": any_rule,
+    "sudoku9": lambda: sudoku9_table.table(RESULTS / "sudoku9.json"),
 }
 
 

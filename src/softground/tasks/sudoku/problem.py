@@ -33,8 +33,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     # images help.
     "best": EXACT | {"network": "convnet", "batch_size": 16, "learning_rate": 3e-3, "augment": True},
     # Boards of 9×9 cannot be listed. Their 27 groups are taken one by one, each by its permanent; nothing is sampled.
-    # At γ = 1/2 the network leaves the plateau where all names of the digits are alike in a third of the updates that
-    # γ = 1 takes, and in small batches sooner than in large ones.
+    # The network leaves the plateau where all names of the digits are alike sooner at γ = 1/2 than at 1, and sooner in
+    # small batches.
     "parts": EXACT
     | {"objective": "parts", "gamma": 0.5, "network": "convnet", "augment": True}
     | {"batch_size": 8, "learning_rate": 3e-3},
