@@ -77,11 +77,7 @@ def test_pictures_are_cut_into_cells_and_lines_are_no_ink(puzzles: Puzzles, tmp_
 
 
 def test_what_cannot_be_solved_is_said(
-    run: Path,
-    puzzles: Puzzles,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    run: Path, puzzles: Puzzles, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blank = picture(torch.zeros(16, 1, 16, 16, dtype=torch.uint8), tmp_path / "blank.png")
     small = tmp_path / "small.png"

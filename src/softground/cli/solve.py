@@ -37,7 +37,7 @@ class Command(OfRun):
     count: int = 1000
     """Puzzles to make."""
     givens: int | None = None
-    """Cells of each that are not blank (default: 30 of 9×9, 6 of 4×4); a board that needs more to be sure keeps more."""
+    """Cells of each that are not blank (default: 30 of 9×9, 6 of 4×4); where one solution needs more, more."""
     data_dir: Path | None = None
     """Where the run's data lie now (default: where they lay when it began)."""
     device: Device = "auto"
