@@ -87,14 +87,14 @@ def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str,
 def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
     """The task's metrics of readings under the rule, ``constrained_…``, where these were asked for.
 
-    Without true symbols there are none: that such readings keep the rule says nothing.
+    Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.
     """
     found = []
     for part, reading in zip(parts, readings, strict=True):
         if reading.constrained is None:
             return {}
         found.append((part, part.task.figures(reading.constrained, part.y, part.data.symbols)))
-    return {f"constrained_{name}": value for name, value in together(found).items()}
+    return {f"constrained_{name}": value for name, value in together(found).items() if name in found[0][1]}
 
 
 def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
