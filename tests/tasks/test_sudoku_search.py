@@ -95,7 +95,11 @@ def test_known_digits_stay_and_an_answer_about_which_nothing_is_known_is_left_to
 
 def test_a_search_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "NODES", 30)
-    assert list(each_most_probable(9, GIVEN_UP, [range(81)])) == [None]
+    board = random_boards(9, 1, np.random.default_rng(0))
+    scores = torch.cat([GIVEN_UP.expand(6, -1, -1), sure(board, 0, np.random.default_rng(0))])
+    *lost, found = each_most_probable(9, scores, [range(81)] * 7)  # those that come after are not lost with them
+    assert lost == [None] * 6
+    assert found == (board[0].tolist(), board[0].tolist())
     torch.manual_seed(0)
     learner = Learner(sudoku_task(9), PerSite(lenet((1, 16, 16), 9), (1, 16, 16)), device="cpu")
     learner.fitted = True

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from .rule import groups
 
-NODES = 3_000  # of a search
+NODES, LEAST = 3_000, 16  # of a search; and of one that comes after several that gave up
 Left = list[int]  # the digits left for each cell, as bits
 Found = tuple[list[int], list[int]]  # a reading, −1 where nothing is read, and the board that it makes
 
@@ -117,7 +117,7 @@ def each_most_probable(size: int, scores: Tensor, shown: Sequence[Sequence[int]]
     nodes = NODES
     for cost, cells in zip((-scores.double()).tolist(), shown, strict=True):
         found = most_probable(size, cost, cells, nodes)
-        nodes = NODES if found else nodes // 2  # a network that knows nothing yet is not to take hours
+        nodes = NODES if found else max(LEAST, nodes // 2)  # a network that knows nothing yet is not to take hours
         yield found
 
 
