@@ -21,11 +21,12 @@ from ..spaces.categorical import Categorical
 from ..task import Task
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
-from .watch import GALLERY, WATCHED, read_gallery, texts
+from .watch import GALLERY, read_gallery, shown_of, texts
 
 HELD_OUT, TRAINED = 10_000, 2_000  # most examples of each data set that are looked at
 MOST_SYMBOLS = 200  # in an alphabet whose confusions are counted
-MOST_IMAGES = 100  # in a gallery: fewer examples where each has many sites
+HELD_OUT_IMAGES = 500  # in a gallery: fewer examples where each has many sites
+MOST_SHOWN, RIGHT_SHOWN = 96, 12  # held-out examples, and those among them that have nothing wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,19 +197,19 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
 
 def _watched(index: Any, reads: list[_Read], sites: int) -> list[int]:
     """Training examples to show: those that were watched, or the first."""
-    room = max(2, min(WATCHED, MOST_IMAGES // sites))
     number = {place: i for i, place in enumerate(place for read in reads for place in read.places)}
     known = [number[i] for i in index if type(i) is int and i in number] if isinstance(index, list) else []
-    return (known or list(number.values()))[:room]
+    return (known or list(number.values()))[: shown_of(sites)]
 
 
 def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
     """Held-out examples to show: mistakes first, then right answers from wrong symbols, then some that are right."""
-    room = max(3, min(9, MOST_IMAGES // sites))
+    room = max(3, min(MOST_SHOWN, HELD_OUT_IMAGES // sites))
     wrong, chance, right = (group.nonzero().flatten().tolist() for group in (~feasible, lucky, feasible & ~lucky))
-    some = wrong[: room - min(3, len(right) + len(chance))]
-    some += chance[: max(1, room - len(some) - 2)]
-    return some + right[: room - len(some)]
+    fine = min(RIGHT_SHOWN, len(right), room // 3)
+    some = wrong[: room - fine - min(len(chance), room // 3)]
+    some += chance[: room - fine - len(some)]
+    return some + right[:fine]
 
 
 def _examples(reads: list[_Read], index: list[int]) -> list[Shown]:

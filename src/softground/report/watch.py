@@ -4,13 +4,14 @@
 
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
-``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. ``grounded`` is
-null in stages without chains. The file is for people: a run killed just after a checkpoint may lack one line, and
-nothing is ever restored from it.
+``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. Its line also has
+``inputs``, to be looked at while the run goes on. ``grounded`` is null in stages without chains. The file is for
+people: a run killed just after a checkpoint may lack one line, and nothing is ever restored from it.
 """
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ from ..objectives.starts import WAITING
 from ..runs import RunFolder
 from ..seeds import untouched
 from .findings import Symbols
+from .inputs import look_at
 
 GALLERY = "gallery.jsonl"
-WATCHED = 6
+WATCHED, WATCHED_IMAGES = 6, 100  # examples, and images: fewer examples where each has many sites
 DECIMALS = 3  # of reals
 
 
@@ -93,7 +95,15 @@ class Watch:
             "grounded": None if None in grounded else grounded,
             "predicted": read,
         }
+        if stage is None:
+            seen = [asdict(look_at(one, space.sites)) for _, space, _, _, x in self.parts for one in x]
+            record["inputs"] = seen[: shown_of(max(space.sites for _, space, *_ in self.parts))]
         append_line(self.path, _line(record))
+
+
+def shown_of(sites: int) -> int:
+    """How many examples of so many sites are shown with their images."""
+    return max(2, min(WATCHED, WATCHED_IMAGES // sites))
 
 
 def _rows(memory: Tensor | None, index: Tensor) -> Tensor | None:
