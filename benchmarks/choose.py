@@ -91,6 +91,23 @@ GROUPS = {
         },
         40,
     ),
+    "sudoku, 9x9": Group(
+        "sudoku",
+        "validation_board_accuracy",
+        {"preset": "best", "data": "mnist", "size": 9, "train_size": 1500, "validation": 1 / 3, "test_size": 1} | LAST,
+        {
+            "preset": {},
+            "undistorted": {"augment": False},
+            "batches of 4": {"batch_size": 4},
+            "batches of 16": {"batch_size": 16},
+            "learning rate 1e-3": {"learning_rate": 1e-3},
+            "gamma 1": {"gamma": 1.0},
+            "20 epochs": {"epochs": 20},
+            "60 epochs": {"epochs": 60},
+            "wide": {"network": "wide"},
+        },
+        120,
+    ),
     "hwf, several lengths": Group(
         "hwf",
         "validation_symbol_accuracy",
