@@ -181,7 +181,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         stages = [replace(stages[0], name="SUP", objective=sg.Supervised())]
     batch = BATCH[given.problem]
     learner = sg.Learner(task, network, stages, batch_size=batch, seed=given.seed, device=given.device).fit(train)
-    choice = learner.choice_.get("None", {})
+    choice = learner.choice_.get(given.problem, {})
     return {
         **learner.evaluate(test),
         "recipe": {"task": given.problem, "rule": given.rule, "labels": given.labels, "seed": given.seed}

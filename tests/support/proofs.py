@@ -22,7 +22,7 @@ from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.objectives import Objective, Term
-from softground.projections import Drop, Move, Projection, RandomDrop, SwapInside
+from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
 from softground.reals import (
     AddNoise,
     BlockGibbs,
@@ -118,6 +118,9 @@ def lists() -> inverses.Lists:
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
 WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
 CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
+SWAPS = "moves::swaps_of_symbols_keep_the_law_and_join_what_blocks_leave_apart"
+RANDOM_BLOCKS = "moves::random_blocks_keep_the_law_and_are_those_of_the_listed_family"
+RESOLVED = "moves::blocks_that_a_solver_cannot_list_stay_and_keep_the_law"
 BOARD_MATRIX = "sudoku_kernels::leaves_the_softened_grounding_invariant"
 BOARD_DRAWS = "sudoku_kernels::the_guided_kernels_sample_the_law"
 BOARD_WALKS = "sudoku_kernels::nine_by_nine_chains_stay_feasible_and_move"
@@ -226,13 +229,14 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Projection: {
         Drop: (lambda: Drop(SPACE, [0, 2]), SUM, MATRIX),
         RandomDrop: (lambda: FAMILY, SUM, MATRIX),
+        RandomBlock: (lambda: RandomBlock(SPACE, 2), SUM, RANDOM_BLOCKS, RESOLVED),
         Chosen: (lambda: Chosen(torch.zeros(BATCH, 1, dtype=torch.long)), SUM, BOARD_DRAWS),
     },
     Move: {
         projections.ChangeOne: (lambda: MOVE, SUM, MATRIX),
         SwapInside: (lambda: SwapInside(SPACE, [[0, 1, 2]]), SUM, BOARD_MATRIX),
-        projections.SwapSymbols: (lambda: projections.SwapSymbols(SPACE), SUM, CRUDE),
-        projections.Stay: (projections.Stay, SUM, BOARD_WALKS),
+        projections.SwapSymbols: (lambda: projections.SwapSymbols(SPACE), SUM, CRUDE, SWAPS),
+        projections.Stay: (projections.Stay, SUM, BOARD_WALKS, RESOLVED),
         AddNoise: (AddNoise, LINE, REAL_WALKS),
     },
 }

@@ -55,7 +55,7 @@ class CPSAT(Solved):
         self,
         rule: CPMpy,
         *,
-        cap: int = 64,
+        cap: int = 1024,
         table: int = 1024,
         work: float = 60.0,
         timeout: float = 60.0,

@@ -80,7 +80,8 @@ class Learner(Reader):
         Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
         those of single symbols (F1, collapse, calibration error), and of further test sets.
     choice_
-        By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
+        By which way S_y is known, why, what it cost, and what was not taken, where it was left open; by the names of
+        a family's shapes, or of the task.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
