@@ -14,7 +14,8 @@ from ..projections.base import Dropped
 from ..solver.queries import End
 from .base import INVERSES, Fibre, Inverse, candidates
 from .enumeration import default_inverse
-from .solved import Settings, Solved
+from .settings import Settings
+from .solved import Solved
 
 EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 
@@ -22,7 +23,7 @@ EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 class CPSAT(Solved):
     """Fibres, starts and solutions through OR-tools' CP-SAT solver.
 
-    ``settings`` are those of :class:`~softground.inverses.solved.Settings`. Up to ``table`` combinations of the dropped
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`. Up to ``table`` combinations of the dropped
     sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
 
     Notes

@@ -11,14 +11,15 @@ from ..constraints.translated import in_z3
 from ..errors import InverseError
 from .base import INVERSES, Inverse
 from .enumeration import default_inverse
-from .solved import Settings, Solved
+from .settings import Settings
+from .solved import Solved
 
 
 class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
     The rule is an :class:`~softground.SMT` formula, or a :class:`~softground.CPMpy` rule, which CPMpy translates.
-    ``settings`` are those of :class:`~softground.inverses.solved.Settings`; ``rlimit`` is the ``work`` that a check may
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check may
     take. Up to ``table`` combinations of the dropped sites are evaluated by one simplification of the formula, several
     times faster than search.
 
