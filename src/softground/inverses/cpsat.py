@@ -23,8 +23,8 @@ EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 class CPSAT(Solved):
     """Fibres, starts and solutions through OR-tools' CP-SAT solver.
 
-    ``settings`` are those of :class:`~softground.inverses.settings.Settings`. Up to ``table`` combinations of the dropped
-    sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`. Up to ``table`` combinations of the
+    dropped sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
 
     Notes
     -----

@@ -19,9 +19,9 @@ class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
     The rule is an :class:`~softground.SMT` formula, or a :class:`~softground.CPMpy` rule, which CPMpy translates.
-    ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check may
-    take. Up to ``table`` combinations of the dropped sites are evaluated by one simplification of the formula, several
-    times faster than search.
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check
+    may take. Up to ``table`` combinations of the dropped sites are evaluated by one simplification of the formula,
+    several times faster than search.
 
     Notes
     -----
