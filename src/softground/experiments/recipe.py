@@ -49,7 +49,11 @@ class Recipe:
         "hard-feasible and hard-best (the paper's problems 1 and 2, which it argues against): others.",
         METHODS,
     )
-    kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
+    kernel: str = setting(
+        "metropolis",
+        "The transition; metropolis is the paper's, the others sample Q* exactly; auto: the exact one where Q* is "
+        "known, else a walk on the projection that moves best in a trial.",
+    )
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
     projection: str = setting(
         "task", "What suits the task, or (auto) what its inspection recommends.", ("task", "auto")
