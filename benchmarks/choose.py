@@ -104,7 +104,6 @@ GROUPS = {
             "gamma 1": {"gamma": 1.0},
             "20 epochs": {"epochs": 20},
             "60 epochs": {"epochs": 60},
-            "wide": {"network": "wide"},
         },
         120,
     ),
@@ -114,18 +113,7 @@ GROUPS = {
         {"preset": "best", "data": "hwf", "lengths": (1, 3, 5, 7), "shares": (1, 1, 2, 6), "validation": 0.2}
         | {"precision": "bf16-mixed", "image_size": 32}
         | LAST,
-        {
-            "32 pixels": {},
-            "45 pixels, 32 bits": {"image_size": 45, "precision": "32-true"},
-            "elastic 0.03": {"elastic": 0.03},
-            "wide": {"network": "wide"},
-            "wide, elastic 0.02": {"network": "wide", "elastic": 0.02},
-            "wide, elastic 0.03": {"network": "wide", "elastic": 0.03},
-            "wide, elastic 0.03, batches of 256": {"network": "wide", "elastic": 0.03, "batch_size": 256},
-            "wide, elastic 0.03, 45 pixels": {"network": "wide", "elastic": 0.03, "image_size": 45},
-            "wide, elastic 0.03, 28 pixels": {"network": "wide", "elastic": 0.03, "image_size": 28},
-            "elastic 0.03, batches of 256, 40 epochs": {"elastic": 0.03, "batch_size": 256, "epochs": 40},
-        },
+        {"32 pixels": {}, "45 pixels, 32 bits": {"image_size": 45, "precision": "32-true"}},
         60,
     ),
     "evenodd, ten labels": Group("evenodd", "validation_symbol_accuracy", {"anchors": 1} | PAIRS, PAIR_SETTINGS, 40),
