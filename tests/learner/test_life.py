@@ -23,7 +23,7 @@ def test_a_run_sums_itself_up(tmp_path: Path) -> None:
     assert summary == json.loads(json.dumps(learner.summary_))
     assert summary["answer_accuracy"] == summary["after_stage_I"]["answer_accuracy"]
     assert summary["before"] == json.loads((tmp_path / "run" / "config.json").read_text())["before"]
-    assert summary["train"] == learner.evaluate(examples(task))
+    assert summary["train"].items() <= learner.evaluate(examples(task)).items()  # which has constrained readings too
     assert summary["grounded"] == learner.grounded(examples(task))
     assert (summary["epochs"], summary["note"], summary["parameters"]) == (3, "Sums of digits.", 148)
     assert "Sums of digits." in (tmp_path / "run" / "report.html").read_text()
