@@ -1,0 +1,71 @@
+r"""Let the network propose all of u several times at once, and keep one of the candidates. Exact for Q*.
+
+As in :mod:`.guided` every kept site comes afresh from the network, but M times: :math:`u_1, …, u_M \sim \prod
+P(u_i|x)^{1/\gamma}`, beside :math:`u_0`, where the chain is. Since a proposal's density cancels w(u), one is drawn by
+
+.. math:: W(u_k) = \sum_{v \in F(u_k)} P(v|x)^{1/\gamma}, \qquad k = 0, …, M,
+
+and v from its conditional law there: iterated sampling importance resampling. Given the M + 1 candidates, each of them
+could have been the chain's own, with a probability in proportion to W; drawing one afresh is a Gibbs step. Where the
+candidates' fibres are mostly empty, M tries in one batch cost a GPU little more than one.
+
+Reference: C. Andrieu, A. Doucet, R. Holenstein, Particle Markov chain Monte Carlo methods, JRSS B 72 (2010); H.
+Tjelmeland, Using all Metropolis–Hastings proposals to estimate mean values, NTNU Statistics 4/2004.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ..dice import Dice
+from ..inverses.base import complete
+from ..projections.base import Walk
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import KERNELS, Info, Kernel, Projected, conditional_marginals, fibre_weights, info, pick
+
+
+@dataclass(frozen=True)
+class Several(Projected):
+    """Target Q*; invariance and detailed balance hold for each set of dropped sites.
+
+    ``marginals`` says whether steps report the mean over all candidates and completions, for a loss with less noise.
+    Where the chain's own fibre is incomplete it stays; other incomplete fibres count as empty.
+    """
+
+    tries: int = 8
+    marginals: bool = False
+
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
+        scores, each = target.weights.scores, 1 + self.tries
+        dropped = self.projection.draw(dice, len(z), z.device)
+        kept, row = dropped.kept(z.shape[1]), torch.arange(len(z), device=z.device)
+        drawn = dice.categorical(scores.repeat_interleave(self.tries, 0).flatten(0, 1)).view(len(z), self.tries, -1)
+        states = torch.cat([z[:, None], torch.where(kept[:, None], drawn, z[:, None])], 1)  # the chain's own first
+        row = row.repeat_interleave(each)
+        wide = Target(target.weights.rows(row), target.answers[row], target.gamma)
+        fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, dropped.rows(row))
+        weights = fibre_weights(wide, dropped.rows(row), fibre).masked_fill(~fibre.complete[:, None], -torch.inf)
+        complete_ = fibre.complete.view(len(z), each)
+        held = ~complete_[:, 0]
+        weights = weights.view(len(z), -1).masked_fill(held[:, None], 0.0)
+        choice, values = dice.categorical(weights), fibre.values.reshape(len(z), -1, dropped.count)
+        number = choice // fibre.values.shape[1]
+        after = complete(pick(states, number), dropped, pick(values, choice))
+        after = torch.where(held[:, None], z, after)
+        marginals = None
+        if self.marginals:
+            law = weights.softmax(-1)
+            marginals = conditional_marginals(z, dropped, values, law, scores.shape[2])
+            share = law.view(len(z), each, -1).sum(-1)
+            mean = (one_hot(states, scores.shape[2]) * share[..., None, None]).sum(1)
+            marginals = torch.where(kept[..., None], mean, marginals)
+            marginals = torch.where(held[:, None, None], one_hot(z, scores.shape[2]), marginals)
+        return after, info(z, after, (number > 0) & ~held, ~complete_.all(1), marginals)
+
+
+@KERNELS.register("several")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Several(walk.inverse, walk.family, marginals=marginals)
