@@ -15,7 +15,18 @@ from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.inverses import table
 from softground.inverses.base import Inverse, complete
-from softground.kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Info, Kernel, Metropolis, Several, Uniform
+from softground.kernels import (
+    Collapsed,
+    Composed,
+    DirectWalk,
+    Exact,
+    Guided,
+    Info,
+    Kernel,
+    Metropolis,
+    Several,
+    Uniform,
+)
 from softground.kernels.base import fibre_weights, info, pick
 from softground.projections import ChangeOne, Drop, Dropped, Projection, RandomDrop
 from softground.target import Target

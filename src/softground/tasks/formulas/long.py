@@ -1,4 +1,4 @@
-"""Formulas too long to tabulate: fibres by enumeration, first states from the values alone.
+"""Formulas too long to tabulate: fibres over windows or by enumeration, first states from the values alone.
 
 A chain needs a feasible z to begin with, and random symbols hardly ever give a value such as 5133/40. So the first
 L − 8 symbols are drawn at random, an operator follows, and a formula of length 7 that supplies what is missing is
@@ -27,6 +27,7 @@ from ...preparing import preparing
 from ...projections.base import Dropped
 from .rule import formula_space, value
 from .terms import DIVIDE, TIMES, Peeled, peeled, whole_term
+from .windows import is_window, window_fibre
 
 SUFFIX_LENGTH = 7
 DENOMINATOR_BOUND = 8192  # above the denominator of any formula of length 7, or of what it divides by: 9⁴
@@ -65,7 +66,7 @@ suffixes = cache(Suffixes)
 
 
 class LongFormulas(Inverse):
-    """Enumeration with first states by prefix and suffix, and by terms (see above).
+    """Fibres over windows (:mod:`.windows`) or by enumeration; first states by prefix and suffix, and by terms.
 
     ``draws`` prefixes are tried per formula.
 
@@ -87,6 +88,8 @@ class LongFormulas(Inverse):
         return f"LongFormulas({self.space!r})"
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        if self.program.answers.plain and is_window(dropped):
+            return window_fibre(self.program, z, y, dropped)
         return self._enumeration.fibre(z, y, dropped)
 
     def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:

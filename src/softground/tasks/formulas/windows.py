@@ -6,8 +6,8 @@ contributes to the term that it continues and to the term that goes on after it:
 .. math:: \alpha + \tau f(v) + m(v) + \rho\, g(v), \qquad\text{or}\qquad \alpha + \tau\rho\, f(v)
 
 if the window is a single factor, with f its first term, g its last and m what is between. τ is the (signed) term before
-the window, ρ the factor after it and α all the rest. So everything but the window's first digit d is gone through, and d
-follows by division: 1,296 candidates a window of 5 instead of 11,664.
+the window, ρ the factor after it and α all the rest. So everything but the window's first digit d is gone through, and
+d follows by division: 1,296 candidates a window of 5 instead of 11,664.
 
 Double precision only discards candidates: whole numbers decide about those that are left (:mod:`.rule`).
 """
@@ -18,9 +18,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from ...constraints.program import Program
 from ...inverses.base import Fibre
 from ...projections.base import Dropped
-from ...constraints.program import Program
 from .data.alphabet import DIGITS
 from .rule import formula_space
 
@@ -53,7 +53,9 @@ def ends(length: int, device: torch.device) -> Ends:
         middle = torch.where(closes & ~single, middle + term, middle)
         first = torch.where(closes & single, term, first)
         single = single & ~closes
-        term = torch.where(closes, digit * (1 - 2 * operator), torch.where(operator == TIMES, term * digit, term / digit))
+        term = torch.where(
+            closes, digit * (1 - 2 * operator), torch.where(operator == TIMES, term * digit, term / digit)
+        )
     return Ends(states[:, 1:], torch.where(single, term, first), middle, torch.where(single, 0.0, term), single)
 
 
@@ -86,8 +88,18 @@ def around(symbols: Tensor, start: Tensor, length: int) -> tuple[Tensor, ...]:
     return total, tau, rho, divides, largest * tau.abs().clamp(min=1)
 
 
+def is_window(dropped: Dropped) -> bool:
+    """Whether every example drops neighbouring sites, at least three, of which the first and the last are digits."""
+    first, count = dropped.sites[:, :1], dropped.count
+    return count > 2 and bool(
+        (count % 2 == 1)
+        & (first % 2 == 0).all()
+        & (dropped.sites == first + torch.arange(count, device=first.device)).all()
+    )
+
+
 def window_fibre(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-    """F(u) where every example drops a window, of at least three symbols that begin with a digit."""
+    """F(u) where every example drops a window."""
     length, rows = dropped.count, len(z)
     table = ends(length, z.device)
     size = max(1, TOGETHER // len(table.codes))
