@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..dice import Dice
+from ..errors import LearnerError
 from ..inverses.base import complete
 from ..projections.base import Walk
 from ..spaces.categorical import CategoricalBelief
@@ -37,6 +38,10 @@ class Several(Projected):
 
     tries: int = 8
     marginals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tries < 1:
+            raise LearnerError(f"tries={self.tries} was given; expected 1 or more.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         scores, each = target.weights.scores, 1 + self.tries
