@@ -27,6 +27,8 @@ from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, Projected, conditional_marginals, fibre_weights, info, pick
 
+FIXED_POINT = 2**52
+
 
 @dataclass(frozen=True)
 class Several(Projected):
@@ -44,31 +46,32 @@ class Several(Projected):
             raise LearnerError(f"tries={self.tries} was given; expected 1 or more.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
-        scores, each = target.weights.scores, 1 + self.tries
+        scores, each, width = target.weights.scores, 1 + self.tries, target.weights.scores.shape[2]
         dropped = self.projection.draw(dice, len(z), z.device)
-        kept, row = dropped.kept(z.shape[1]), torch.arange(len(z), device=z.device)
+        kept = dropped.kept(z.shape[1])[:, None]
         drawn = dice.categorical(scores.repeat_interleave(self.tries, 0).flatten(0, 1)).view(len(z), self.tries, -1)
-        states = torch.cat([z[:, None], torch.where(kept[:, None], drawn, z[:, None])], 1)  # the chain's own first
-        row = row.repeat_interleave(each)
-        wide = Target(target.weights.rows(row), target.answers[row], target.gamma)
-        fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, dropped.rows(row))
-        weights = fibre_weights(wide, dropped.rows(row), fibre).masked_fill(~fibre.complete[:, None], -torch.inf)
-        complete_ = fibre.complete.view(len(z), each)
-        held = ~complete_[:, 0]
-        weights = weights.view(len(z), -1).masked_fill(held[:, None], 0.0)
-        choice, values = dice.categorical(weights), fibre.values.reshape(len(z), -1, dropped.count)
-        number = choice // fibre.values.shape[1]
-        after = complete(pick(states, number), dropped, pick(values, choice))
-        after = torch.where(held[:, None], z, after)
+        states = torch.cat([z[:, None], torch.where(kept, drawn, z[:, None])], 1)  # the chain's own first
+        row = torch.arange(len(z), device=z.device).repeat_interleave(each)
+        wide, sites = Target(target.weights.rows(row), target.answers[row], target.gamma), dropped.rows(row)
+        fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, sites)
+        options, whole = fibre.values.shape[1], fibre.complete.view(len(z), each)
+        held = ~whole[:, :1]
+        weights = fibre_weights(wide, sites, fibre).masked_fill(~fibre.complete[:, None], -torch.inf)
+        weights = weights.reshape(len(z), each * options).masked_fill(held, 0.0)
+        values, choice = fibre.values.reshape(len(z), each * options, dropped.count), dice.categorical(weights)
+        after = complete(pick(states, choice // options), dropped, pick(values, choice))
+        after = torch.where(held, z, after)
         marginals = None
         if self.marginals:
-            law = weights.softmax(-1)
-            marginals = conditional_marginals(z, dropped, values, law, scores.shape[2])
-            share = law.view(len(z), each, -1).sum(-1)
-            mean = (one_hot(states, scores.shape[2]) * share[..., None, None]).sum(1)
-            marginals = torch.where(kept[..., None], mean, marginals)
-            marginals = torch.where(held[:, None, None], one_hot(z, scores.shape[2]), marginals)
-        return after, info(z, after, (number > 0) & ~held, ~complete_.all(1), marginals)
+            law = weights.double().softmax(-1)
+            share = law.view(len(z), each, options).sum(-1)[..., None, None]
+            # Whole numbers add up to the same in any order, on a GPU too.
+            redrawn = (
+                conditional_marginals(z, dropped, values, (law * FIXED_POINT).long(), width).double() / FIXED_POINT
+            )
+            marginals = torch.where(kept.mT, (one_hot(states, width) * share).sum(1), redrawn)
+            marginals = torch.where(held[..., None], one_hot(z, width), marginals).to(scores.dtype)
+        return after, info(z, after, (choice >= options) & ~held[:, 0], ~whole.all(1), marginals)
 
 
 @KERNELS.register("several")

@@ -40,10 +40,10 @@ def is_window(dropped: Dropped) -> bool:
 def window_fibre(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
     """F(u) where every example drops a window."""
     size = max(1, TOGETHER // len(ends(dropped.count, z.device)[0]))
-    chunks = [slice(first, first + size) for first in range(0, len(z), size)]
+    chunks = [slice(first, first + size) for first in range(0, max(1, len(z)), size)]
     parts = [_found(program, z[rows], y[rows], dropped.rows(rows)) for rows in chunks]
     counts = torch.cat([count for count, _ in parts])
-    mask = torch.arange(int(counts.max()), device=z.device) < counts[:, None]
+    mask = torch.arange(int(counts.max()) if len(z) else 0, device=z.device) < counts[:, None]
     values = torch.zeros(*mask.shape, dropped.count, dtype=torch.long, device=z.device)
     values[mask] = torch.cat([found for _, found in parts])
     return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
