@@ -47,7 +47,7 @@ def kernels(problem: Problem, inverse: Inverse | None = None) -> dict[str, Kerne
         "collapsed, fixed drop": Collapsed(inverse, fixed, move),
         "guided": Guided(inverse, family),
         "guided, fixed drop": Guided(inverse, fixed),
-        "several": Several(inverse, family, tries=1),
+        "several": Several(inverse, family, tries=1, reach=1),
         "exact": Exact(ragged),
         "exact, padded": Exact(padded),
         "composed": Composed([Guided(inverse, fixed), Uniform(inverse, fixed, move)]),

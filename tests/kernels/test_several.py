@@ -45,7 +45,7 @@ def matrix_of(kernel: Kernel, problem: Problem) -> Tensor:
 @pytest.mark.parametrize("tries", [1, 2])
 def test_every_entry_is_as_documented(tries: int) -> None:
     problem = PROBLEMS[0]
-    kernel = Several(problem.table, Drop(problem.space, problem.drops[0]), tries)
+    kernel = Several(problem.table, Drop(problem.space, problem.drops[0]), tries, reach=0)
     assert torch.allclose(matrix_of(kernel, problem), by_hand(problem, problem.drops[0], tries), atol=1e-6)
 
 
@@ -65,6 +65,16 @@ def test_a_kernel_that_forgets_its_own_state_is_caught() -> None:
     for inverse, right in ((problem.table, True), (Forgetful(problem.program), False)):
         matrix = matrix_of(Several(inverse, projection, tries=1), problem)
         assert (float((law @ matrix - law).abs().max()) < 1e-12) is right
+
+
+def test_half_of_the_steps_keep_what_is_far_away() -> None:
+    """In one step of a nearby proposal, the site that is out of reach stays."""
+    problem = PROBLEMS[0]
+    kernel = Several(problem.table, Drop(problem.space, (0,)), 1, reach=1)
+    near = matrix_of(kernel, problem) - 0.5 * matrix_of(replace(kernel, reach=0), problem)
+    far = problem.states[:, None, 2] != problem.states[None, :, 2]
+    assert torch.allclose(near.sum(1), torch.tensor(0.5).double())
+    assert float(near[far].abs().max()) < 1e-12 < float(near[~far].abs().min())
 
 
 def test_no_tries_are_refused() -> None:

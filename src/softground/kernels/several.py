@@ -9,6 +9,9 @@ and v from its conditional law there: iterated sampling importance resampling. G
 could have been the chain's own, with a probability in proportion to W; drawing one afresh is a Gibbs step. Where the
 candidates' fibres are mostly empty, M tries in one batch cost a GPU little more than one.
 
+Half of the steps, drawn by a coin that does not look at the state, propose only the sites near the dropped ones and
+keep the others: the same step for Q* given those. Among many sites, few proposals of all of them can be completed.
+
 Reference: C. Andrieu, A. Doucet, R. Holenstein, Particle Markov chain Monte Carlo methods, JRSS B 72 (2010); H.
 Tjelmeland, Using all Metropolis–Hastings proposals to estimate mean values, NTNU Statistics 4/2004.
 """
@@ -22,7 +25,7 @@ from torch.nn.functional import one_hot
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import complete
-from ..projections.base import Walk
+from ..projections.base import Dropped, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, Projected, conditional_marginals, fibre_weights, info, pick
@@ -32,7 +35,9 @@ FIXED_POINT = 2**52
 
 @dataclass(frozen=True)
 class Several(Projected):
-    """Target Q*; invariance and detailed balance hold for each set of dropped sites.
+    """Target Q*; invariance holds, and detailed balance for each set of dropped sites.
+
+    ``tries`` is M. ``reach`` says how far from the dropped sites the nearby steps propose; 0: there are none.
 
     ``marginals`` says whether steps report the mean over all candidates and completions, for a loss with less noise.
     Where the chain's own fibre is incomplete it stays; other incomplete fibres count as empty.
@@ -40,6 +45,7 @@ class Several(Projected):
 
     tries: int = 8
     marginals: bool = False
+    reach: int = 6
 
     def __post_init__(self) -> None:
         if self.tries < 1:
@@ -49,8 +55,9 @@ class Several(Projected):
         scores, each, width = target.weights.scores, 1 + self.tries, target.weights.scores.shape[2]
         dropped = self.projection.draw(dice, len(z), z.device)
         kept = dropped.kept(z.shape[1])[:, None]
+        fresh = kept & self._proposed(dice, dropped, z.shape[1])[:, None] if self.reach else kept
         drawn = dice.categorical(scores.repeat_interleave(self.tries, 0).flatten(0, 1)).view(len(z), self.tries, -1)
-        states = torch.cat([z[:, None], torch.where(kept, drawn, z[:, None])], 1)  # the chain's own first
+        states = torch.cat([z[:, None], torch.where(fresh, drawn, z[:, None])], 1)  # the chain's own first
         row = torch.arange(len(z), device=z.device).repeat_interleave(each)
         wide, sites = Target(target.weights.rows(row), target.answers[row], target.gamma), dropped.rows(row)
         fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, sites)
@@ -72,6 +79,13 @@ class Several(Projected):
             marginals = torch.where(kept.mT, (one_hot(states, width) * share).sum(1), redrawn)
             marginals = torch.where(held[..., None], one_hot(z, width), marginals).to(scores.dtype)
         return after, info(z, after, (choice >= options) & ~held[:, 0], ~whole.all(1), marginals)
+
+    def _proposed(self, dice: Dice, dropped: Dropped, sites: int) -> Tensor:
+        """All sites, or those within reach of the dropped ones, by the toss of a coin: ``[batch, sites]``."""
+        place = torch.arange(sites, device=dropped.sites.device)
+        low, high = dropped.sites.amin(1, keepdim=True), dropped.sites.amax(1, keepdim=True)
+        coin = dice.categorical(torch.zeros(len(low), 2, device=low.device))[:, None]
+        return (coin == 0) | ((place >= low - self.reach) & (place <= high + self.reach))
 
 
 @KERNELS.register("several")
