@@ -36,9 +36,7 @@ def load(data_dir: Path, plan: Plan, image_size: int | None, split: str, seed: i
             first = first or error
     if first is not None and not found and max(length for length, _ in plan) < PUBLISHED:
         raise first
-    made = [
-        (n, tuple(a or b for a, b in zip(sizes, DEFAULT_SIZES, strict=True))) for n, sizes in plan if n not in found
-    ]
+    made = [(n, (a or DEFAULT_SIZES[0], b or DEFAULT_SIZES[1])) for n, (a, b) in plan if n not in found]
     whole = _read(data_dir, (None, None), next(iter(found), PUBLISHED), "standard", seed)[0] if made else None
     drawn = iter(_drawn(whole, made, image_size, split, seed) if whole else [])
     return [_split(*found[length], image_size) if length in found else next(drawn) for length, _ in plan]
