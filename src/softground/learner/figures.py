@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
     predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
     likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
-    confidence: Tensor | None  # and how probable it is; None for reals
+    confidence: Tensor | None  # and how probable it is; None for reals, and where no true symbols are known
     evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
 
 
@@ -42,12 +42,18 @@ class Sites(NamedTuple):
 
 def read(part: Part, network: nn.Module) -> Reading:
     """What the network reads, in one pass over the examples."""
-    found = []
+    compared, found = part.space.categorical and part.data.symbols is not None, []
     for _, belief in beliefs(part.space, network, part.data):
-        sure = tuple(belief.marginals().max(-1)) if part.space.categorical else (None, None)
+        sure = tuple(belief.marginals().max(-1)) if compared else (None, None)
         found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief)))
-    *predicted, best, sureness, evidence = (None if c[0] is None else torch.cat(c) for c in zip(*found, strict=True))
+    columns = list(zip(*found, strict=True))
+    found.clear()  # so that no more than one column is there twice
+    *predicted, best, sureness, evidence = (_joined_rows(columns.pop(0)) for _ in range(len(columns)))
     return Reading(predicted, best, sureness, evidence)  # type: ignore[arg-type]
+
+
+def _joined_rows(batches: Sequence[Any]) -> Tensor | None:
+    return None if batches[0] is None else torch.cat(tuple(batches))
 
 
 def _evidence(part: Part, belief: Any) -> Tensor | None:
