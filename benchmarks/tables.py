@@ -24,6 +24,7 @@ import scaling_table
 import shortcuts_table
 import solver_table
 import speed_table
+import sudoku9_table
 import your_data_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -183,6 +184,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "shortcuts": lambda: shortcuts_table.table(RESULTS / "shortcuts.json"),
     "solvers": lambda: solver_table.solvers(RESULTS),
     "speed": lambda: speed_table.speed(RESULTS),
+    "sudoku9": lambda: sudoku9_table.table(RESULTS / "sudoku9.json"),
     "your_data": lambda: your_data_table.table(RESULTS / "your_data.json"),
 }
 

@@ -340,6 +340,6 @@ def test_a_learner_without_a_kernel_takes_the_law() -> None:
     objective: Any = learner.stages[0].objective
     assert isinstance(objective.kernel, Exact)
     assert objective.kernel.inverse is task.inverse
-    assert learner.choice_["None"]["rung"] == "table"
+    assert learner.choice_["task"]["rung"] == "table"
     with pytest.raises(ConstraintError, match="checks answers"):
         task.compute(pairs[:1])

@@ -90,7 +90,7 @@ def fitted(folder: Path, resume: bool = False, stop: int | None = None) -> None:
 def test_a_run_keeps_its_pace_waits_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, half = tmp_path / "whole", tmp_path / "half"
     fitted(whole)
-    kept = json.loads((whole / "config.json").read_text())["chosen"]["None"]["pace"]
+    kept = json.loads((whole / "config.json").read_text())["chosen"]["hwf"]["pace"]
     assert 1 <= kept["steps"] <= pace.MOST_STEPS
     assert kept["tries"] >= 8
     assert kept["reasons"][0].startswith(f"T = {kept['steps']}, since a step changes")

@@ -80,7 +80,7 @@ class Learner(Reader):
         Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
         those of single symbols (F1, collapse, calibration error), and of further test sets.
     choice_
-        By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
+        Where it was left open, by shape or the task's name: the way to S_y taken, why, its cost, and those not taken.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_

@@ -15,7 +15,7 @@ from ..runs.environment import environment
 from ..runs.folder import RunFolder, plain
 from .device import everyone
 from .evaluation import named, results
-from .figures import Reading, all_figures, read, reliability_of, symbol_figures
+from .figures import Reading, all_figures, constrained_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .noise import written
 from .parts import Data, Part
@@ -83,8 +83,9 @@ def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Map
     figures: dict[str, Any] = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
-        readings[name] = found = _read(learner, parts, f"After training, on the {name} data")
-        figures |= named(name, (symbol_figures if name in held_out else all_figures)(parts, found))
+        readings[name] = found = _read(learner, parts, f"After training, on the {name} data", constrained=True)
+        added = constrained_figures(parts, found) | symbol_figures(parts, found)
+        figures |= named(name, added if name in held_out else all_figures(parts, found))
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
     if figures:
@@ -166,9 +167,9 @@ def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
 
 
-def _read(learner: Learner, parts: list[Part], when: str) -> list[Reading]:
+def _read(learner: Learner, parts: list[Part], when: str, constrained: bool = False) -> list[Reading]:
     """What the network reads in each part of a data set."""
     try:
-        return [read(part, learner.network) for part in parts]
+        return [read(part, learner.network, constrained) for part in parts]
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error

@@ -21,7 +21,21 @@ from .batches import Batches
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
 SHOWN = 5  # positions in a message
 # What the names of other figures and entries of a summary begin with.
-TAKEN = ("after", "before", "grammatical", "plain", "relabelled", "shape", "solver", "test", "train", "validation")
+TAKEN = frozenset(
+    [
+        "after",
+        "before",
+        "constrained",
+        "grammatical",
+        "plain",
+        "relabelled",
+        "shape",
+        "solver",
+        "test",
+        "train",
+        "validation",
+    ]
+)
 
 
 class Part:
@@ -130,7 +144,7 @@ def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
         if not (isinstance(name, str) and name.isidentifier()) or name.split("_")[0] in TAKEN:
             raise DataError(
                 f"A further test set is called {name!r}; expected a word such as 'ood' that is none of "
-                f"{', '.join(TAKEN)}, because its figures are called by it."
+                f"{', '.join(sorted(TAKEN))}, because its figures are called by it."
             )
     return sets
 
