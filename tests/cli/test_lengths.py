@@ -120,7 +120,11 @@ def test_data_and_task_of_several_lengths() -> None:
 def test_long_and_short_formulas_have_the_kernels_that_they_need() -> None:
     given: dict[str, Any] = {"train_size": 8, "test_size": 4, "image_size": 8}
     stages: Any = Experiment.named("hwf", lengths=(1, 3, 11), **given).stages
-    assert [type(stages[length][0].objective.kernel).__name__ for length in (1, 3, 11)] == ["Exact", "Guided", "Guided"]
+    assert [type(stages[length][0].objective.kernel).__name__ for length in (1, 3, 11)] == [
+        "Exact",
+        "Several",
+        "Several",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,18 @@ from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.inverses import table
 from softground.inverses.base import Inverse, complete
-from softground.kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from softground.kernels import (
+    Collapsed,
+    Composed,
+    DirectWalk,
+    Exact,
+    Guided,
+    Info,
+    Kernel,
+    Metropolis,
+    Several,
+    Uniform,
+)
 from softground.kernels.base import fibre_weights, info, pick
 from softground.projections import ChangeOne, Drop, Dropped, Projection, RandomDrop
 from softground.target import Target
@@ -36,6 +47,7 @@ def kernels(problem: Problem, inverse: Inverse | None = None) -> dict[str, Kerne
         "collapsed, fixed drop": Collapsed(inverse, fixed, move),
         "guided": Guided(inverse, family),
         "guided, fixed drop": Guided(inverse, fixed),
+        "several": Several(inverse, family, tries=1, reach=1),
         "exact": Exact(ragged),
         "exact, padded": Exact(padded),
         "composed": Composed([Guided(inverse, fixed), Uniform(inverse, fixed, move)]),

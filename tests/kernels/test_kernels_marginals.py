@@ -14,7 +14,7 @@ from exhaustive import every_path, transition_matrix
 from problems import PROBLEMS, Problem
 from softground.dice import Dice
 from softground.inverses import Fibre, Inverse, Start
-from softground.kernels import Collapsed, Composed, Guided, Info, Kernel, Uniform
+from softground.kernels import Collapsed, Composed, Guided, Info, Kernel, Several, Uniform
 from softground.kernels.base import redrawn
 from softground.projections import ChangeOne, Drop, Dropped, RandomDrop
 from softground.target import Target
@@ -27,6 +27,7 @@ def reporting(problem: Problem) -> dict[str, Kernel]:
     fixed = Drop(problem.space, problem.drops[0])
     return {
         "guided": Guided(table, family, marginals=True),
+        "several": Several(table, family, tries=1, marginals=True),
         "collapsed": Collapsed(table, family, move, marginals=True),
         "composed": Composed([Uniform(table, fixed, move), Collapsed(table, fixed, move, marginals=True)]),
     }
@@ -72,7 +73,7 @@ class Capped(Inverse):
 
 @pytest.mark.parametrize("gamma", [1.0, math.inf])
 @pytest.mark.parametrize("cap", [1, 2])
-@pytest.mark.parametrize("name", ["uniform", "collapsed", "guided"])
+@pytest.mark.parametrize("name", ["uniform", "collapsed", "guided", "several"])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_capped_fibres_leave_the_law_invariant(problem: Problem, name: str, cap: int, gamma: float) -> None:
     inverse, move = Capped(problem.table, cap), ChangeOne(problem.space)
@@ -81,6 +82,7 @@ def test_capped_fibres_leave_the_law_invariant(problem: Problem, name: str, cap:
         "uniform": Uniform(inverse, family, move),
         "collapsed": Collapsed(inverse, family, move, marginals=True),
         "guided": Guided(inverse, family, marginals=True),
+        "several": Several(inverse, family, tries=1, marginals=True),
     }[name]
     states, law = problem.states, problem.law(gamma)
 

@@ -20,7 +20,7 @@ from softground.constraints.program import Recorded
 from softground.gpu import Graphed
 from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
-from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
+from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
 from softground.objectives import Objective, Term
 from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
 from softground.reals import (
@@ -159,6 +159,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Kernel: {
         Exact: (lambda: Exact(TABLE), SUM, MATRIX, DRAWS),
         Guided: (lambda: GUIDED, SUM, MATRIX, DRAWS),
+        Several: (lambda: Several(TABLE, FAMILY, tries=2, marginals=True), SUM, MATRIX, DRAWS),
         Collapsed: (lambda: Collapsed(TABLE, FAMILY, MOVE, marginals=True), SUM, MATRIX, DRAWS),
         Uniform: (lambda: Uniform(TABLE, FAMILY, MOVE), SUM, MATRIX, DRAWS),
         kernels.Composed: (lambda: kernels.Composed([GUIDED, Exact(TABLE)]), SUM, MATRIX),

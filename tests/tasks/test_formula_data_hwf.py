@@ -304,3 +304,16 @@ def test_lengths_that_are_not_published_are_made_of_the_images_of_those_that_are
         assert not hands[0] & hands[1]
     with pytest.raises(DataError, match="No train formula of length 1"):
         load("hwf", data_dir=tmp_path, lengths=(1, 3))
+
+
+def test_longer_formulas_are_made_of_the_images_of_the_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.tasks.formulas.data.hwf.PUBLISHED", 5)  # as in this copy
+    source = arrays()
+    source |= {f"test_{part}": source[f"train_{part}"] for part in ("index", "expr", "res")}
+    data = load("hwf", data_dir=pack(tmp_path, **source), length=11, train_size=7)
+    assert (tuple(data.train.symbols.shape), len(data.test)) == ((7, 11), 1000)
+    pictures = {image.tobytes(): at for at, image in enumerate(255 - source["images"])}
+    labels = data.train.symbols + 9 * (torch.arange(11) % 2)
+    for site in range(11):
+        shown = [pictures[image.numpy().tobytes()] for image in data.train.x[:, site, 0]]
+        assert [source["symbol_labels"][at] for at in shown] == labels[:, site].tolist()

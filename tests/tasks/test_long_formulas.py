@@ -175,7 +175,7 @@ def test_chains_begin_where_the_default_table_ends() -> None:
 def test_they_are_learnt_by_chains_unless_another_kernel_is_asked_for() -> None:
     assert (Formulas().recipe().kernel, Formulas(length=9).recipe().kernel) == ("exact", "exact")
     long = Formulas(length=11)
-    assert (long.recipe().kernel, long.recipe().steps) == ("guided", 4)
+    assert (long.recipe().kernel, long.recipe().steps, long.recipe().wait) == ("several", 0, 200)
     assert long.recipe(steps=2).steps == 2
     assert long.recipe(kernel="collapsed").kernel == "collapsed"
     assert long.recipe("paper").kernel == "metropolis"

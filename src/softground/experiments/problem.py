@@ -144,7 +144,7 @@ class Problem(ABC):
         name = "SUP" if recipe.objective == "sup" else "I"
         objective, ends = self._objective(recipe, task, answers), recipe.patience
         terms, keep = self.terms(recipe), recipe.keep
-        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms)]  # type: ignore[arg-type]
+        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms, wait=recipe.wait)]  # type: ignore[arg-type]
         if recipe.zero_epochs:
             adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
             zero, size = self.zero(recipe, task), recipe.zero_batch_size

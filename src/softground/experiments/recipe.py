@@ -63,8 +63,15 @@ class Recipe:
     gamma: float = setting(1.0, "γ₀, the first temperature.")
     floor: float = setting(0.02, "Where γ stops falling.")
     warmup: int = setting(10, "Epochs at γ = ∞ to begin with.")
-    steps: int = setting(10, "T, kernel steps per gradient step; with --objective ngs, steps of back-search.")
+    steps: int = setting(
+        10,
+        "T, kernel steps per gradient step (0: as many as move the chains, by trial); with --objective ngs, steps of "
+        "back-search.",
+    )
     epochs: int = setting(110, "Epochs of Stage I.")
+    wait: int = setting(
+        0, "Most epochs of Stage I in which γ and learning rate wait for the network to explain half of the answers."
+    )
     zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
     zero_objective: str = setting(
         "zero", "Stage II learns from feasible predictions (zero) or back-search's corrections (ngs).", ("zero", "ngs")

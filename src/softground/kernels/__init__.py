@@ -7,7 +7,8 @@ from .direct_walk import DirectWalk
 from .exact import Exact
 from .guided import Guided
 from .metropolis import Metropolis
+from .several import Several
 from .uniform import Uniform
 
 __all__ = ["KERNELS", "Collapsed", "Composed", "DirectWalk", "Exact", "Guided", "Info", "Kernel", "Metropolis"]
-__all__ += ["Uniform", "default_kernel", "fibre_weights", "pick"]
+__all__ += ["Several", "Uniform", "default_kernel", "fibre_weights", "pick"]

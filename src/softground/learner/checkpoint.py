@@ -96,7 +96,7 @@ class Checkpoints:
         tensors, meta = read(self.folder, previous)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
-            if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].epochs):
+            if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].most):
                 raise ValueError(f"it was saved after {place_of(meta)}, which this run does not have")
             following = None if meta["following"] is None else int(meta["following"])
             if following is not None and not stage < following <= len(self.loop.stages):

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Descent:
-    """The gradient steps of one epoch, whose batches have these ``sizes``; ``base`` are the optimiser's own rates."""
+    """The gradient steps of one epoch, whose batches have these ``sizes``; ``base`` are the optimiser's own rates.
+
+    ``epoch`` is counted without those in which the schedule stands still.
+    """
 
     def __init__(
         self, loop: Loop, stage: Stage, epoch: int, base: list[float], watch: FiniteOutputs, sizes: Sequence[int]

@@ -77,6 +77,7 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "batch_size": stage.batch_size,
             }
             | ({"terms": told(list(stage.terms))} if stage.terms else {})
+            | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
     }

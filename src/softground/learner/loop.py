@@ -136,11 +136,11 @@ class Loop:
             self.checkpoints.restore_stage(stage, self.optimizer)
         if number == 0 and progress.epoch == 0:
             self._save()  # so that a run stopped in its first epoch begins again with the same weights
-        for epoch in range(progress.epoch, stage.epochs):
+        for epoch in range(progress.epoch, stage.most):
             began = time.perf_counter()
             record = self.epoch(stage, epoch, base)
             self._check_state(stage, epoch)
-            last = epoch + 1 == stage.epochs
+            last = epoch + 1 == stage.epochs + progress.waited(stage)
             figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
             record |= figures
             score = record["feasible"] if stage.keep == "best" else validation_figure(record)
@@ -187,7 +187,8 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over this process's examples: walk the chains, step the network."""
-        tally, watch = Tally(self), FiniteOutputs()
+        tally, watch, waited = Tally(self), FiniteOutputs(), self.progress.waited(stage)
+        tick = epoch - waited  # how far γ and the learning rate have come
         stopwatch = tally.stopwatch
         noise = self.parts[0].noise if stage.objective.weak else None
         level = 0.0 if noise is None else noise.level(self.progress.history)
@@ -198,7 +199,7 @@ class Loop:
         def named() -> AbstractContextManager[None]:
             return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
 
-        descent = Descent(self, stage, epoch, base, watch, [len(index) for _, index in batches])
+        descent = Descent(self, stage, tick, base, watch, [len(index) for _, index in batches])
         self.module.train()
         for step, (part, index, x) in enumerate(walked(batches)):
             data, y, places = part.data, part.y[index], part.data.at(index)
@@ -207,8 +208,8 @@ class Loop:
             with named(), stopwatch("network"), descent.apart(step):
                 inputs = augment(x, self.streams.distortion) if augment else x
                 belief = believe(part.task.space, self.module, inputs, rows, watch, step)
-            batch = Batch(index, belief, y, symbols, epoch, self.streams.dice, stopwatch, places)
-            share = (epoch + step / len(batches)) / stage.epochs
+            batch = Batch(index, belief, y, symbols, tick, self.streams.dice, stopwatch, places)
+            share = (tick + step / len(batches)) / stage.epochs
             loss, diagnostics = part.loss(number, batch, anchors, level, share)
             with named(), stopwatch("network"):
                 descent.learn(loss, step)
@@ -217,7 +218,8 @@ class Loop:
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()
-        return tally.record(stage, epoch) | ({} if noise is None else {"noise": level})
+        more = {"waited": waited} if stage.wait else {}
+        return tally.record(stage, epoch, tick) | more | ({} if noise is None else {"noise": level})
 
     @contextmanager
     def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:

@@ -8,6 +8,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..runs.digests import history_digest
+from .signs import LEARNT
+from .stage import Stage
 
 
 @dataclass
@@ -33,6 +35,15 @@ class Progress:
         self.history.append(record)
         self.digest = history_digest(self.digest, record)
         self.epoch += 1
+
+    def waited(self, stage: Stage) -> int:
+        """Epochs in which a stage's schedule has stood still, the one that comes now included; see ``Stage.wait``."""
+        if not stage.wait or not self.history or self.history[-1]["stage"] != stage.name:
+            return 0
+        last = self.history[-1]
+        waited: int = last["waited"]
+        stands = last["epoch"] - waited == stage.epochs // 5 and last["feasible"] < LEARNT
+        return waited + (stands and waited < stage.wait)
 
     def note(self, network: nn.Module, score: float) -> None:
         """Keep a copy of the network if it is the best so far."""

@@ -2,8 +2,9 @@
 
 The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
 knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
-tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. A run folder keeps both
-choices, and a resumed run takes the same ones without measuring anything again.
+tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. Where T alone was left open, the
+chains' movement decides (:mod:`softground.learner.pace`). A run folder keeps these choices, and a resumed run
+takes the same ones without measuring anything again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..objectives import Objective, SoftenedGrounding, parts_objective
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
+from .pace import PACE, paced
 from .parts import Part
 
 if TYPE_CHECKING:
@@ -57,7 +59,9 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
             objective = stage.objective
             if not isinstance(objective, SoftenedGrounding) or not objective.open:
                 continue
-            if (other := _by_parts(part, objective)) is not None:
+            if objective.kernel is not None:
+                found[name] |= {"pace": paced(objective, part.task, part.y, before.get("pace"))}
+            elif (other := _by_parts(part, objective)) is not None:
                 stages[number] = replace(stage, objective=other)
             else:
                 walk = _walk(objective, part, before.get("walk"))
@@ -108,6 +112,7 @@ def deciding(choices: Choices) -> Choices:
     return {
         name: {"rung": one.get("rung")}
         | ({"walk": {part: walks[name][part] for part in WALK}} if name in walks else {})
+        | ({"pace": {part: one["pace"][part] for part in PACE}} if "pace" in one else {})
         for name, one in choices.items()
     }
 
@@ -121,5 +126,5 @@ def in_words(choices: Choices) -> list[str]:
             cost = f", {one['seconds']:.1f} s" if one["seconds"] >= 0.05 else ""
             lines.append(f"Inverse{of}: {one['rung']} ({one['reason']}{cost})")
             lines += [f"  not {other['rung']}: {other['reason']}" for other in one["refused"]]
-        lines += [f"Walk{of}: {reason}" for reason in one.get("walk", {}).get("reasons", ())]
+        lines += [f"Walk{of}: {reason}" for part in ("walk", "pace") for reason in one.get(part, {}).get("reasons", ())]
     return lines

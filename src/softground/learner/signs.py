@@ -10,6 +10,7 @@ from typing import Any
 
 STILL = 2  # epochs in which no chain moved
 SLOW = 8  # epochs, at a finite γ, after which readings should be better than in the first one
+PATIENT = 100  # the same, where the schedule waits for them
 LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
 BETTER = 0.05  # what counts as better
 
@@ -38,7 +39,9 @@ def signs(history: Records) -> dict[str, str]:
             )
         learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
         best = max((r["feasible"] for r in learnt[1:]), default=1.0)
-        if len(learnt) >= SLOW and best < min(LEARNT, learnt[0]["feasible"] + BETTER):
+        if len(learnt) >= (PATIENT if "waited" in own[-1] else SLOW) and best < min(
+            LEARNT, learnt[0]["feasible"] + BETTER
+        ):
             found["chance"] = (
                 f"After {len(learnt)} epochs of stage {stage} the network's readings explain at most {best:.0%} of the "
                 f"training answers ({learnt[0]['feasible']:.0%} in the first): nothing seems to be learnt. See with "

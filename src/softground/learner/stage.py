@@ -33,6 +33,9 @@ class Stage:
         The loss.
     epochs
         Passes over the training set that update the network.
+    wait
+        As many passes more, at most: after a fifth of the epochs, when the learning rate has risen, γ and the learning
+        rate stand still until the network's own readings explain half of the training answers.
     optimizer
         Makes the optimiser from the network's parameters, e.g. ``lambda p: torch.optim.SGD(p, lr=0.1)``.
     learning_rate
@@ -58,6 +61,12 @@ class Stage:
     patience: int = 0
     batch_size: int | None = None
     terms: Sequence[Term] = ()
+    wait: int = 0
+
+    @property
+    def most(self) -> int:
+        """Passes over the training set, with those that it may wait."""
+        return self.epochs + self.wait
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -70,6 +79,8 @@ class Stage:
                 f"Stage {self.name} has learning_rate={rate!r}; expected a function from progress, 0 to 1, to a factor "
                 "on the optimiser's own rate, such as one_cycle() (with its brackets)."
             )
+        if self.wait < 0:
+            raise LearnerError(f"Stage {self.name} has wait={self.wait}; expected 0 or more epochs.")
         if self.patience < 0:
             raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
         if self.batch_size is not None and self.batch_size < 1:

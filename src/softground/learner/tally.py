@@ -45,8 +45,8 @@ class Tally:
                 self._sums[name] = self._sums.get(name, 0) + value.detach().double().sum()
                 self._counts[name] = self._counts.get(name, 0) + len(value)
 
-    def record(self, stage: Stage, epoch: int) -> dict[str, Any]:
-        """The epoch's averages over all processes, and this one's seconds."""
+    def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:
+        """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""
         loop, number = self.loop, self.loop.number(stage)
 
         def mean(value: Tensor) -> float:
@@ -57,7 +57,7 @@ class Tally:
         means = {name: mean(self._sums[name] / max(1, self._counts[name])) for name in names}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
         for part in loop.parts:
-            for name, value in part.objectives[number].settings(epoch).items():  # γ is the same for all, faults add up
+            for name, value in part.objectives[number].settings(tick).items():  # γ is the same for all, faults add up
                 record[name] = value + (record.get(name, 0) if name.startswith("solver_") else 0)
         record |= means
         grounded: list[tuple[Tensor, int]] = []

@@ -41,7 +41,7 @@ class Batch:
     belief: Belief  # P(z|x), given the known symbols, attached to the network's gradient tape
     y: Tensor  # encoded answers
     symbols: Tensor | None  # true symbols where known; only direct supervision reads them
-    epoch: int  # passes over the data since the stage began
+    epoch: int  # passes over the data since the stage began, without those in which its schedule stands still
     dice: Dice
     stopwatch: Stopwatch
     positions: Tensor | None = None  # [batch] in the whole data set, of which the training set may be one shape

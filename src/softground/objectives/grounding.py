@@ -31,7 +31,7 @@ from .starts import WAITING, WAITS, completed_readings, first_states, has_state,
 class SoftenedGrounding(Objective):
     """Stage I: chains follow the network as γ falls, the network follows its chains.
 
-    Without a kernel, a learner chooses the one that fits the rule and the training answers.
+    Without a kernel, a learner chooses the one that fits the rule and the training answers; with ``steps=0``, T.
     """
 
     kernel: Kernel | None
@@ -41,12 +41,15 @@ class SoftenedGrounding(Objective):
     waiting: Tensor | None = field(init=False, repr=False)  # see WAITING; None where every example had a first state
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise LearnerError(f"steps={self.steps} was given; expected at least one kernel step per gradient step.")
+        if self.steps < 0:
+            raise LearnerError(
+                f"steps={self.steps} was given; expected one kernel step per gradient step or more, or 0 for as many "
+                "as move the chains."
+            )
 
     @property
     def open(self) -> bool:  # type: ignore[override]
-        return self.kernel is None
+        return self.kernel is None or not self.steps
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.kernel = kernel = self.kernel or default_kernel(task.inverse, task.space)

@@ -32,14 +32,14 @@ class Logged:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
-            self.total = sum(stage.epochs for stage in facts["stages"])
+            self.last = facts["stages"][-1].name
             for logger in self.loggers if self.settings else ():
                 logger.log_hyperparams(self.settings)
         elif event == "epoch":
             self.done += 1
             for logger in self.loggers:
                 logger.log_metrics(dict(scalars(facts)), step=self.done)
-        elif event == "stage" and self.done == self.total:
+        elif event == "stage" and facts["stage"] == self.last:
             for logger in self.loggers:
                 logger.finalize("success")
 

@@ -75,9 +75,9 @@ class Display:
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
             left = facts["epochs"]
             for stage in facts["stages"]:
-                done = min(left, stage.epochs)
+                done = min(left, stage.most)
                 left -= done
-                bar = self.progress.add_task(title(stage.name), total=stage.epochs, completed=done, start=False)
+                bar = self.progress.add_task(title(stage.name), total=stage.most, completed=done, start=False)
                 self._stages[stage.name] = stage, bar
         elif event == "batch":
             _, bar = self._stages[facts["stage"]]
@@ -87,9 +87,9 @@ class Display:
             (stage, bar), done = self._stages[facts["stage"]], facts["epoch"] + 1
             self.progress.facts = summary_line(facts)
             self.progress.update(bar, completed=done)
-            another_tenth = 10 * done // stage.epochs > 10 * (done - 1) // stage.epochs
+            another_tenth = 10 * done // stage.most > 10 * (done - 1) // stage.most
             if another_tenth and not self.console.is_terminal:
-                line = f"{title(stage.name)}, epoch {done}/{stage.epochs}: {summary_line(facts)}"
+                line = f"{title(stage.name)}, epoch {done}/{stage.most}: {summary_line(facts)}"
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

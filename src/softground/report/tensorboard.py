@@ -41,7 +41,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
 
             self.done = facts["epochs"]
-            self.total = sum(stage.epochs for stage in facts["stages"])
+            self.last = facts["stages"][-1].name
             # Steps from here on that an interrupted run left are not shown.
             self.writer: Any = SummaryWriter(str(self.path), purge_step=self.done + 1)
         elif event == "epoch":
@@ -49,7 +49,7 @@ class TensorBoard:
             for name, value in scalars(facts):
                 self.writer.add_scalar(name, value, self.done)
             self.writer.flush()
-        elif event == "stage" and self.done == self.total:
+        elif event == "stage" and facts["stage"] == self.last:
             self.writer.close()
 
 

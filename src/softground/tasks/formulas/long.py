@@ -1,4 +1,4 @@
-"""Formulas too long to tabulate: fibres by enumeration, first states from the values alone.
+"""Formulas too long to tabulate: fibres over windows or by enumeration, first states from the values alone.
 
 A chain needs a feasible z to begin with, and random symbols hardly ever give a value such as 5133/40. So the first
 L − 8 symbols are drawn at random, an operator follows, and a formula of length 7 that supplies what is missing is
@@ -27,18 +27,21 @@ from ...preparing import preparing
 from ...projections.base import Dropped
 from .rule import formula_space, value
 from .terms import DIVIDE, TIMES, Peeled, peeled, whole_term
+from .windows import is_window, window_fibre
 
 SUFFIX_LENGTH = 7
 DENOMINATOR_BOUND = 8192  # above the denominator of any formula of length 7, or of what it divides by: 9⁴
 FACTOR_BOUND = 2**31  # numbers below this can be multiplied in 64 bits
 ABSENT_KEY = -(2**62)
-DRAWS_PER_TURN = 64  # prefixes for each formula
-PREFIXES_TOGETHER = 2**18  # of all formulas
+DRAWS_PER_TURN = 64  # prefixes for each formula, or more where few formulas are left
+PREFIXES_TOGETHER = 2**16  # of all formulas
 # The operator before the suffix, and whether the prefix may divide. Without division P is a whole number, and y − P has
 # y's own denominator.
 TURNS = [(operator, divides) for operator in range(4) for divides in (False, True)]
-# Rests of formulas that are looked for by prefixes: at most so many for each term's length, the simplest ones.
-RESTS, REST_DENOMINATOR, REST_SIZE = 64, 1000, 5000
+# Rests of formulas that are looked for by prefixes: at most so many for each term's length, the simplest, by so many
+# draws each; where these find nothing, by more.
+EFFORTS = ((8, 512), (64, 4096))
+REST_DENOMINATOR, REST_SIZE = 1000, 5000
 
 
 class Suffixes:
@@ -65,7 +68,7 @@ suffixes = cache(Suffixes)
 
 
 class LongFormulas(Inverse):
-    """Enumeration with first states by prefix and suffix, and by terms (see above).
+    """Fibres over windows (:mod:`.windows`) or by enumeration; first states by prefix and suffix, and by terms.
 
     ``draws`` prefixes are tried per formula.
 
@@ -77,7 +80,7 @@ class LongFormulas(Inverse):
     ([True, True], [True, True])
     """
 
-    def __init__(self, program: Program, *, draws: int = 8_192) -> None:
+    def __init__(self, program: Program, *, draws: int = 4_096) -> None:
         if program.space.sites <= SUFFIX_LENGTH:
             raise InverseError(f"Formulas of {program.space.sites} symbols are not long; use Enumeration, or a Table.")
         self.space, self.constraint, self.program, self.draws = program.space, program, program, draws
@@ -87,6 +90,8 @@ class LongFormulas(Inverse):
         return f"LongFormulas({self.space!r})"
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        if self.program.answers.plain and is_window(dropped):
+            return window_fibre(self.program, z, y, dropped)
         return self._enumeration.fibre(z, y, dropped)
 
     def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
@@ -121,27 +126,28 @@ def by_prefix(
     """Formulas with the values ``top / bottom``, and which were found."""
     z, found = torch.zeros(len(top), length, dtype=torch.long), torch.zeros(len(top), dtype=torch.bool)
     fits = _narrow(top, bottom)
-    for turn in range(max(1, draws // DRAWS_PER_TURN)):
-        rest = (fits & ~found).nonzero().flatten()
-        if not len(rest):
-            break
-        for rows in torch.split(rest, PREFIXES_TOGETHER // DRAWS_PER_TURN):
-            z[rows], found[rows] = _tried(length, top[rows], bottom[rows], *TURNS[turn % len(TURNS)], generator)
+    turn = 0
+    while draws > 0 and len(rest := (fits & ~found).nonzero().flatten()):
+        each = max(DRAWS_PER_TURN, min(draws // len(TURNS), PREFIXES_TOGETHER // len(rest)))
+        for rows in torch.split(rest, PREFIXES_TOGETHER // each):
+            z[rows], found[rows] = _tried(length, top[rows], bottom[rows], each, *TURNS[turn % len(TURNS)], generator)
+        draws, turn = draws - each, turn + 1
     return z, found
 
 
 def by_term(y: Fraction, length: int, generator: torch.Generator) -> list[int] | None:
     """A formula of the value y, one of whose terms is gone through; None where none was found."""
     digits = (length + 1) // 2
-    for count in range(digits - 1, 0, -1):
-        rest, left = length - 2 * count, digits - count
-        if rest <= SUFFIX_LENGTH:
-            found = _looked_up([*peeled(y, count, denominator=9 ** (left - 1), size=9**left)], rest)
-        else:
-            some = sorted(peeled(y, count, denominator=REST_DENOMINATOR, size=REST_SIZE), key=_simplicity)[:RESTS]
-            found = _drawn(some, rest, generator)
-        if found is not None:
-            return found
+    for most, draws in EFFORTS:
+        for count in range(1, digits):
+            rest, left = length - 2 * count, digits - count
+            if rest > SUFFIX_LENGTH:
+                some = sorted(peeled(y, count, denominator=REST_DENOMINATOR, size=REST_SIZE), key=_simplicity)[:most]
+                found = _drawn(some, rest, draws, generator)
+            else:
+                found = _looked_up([*peeled(y, count, denominator=9 ** (left - 1), size=9**left)], rest)
+            if found is not None:
+                return found
     return whole_term(y, digits)
 
 
@@ -154,9 +160,9 @@ def _looked_up(ways: list[Peeled], length: int) -> list[int] | None:
     return ways[hit[0]].joined(known.states[first[hit[0]]].tolist()) if hit else None
 
 
-def _drawn(ways: list[Peeled], length: int, generator: torch.Generator) -> list[int] | None:
+def _drawn(ways: list[Peeled], length: int, draws: int, generator: torch.Generator) -> list[int] | None:
     """The formula of the first way whose rest prefixes find."""
-    z, found = by_prefix(length, *_parts(ways), len(TURNS) * DRAWS_PER_TURN, generator)
+    z, found = by_prefix(length, *_parts(ways), draws, generator)
     hit = found.nonzero().flatten().tolist()
     return ways[hit[0]].joined(z[hit[0]].tolist()) if hit else None
 
@@ -172,13 +178,13 @@ def _simplicity(way: Peeled) -> tuple[int, Fraction]:
 
 
 def _tried(
-    length: int, top: Tensor, bottom: Tensor, operator: int, divides: bool, generator: torch.Generator
+    length: int, top: Tensor, bottom: Tensor, draws: int, operator: int, divides: bool, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Draws for each of these values: a state, and whether one was found."""
+    """So many draws for each of these values: a state, and whether one was found."""
     prefix, known = length - SUFFIX_LENGTH - 1, suffixes(operator)
     sizes = torch.tensor(formula_space(length).sizes[:prefix])
     sizes[1::2] = DIVIDE + 1 if divides else DIVIDE
-    drawn = (torch.rand(len(top), DRAWS_PER_TURN, prefix, generator=generator) * sizes).long()
+    drawn = (torch.rand(len(top), draws, prefix, generator=generator) * sizes).long()
     first, last = known.find(*missing(top[:, None], bottom[:, None], drawn, operator))
     hit = torch.where(last > first, torch.rand(first.shape, generator=generator), -1.0).argmax(1, keepdim=True)
     first, last = first.gather(1, hit)[:, 0], last.gather(1, hit)[:, 0]

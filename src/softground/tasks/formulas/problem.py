@@ -20,10 +20,11 @@ from ...seeds import stream
 from ...spaces.categorical import Readings
 from ...task import Task
 from .data import Source, SplitName, load
-from .long import enumeration
+from .long import LongFormulas, enumeration
 from .rule import formula_program
 
 METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
+WIDEST = 7  # symbols of a window: 46,656 candidates each
 LONGEST_TABULATED = 9  # symbols; longer formulas have no table by default
 PRESETS: dict[str, dict[str, Any]] = {
     # As the authors' code: it keeps the network with the most right training answers, its network knows no grammar, and
@@ -33,6 +34,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     | {"network": "convnet", "epochs": 60, "batch_size": 128, "learning_rate": 5e-3, "augment": True}
     | {"readings": "all"},
 }
+
+
+# Formulas without a table: chains on windows, which walk as far as they must between two gradients, and a schedule that
+# waits until the network reads.
+LONG: dict[str, Any] = {"kernel": "several", "steps": 0, "epochs": 40, "wait": 200, "evaluate_every": 10}
 
 
 def _auto(program: Program, **solver: Any) -> Inverse:
@@ -83,9 +89,18 @@ class Formulas(Problem):
     """all: the network may read any of the 13 symbols anywhere, as in the paper; grammatical: digits and operators only
     where they belong (default: the preset's)."""
 
+    window: int = 5
+    """Formulas without a table: how many neighbouring symbols a chain redraws together, an odd number; 1: two symbols
+    anywhere."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window < 1 or self.window % 2 == 0 or self.window > WIDEST:
+            raise LearnerError(f"window={self.window} was given; expected an odd number up to {WIDEST}.")
+
     def load(self, seed: int) -> Split:
         options = asdict(self)
-        del options["readings"]
+        del options["readings"], options["window"]
         return load(options.pop("data"), **options, seed=stream(seed, "data"))
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
@@ -101,7 +116,7 @@ class Formulas(Problem):
             and "kernel" not in given
             and max(self.lengths or [self.length]) > LONGEST_TABULATED
         ):
-            values |= {"kernel": "guided", "steps": 4}
+            values |= LONG
         if name == "paper":  # a shorter run has a shorter warm-up too
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
         return values
@@ -112,12 +127,14 @@ class Formulas(Problem):
         return super().grounding(replace(recipe, kernel="exact") if exact else recipe, task, answers)
 
     def walk(self, task: Task) -> Walk:
-        """The paper's kernel drops the third and fifth symbols, the others a random pair at every step."""
+        """The paper's kernel drops the third and fifth symbols, the others a random pair, or window, at every step."""
         space = task.space
         if space.sites < 3:
             raise LearnerError(f"A formula of length {space.sites} leaves nothing to project; use the exact kernel.")
         drop = Drop(space, [2, 4] if space.sites > 4 else [0])
-        return Walk(task.inverse, space, drop, RandomDrop(space, 2), ChangeOne(space))
+        windows = [range(first, first + self.window) for first in range(0, space.sites - self.window + 1, 2)]
+        wide = self.window > 1 and isinstance(task.inverse, LongFormulas)
+        return Walk(task.inverse, space, drop, RandomDrop(space, windows if wide else 2), ChangeOne(space))
 
 
 def formula_task(

@@ -16,30 +16,28 @@ from ....data.images import resize
 from ....errors import DataError
 from .alphabet import SYMBOLS
 from .published import ARCHIVE, LISTS, NoSuchLength, Published, read_archive, read_original
-from .source import Indices, Plan, Pool, Sizes, check_formulas, examples, labels_of, random_splits
+from .source import DEFAULT_SIZES, Indices, Plan, Pool, Sizes, check_formulas, examples, labels_of, random_splits
 
 HELD_OUT_SHARE = 0.2
+PUBLISHED = 7  # symbols of the longest formulas that are published
 NO_WRITER = ("", "unknown")  # names, in lower case, that HWF's source files give to writers that are not known
 
 
 def load(data_dir: Path, plan: Plan, image_size: int | None, split: str, seed: int) -> list[Split]:
-    """The published formulas of each length; among several, one that is not published is made of the others' images.
+    """The published formulas of each length; one that is not published is made of the others' images.
 
     Only images that are drawn anew use the seed.
     """
-    if len(plan) == 1:
-        ((length, sizes),) = plan
-        return [_split(*_read(data_dir, sizes, length, split, seed), image_size)]
     found, first = {}, None
     for length, sizes in plan:
         try:
             found[length] = _read(data_dir, sizes, length, split, seed)
         except NoSuchLength as error:
             first = first or error
-    if first is not None and not found:
+    if first is not None and not found and max(length for length, _ in plan) < PUBLISHED:
         raise first
-    made = [(length, sizes) for length, sizes in plan if length not in found]
-    whole = _read(data_dir, (None, None), next(iter(found)), "standard", seed)[0] if made else None
+    made = [(n, (a or DEFAULT_SIZES[0], b or DEFAULT_SIZES[1])) for n, (a, b) in plan if n not in found]
+    whole = _read(data_dir, (None, None), next(iter(found), PUBLISHED), "standard", seed)[0] if made else None
     drawn = iter(_drawn(whole, made, image_size, split, seed) if whole else [])
     return [_split(*found[length], image_size) if length in found else next(drawn) for length, _ in plan]
 

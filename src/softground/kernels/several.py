@@ -1,0 +1,93 @@
+r"""Let the network propose all of u several times at once, and keep one of the candidates. Exact for Q*.
+
+As in :mod:`.guided` every kept site comes afresh from the network, but M times: :math:`u_1, …, u_M \sim \prod
+P(u_i|x)^{1/\gamma}`, beside :math:`u_0`, where the chain is. Since a proposal's density cancels w(u), one is drawn by
+
+.. math:: W(u_k) = \sum_{v \in F(u_k)} P(v|x)^{1/\gamma}, \qquad k = 0, …, M,
+
+and v from its conditional law there: iterated sampling importance resampling. Given the M + 1 candidates, each of them
+could have been the chain's own, with a probability in proportion to W; drawing one afresh is a Gibbs step. Where the
+candidates' fibres are mostly empty, M tries in one batch cost a GPU little more than one.
+
+Half of the steps, drawn by a coin that does not look at the state, propose only the sites near the dropped ones and
+keep the others: the same step for Q* given those. Among many sites, few proposals of all of them can be completed.
+
+Reference: C. Andrieu, A. Doucet, R. Holenstein, Particle Markov chain Monte Carlo methods, JRSS B 72 (2010); H.
+Tjelmeland, Using all Metropolis–Hastings proposals to estimate mean values, NTNU Statistics 4/2004.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ..dice import Dice
+from ..errors import LearnerError
+from ..inverses.base import complete
+from ..projections.base import Dropped, Walk
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from .base import KERNELS, Info, Kernel, Projected, conditional_marginals, fibre_weights, info, pick
+
+FIXED_POINT = 2**52
+
+
+@dataclass(frozen=True)
+class Several(Projected):
+    """Target Q*; invariance holds, and detailed balance for each set of dropped sites.
+
+    ``tries`` is M. ``reach`` says how far from the dropped sites the nearby steps propose; 0: there are none.
+
+    ``marginals`` says whether steps report the mean over all candidates and completions, for a loss with less noise.
+    Where the chain's own fibre is incomplete it stays; other incomplete fibres count as empty.
+    """
+
+    tries: int = 8
+    marginals: bool = False
+    reach: int = 6
+
+    def __post_init__(self) -> None:
+        if self.tries < 1:
+            raise LearnerError(f"tries={self.tries} was given; expected 1 or more.")
+
+    def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
+        scores, each, width = target.weights.scores, 1 + self.tries, target.weights.scores.shape[2]
+        dropped = self.projection.draw(dice, len(z), z.device)
+        kept = dropped.kept(z.shape[1])[:, None]
+        fresh = kept & self._proposed(dice, dropped, z.shape[1])[:, None] if self.reach else kept
+        drawn = dice.categorical(scores.repeat_interleave(self.tries, 0).flatten(0, 1)).view(len(z), self.tries, -1)
+        states = torch.cat([z[:, None], torch.where(fresh, drawn, z[:, None])], 1)  # the chain's own first
+        row = torch.arange(len(z), device=z.device).repeat_interleave(each)
+        wide, sites = Target(target.weights.rows(row), target.answers[row], target.gamma), dropped.rows(row)
+        fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, sites)
+        options, whole = fibre.values.shape[1], fibre.complete.view(len(z), each)
+        held = ~whole[:, :1]
+        weights = fibre_weights(wide, sites, fibre).masked_fill(~fibre.complete[:, None], -torch.inf)
+        weights = weights.reshape(len(z), each * options).masked_fill(held, 0.0)
+        values, choice = fibre.values.reshape(len(z), each * options, dropped.count), dice.categorical(weights)
+        after = complete(pick(states, choice // options), dropped, pick(values, choice))
+        after = torch.where(held, z, after)
+        marginals = None
+        if self.marginals:
+            law = weights.double().softmax(-1)
+            share = law.view(len(z), each, options).sum(-1)[..., None, None]
+            # Whole numbers add up to the same in any order, on a GPU too.
+            redrawn = (
+                conditional_marginals(z, dropped, values, (law * FIXED_POINT).long(), width).double() / FIXED_POINT
+            )
+            marginals = torch.where(kept.mT, (one_hot(states, width) * share).sum(1), redrawn)
+            marginals = torch.where(held[..., None], one_hot(z, width), marginals).to(scores.dtype)
+        return after, info(z, after, (choice >= options) & ~held[:, 0], ~whole.all(1), marginals)
+
+    def _proposed(self, dice: Dice, dropped: Dropped, sites: int) -> Tensor:
+        """All sites, or those within reach of the dropped ones, by the toss of a coin: ``[batch, sites]``."""
+        place = torch.arange(sites, device=dropped.sites.device)
+        low, high = dropped.sites.amin(1, keepdim=True), dropped.sites.amax(1, keepdim=True)
+        coin = dice.categorical(torch.zeros(len(low), 2, device=low.device))[:, None]
+        return (coin == 0) | ((place >= low - self.reach) & (place <= high + self.reach))
+
+
+@KERNELS.register("several")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    return Several(walk.inverse, walk.family, marginals=marginals)
