@@ -20,6 +20,7 @@ import any_rule_table
 import choice_table as choice
 import gallery_table
 import headline_table
+import long_table
 import scaling_table
 import shortcuts_table
 import solver_table
@@ -178,6 +179,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "choice": choice.table,
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
     "growth": lambda: speed_table.growth(RESULTS, ROOT / "docs" / "images"),
+    "long": lambda: long_table.table(RESULTS / "long_formulas.json"),
     "processes": lambda: scaling_table.processes(RESULTS),
     "scaling": lambda: scaling_table.scaling(RESULTS),
     "shares": lambda: scaling_table.shares(RESULTS),
