@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if not (ROOT / "tools").is_dir():
     pytest.skip("the tools are not part of this distribution", allow_module_level=True)
 
-from tools import licences, lock  # noqa: E402
+from tools import licences, lock, wheel  # noqa: E402
 
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
@@ -73,6 +73,10 @@ def test_everything_locked_has_its_pinned_version_and_hashes() -> None:
     assert [name for name, _ in entries] == sorted(PINS)
     rest = [line for line in LOCKED.splitlines() if not re.match(r"#|    --hash|[\w.-]+==", line)]
     assert rest == ["--only-binary :all:"]
+
+
+def test_every_extra_is_tried_with_the_wheel() -> None:
+    assert wheel.EXTRAS.keys() == EXTRAS.keys()
 
 
 def test_torch_has_no_hash() -> None:
