@@ -1,0 +1,90 @@
+"""How long one waits: seconds of short commands, of the demo, and of the installation with pip and with uv.
+
+    python benchmarks/startup.py [--quick] [--install] [--out DIR]
+
+Each command runs in a process of its own, on two threads, once before it is timed. ``cpu_seconds`` is what it computed
+for, on all cores: on a busy machine the surer figure. ``--install`` sets up new environments by ``make``, once each:
+with an empty cache, so that the network counts, and again with what the first left; with uv only where it is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from measure import ROOT, destination, options, record, spread
+from PIL import Image
+
+DEMO = "train hwf --data digits --preset best --image-size 8 --epochs 6"
+COMMANDS = ("--version", "--help", "tasks", "inspect hwf --data digits", "predict run digit.png")
+REPEATS = 5
+
+
+def softground(line: str) -> list[str]:
+    return [sys.executable, "-m", "softground", *line.split()]
+
+
+def timed(command: list[str], folder: Path, repeats: int, warm: bool = True, **given: str) -> dict[str, Any]:
+    """Seconds of a command, waited for and computed."""
+    waited, computed = [], []
+    for _ in range(repeats + warm):
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run(
+            command,
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "2"} | given,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        waited.append(time.perf_counter() - began)
+        computed.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return {"seconds": spread(waited[warm:]), "cpu_seconds": spread(computed[warm:])}
+
+
+def commands(folder: Path, quick: bool) -> dict[str, Any]:
+    repeats = 1 if quick else REPEATS
+    small = "train hwf --data digits --image-size 8 --lengths 1 --train-size 64 --test-size 32 --epochs 1 --out run"
+    subprocess.run(softground(small), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    Image.new("L", (8, 8), 255).save(folder / "digit.png")
+    found = {line: timed(softground(line), folder, repeats) for line in COMMANDS}
+    demo = f"{DEMO} --train-size 64 --test-size 32" if quick else DEMO
+    return found | {"demo": timed(softground(demo), folder, 1 if quick else 3, warm=False)}
+
+
+def installations(folder: Path) -> dict[str, Any]:
+    """``make .venv/.installed`` elsewhere, for each installer that is here."""
+    found = {}
+    for name in ["pip", *(["uv"] if shutil.which("uv") else [])]:
+        caches = {"PIP_CACHE_DIR": str(folder / "pip"), "UV_CACHE_DIR": str(folder / "uv")}
+        for state in ("empty cache", "full cache"):
+            venv = folder / f"{name} {state}".replace(" ", "-")
+            command = ["make", f"VENV={venv}", *(["UV="] if name == "pip" else []), f"{venv}/.installed"]
+            found[f"{name}, {state}"] = timed(command, ROOT, 1, warm=False, **caches)
+            shutil.rmtree(venv)
+    return found
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--install", action="store_true", help="measure installations too; needs the network")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        figures = {"commands": commands(Path(name), given.quick)}
+        if given.install:
+            figures["installation"] = installations(Path(name))
+    for part, rows in record("startup", figures, seed=given.seed, folder=destination(given)).items():
+        if part != "measured":
+            for row, took in rows.items():
+                print(f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU  {row}")
+
+
+if __name__ == "__main__":
+    main()
