@@ -71,8 +71,8 @@ $(VENV)/.mutants: $(VENV)/.installed
 	@touch $@
 
 mutants: export OMP_NUM_THREADS = 1
-mutants: $(VENV)/.mutants ## Break the mathematics in thousands of places and count what no test notices; takes hours.
-	$(VENV)/bin/mutmut run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
+mutants: $(VENV)/.mutants ## Break the mathematics in places and count what no test notices: hours, or SAMPLE=500 at random.
+	$(VENV)/bin/$(if $(SAMPLE),python -m tools.sampled $(SAMPLE) $(or $(SEED),0),mutmut) run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
 	$(VENV)/bin/python -m tools.mutants
 
 bench: $(VENV)/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
