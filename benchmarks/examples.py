@@ -88,7 +88,8 @@ def table(record: dict[str, Any]) -> str:
     lines += [
         "",
         f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
-        f"other work to do; seconds of computing, or, in older records, of waiting; by `{record['command']}` {origin(record['runs'].values())}. Every script has a fixed seed.",
+        "other work to do; seconds of computing, or, in older records, of waiting; "
+        f"by `{record['command']}` {origin(record['runs'].values())}. Every script has a fixed seed.",
     ]
     return "\n".join(lines)
 
