@@ -1,6 +1,6 @@
 """`make mutants SAMPLE=500`: mutmut on mutants drawn at random from those that were not tried yet.
 
-    python -m tools.sampled COUNT SEED run [NAME …]
+python -m tools.sampled COUNT SEED run [NAME …]
 """
 
 from __future__ import annotations
