@@ -54,6 +54,12 @@ def readings() -> dict[str, Any]:
 
 # The part that validates is beside the usual number of training examples where examples can be had in any number.
 BOARDS = {"data": "mnist", "train_size": 1000, "validation": 0.5} | LAST
+PAIRS = {"preset": "best", "data": "mnist", "validation": 0.2} | LAST
+PAIR_SETTINGS: dict[str, dict[str, Any]] = {
+    "preset": {},
+    "40 epochs": {"epochs": 40},
+    "learning rate 5e-3": {"learning_rate": 5e-3},
+}
 GROUPS = {
     "hwf": Group(
         "hwf",
@@ -84,6 +90,45 @@ GROUPS = {
             "undistorted": {"augment": False},
         },
         40,
+    ),
+    "hwf, several lengths": Group(
+        "hwf",
+        "validation_symbol_accuracy",
+        {"preset": "best", "data": "hwf", "lengths": (1, 3, 5, 7), "shares": (1, 1, 2, 6), "validation": 0.2}
+        | {"precision": "bf16-mixed", "image_size": 32}
+        | LAST,
+        {
+            "32 pixels": {},
+            "45 pixels, 32 bits": {"image_size": 45, "precision": "32-true"},
+            "elastic 0.03": {"elastic": 0.03},
+            "wide": {"network": "wide"},
+            "wide, elastic 0.02": {"network": "wide", "elastic": 0.02},
+            "wide, elastic 0.03": {"network": "wide", "elastic": 0.03},
+            "wide, elastic 0.03, batches of 256": {"network": "wide", "elastic": 0.03, "batch_size": 256},
+            "wide, elastic 0.03, 45 pixels": {"network": "wide", "elastic": 0.03, "image_size": 45},
+            "wide, elastic 0.03, 28 pixels": {"network": "wide", "elastic": 0.03, "image_size": 28},
+            "elastic 0.03, batches of 256, 40 epochs": {"elastic": 0.03, "batch_size": 256, "epochs": 40},
+        },
+        60,
+    ),
+    "evenodd, ten labels": Group("evenodd", "validation_symbol_accuracy", {"anchors": 1} | PAIRS, PAIR_SETTINGS, 40),
+    "evenodd, two labels": Group(
+        "evenodd", "validation_symbol_accuracy", {"anchor_symbols": ("0", "1")} | PAIRS, PAIR_SETTINGS, 40
+    ),
+    "half": Group("half", "validation_symbol_accuracy", PAIRS, PAIR_SETTINGS, 20),
+    "kandlogic, three labels": Group(
+        "kandlogic",
+        "validation_symbol_accuracy",
+        {"preset": "best", "anchor_symbols": ("red-square", "yellow-square", "red-circle"), "validation": 0.2} | LAST,
+        {"preset": {}, "20 epochs": {"epochs": 20}},
+        40,
+    ),
+    "validity, four labels": Group(
+        "validity",
+        "validation_symbol_accuracy",
+        {"preset": "best", "data": "mnist", "anchors": 1, "validation": 0.2} | LAST,
+        {"preset": {}, "learning rate 1e-3": {"learning_rate": 1e-3}},
+        60,
     ),
     "sudoku, semantic loss": Group(
         "sudoku", "validation_board_accuracy", {"preset": "paper", "objective": "semantic"} | BOARDS, CANDIDATES, 20

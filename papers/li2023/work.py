@@ -68,7 +68,7 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     experiment = experiment_of(cell, where)
     learner = experiment.learner()
     stages = _Stages(learner, experiment)
-    learner.fit(experiment.train, experiment.test, observer=stages)
+    learner.fit(experiment.train, experiment.test, observer=stages, anchors=experiment.anchors)
     result = {
         "stages": stages.found,
         "annealing": _first_cooled(learner.history_),
@@ -85,7 +85,8 @@ def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
 def choice(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:
     """A training run judged by its validation part; the test data are put away before it begins."""
     experiment = replace(experiment_of(cell, where), test=None)
-    learner = experiment.learner().fit(experiment.train, None, experiment.validation)
+    learner = experiment.learner()
+    learner.fit(experiment.train, None, experiment.validation, anchors=experiment.anchors)
     result = {
         "validation": list(learner.results_.values())[-1],
         "examples": {"train": len(experiment.train), "validation": len(experiment.validation or ())},  # type: ignore[arg-type]
