@@ -1,10 +1,10 @@
-"""How long one waits: seconds of short commands, of the demo, and of the installation with pip and with uv.
+"""How long one waits: seconds of short commands, of the installation with pip and with uv, and of the demo.
 
     python benchmarks/startup.py [--quick] [--install] [--out DIR]
 
-Each command runs in a process of its own, on two threads, once before it is timed. ``cpu_seconds`` is what it computed
-for, on all cores: on a busy machine the surer figure. ``--install`` sets up new environments by ``make``, once each:
-with an empty cache, so that the network counts, and again with what the first left; with uv only where it is installed.
+Each command runs in a process of its own, on one thread, once before it is timed. ``cpu_seconds`` is what it computed
+for: on a busy machine the surer figure. ``--install`` sets up new environments by ``make``, once each: with an empty
+cache, so that the network counts, and again with what the first left; with uv only where it is installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from PIL import Image
 
 DEMO = "train hwf --data digits --preset best --image-size 8 --epochs 6"
 COMMANDS = ("--version", "--help", "tasks", "inspect hwf --data digits", "predict run digit.png")
-REPEATS = 5
+REPEATS = 3
 
 
 def softground(line: str) -> list[str]:
@@ -41,7 +41,7 @@ def timed(command: list[str], folder: Path, repeats: int, warm: bool = True, **g
             cwd=folder,
             check=True,
             stdout=subprocess.DEVNULL,
-            env=os.environ | {"OMP_NUM_THREADS": "2"} | given,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | given,
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         waited.append(time.perf_counter() - began)
@@ -54,9 +54,7 @@ def commands(folder: Path, quick: bool) -> dict[str, Any]:
     small = "train hwf --data digits --image-size 8 --lengths 1 --train-size 64 --test-size 32 --epochs 1 --out run"
     subprocess.run(softground(small), cwd=folder, check=True, stdout=subprocess.DEVNULL)
     Image.new("L", (8, 8), 255).save(folder / "digit.png")
-    found = {line: timed(softground(line), folder, repeats) for line in COMMANDS}
-    demo = f"{DEMO} --train-size 64 --test-size 32" if quick else DEMO
-    return found | {"demo": timed(softground(demo), folder, 1 if quick else 3, warm=False)}
+    return {line: timed(softground(line), folder, repeats) for line in COMMANDS}
 
 
 def installations(folder: Path) -> dict[str, Any]:
@@ -72,18 +70,28 @@ def installations(folder: Path) -> dict[str, Any]:
     return found
 
 
+def demo(folder: Path, quick: bool) -> dict[str, Any]:
+    """What ``make demo`` does once everything is installed."""
+    line = f"{DEMO} --train-size 64 --test-size 32" if quick else DEMO
+    return {"make demo": timed(softground(line), folder, 1, warm=False)}
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--install", action="store_true", help="measure installations too; needs the network")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        figures = {"commands": commands(Path(name), given.quick)}
+        folder = Path(name)
+        parts = {"commands": lambda: commands(folder, given.quick)}
         if given.install:
-            figures["installation"] = installations(Path(name))
-    for part, rows in record("startup", figures, seed=given.seed, folder=destination(given)).items():
-        if part != "measured":
+            parts["installation"] = lambda: installations(folder)
+        parts["demo"] = lambda: demo(folder, given.quick)
+        for part, measure in parts.items():
+            rows = measure()
+            record("startup", {part: rows}, seed=given.seed, folder=destination(given))
             for row, took in rows.items():
-                print(f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU  {row}")
+                spent = f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU"
+                print(f"{spent}  {row}", flush=True)
 
 
 if __name__ == "__main__":
