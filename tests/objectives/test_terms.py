@@ -15,7 +15,6 @@ from learner_cases import adam, addition, examples
 from softground.errors import LearnerError
 from softground.inverses.law import shannon
 from softground.objectives import SemanticLoss, Undecided, Usage
-from softground.objectives.usage import columns
 from softground.spaces import Categorical
 
 MIXED = Categorical([(1, 2, 3), "+-", (2, 3)])
@@ -100,10 +99,6 @@ def test_priors_for_other_symbols_are_refused() -> None:
         Usage.named("often", 1.0)
     assert Usage.named("0.25,0.75", 1.0).prior == [0.25, 0.75]
     assert Usage([0.3333334] * 3).weight == 3.0  # they add up to 1 as nearly as people write it
-
-
-def test_a_code_that_is_none_takes_no_other_column() -> None:
-    assert columns(MIXED).tolist() == [[0, 1, 2], [3, 4, 0], [1, 2, 0]]
 
 
 def test_undecided_is_the_entropy_of_the_posterior() -> None:
