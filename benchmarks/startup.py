@@ -1,10 +1,10 @@
 """How long one waits: seconds of short commands, of the installation with pip and with uv, and of the demo.
 
-    python benchmarks/startup.py [--quick] [--install] [--out DIR]
+    python benchmarks/startup.py [--parts commands demo uv pip] [--quick] [--out DIR]
 
 Each command runs in a process of its own, on one thread, once before it is timed. ``cpu_seconds`` is what it computed
-for: on a busy machine the surer figure. ``--install`` sets up new environments by ``make``, once each: with an empty
-cache, so that the network counts, and again with what the first left; with uv only where it is installed.
+for: on a busy machine the surer figure. ``uv`` and ``pip`` set up a new environment by ``make``, once each: with an
+empty cache, so that the network counts, and again with what the first left.
 """
 
 from __future__ import annotations
@@ -57,16 +57,15 @@ def commands(folder: Path, quick: bool) -> dict[str, Any]:
     return {line: timed(softground(line), folder, repeats) for line in COMMANDS}
 
 
-def installations(folder: Path) -> dict[str, Any]:
-    """``make .venv/.installed`` elsewhere, for each installer that is here."""
+def installation(name: str, folder: Path) -> dict[str, Any]:
+    """``make .venv/.installed`` elsewhere, by uv or by pip."""
     found = {}
-    for name in ["pip", *(["uv"] if shutil.which("uv") else [])]:
-        caches = {"PIP_CACHE_DIR": str(folder / "pip"), "UV_CACHE_DIR": str(folder / "uv")}
-        for state in ("empty cache", "full cache"):
-            venv = folder / f"{name} {state}".replace(" ", "-")
-            command = ["make", f"VENV={venv}", *(["UV="] if name == "pip" else []), f"{venv}/.installed"]
-            found[f"{name}, {state}"] = timed(command, ROOT, 1, warm=False, **caches)
-            shutil.rmtree(venv)
+    for state in ("empty cache", "full cache"):
+        venv = folder / f"{name}-{state.split()[0]}"
+        command = ["make", f"VENV={venv}", *(["UV="] if name == "pip" else []), f"{venv}/.installed"]
+        caches = {f"{name.upper()}_CACHE_DIR": str(folder / name)}
+        found[f"{name}, {state}"] = timed(command, ROOT, 1, warm=False, **caches)
+        shutil.rmtree(venv)
     return found
 
 
@@ -78,20 +77,18 @@ def demo(folder: Path, quick: bool) -> dict[str, Any]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--install", action="store_true", help="measure installations too; needs the network")
+    parser.add_argument("--parts", nargs="+", choices=["commands", "demo", "uv", "pip"], default=["commands", "demo"])
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        parts = {"commands": lambda: commands(folder, given.quick)}
-        if given.install:
-            parts["installation"] = lambda: installations(folder)
-        parts["demo"] = lambda: demo(folder, given.quick)
-        for part, measure in parts.items():
-            rows = measure()
-            record("startup", {part: rows}, seed=given.seed, folder=destination(given))
-            for row, took in rows.items():
-                spent = f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU"
-                print(f"{spent}  {row}", flush=True)
+    for part in given.parts:
+        with tempfile.TemporaryDirectory() as name:
+            if part in ("uv", "pip"):
+                rows = installation(part, Path(name))
+            else:
+                rows = {"commands": commands, "demo": demo}[part](Path(name), given.quick)
+        record("startup", rows, seed=given.seed, folder=destination(given))
+        for row, took in rows.items():
+            spent = f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU"
+            print(f"{spent}  {row}", flush=True)
 
 
 if __name__ == "__main__":
