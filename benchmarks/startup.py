@@ -85,7 +85,7 @@ def main() -> None:
                 rows = installation(part, Path(name))
             else:
                 rows = {"commands": commands, "demo": demo}[part](Path(name), given.quick)
-        record("startup", rows, seed=given.seed, folder=destination(given))
+        record("startup", {part: rows}, seed=given.seed, device=part, folder=destination(given))
         for row, took in rows.items():
             spent = f"{took['seconds']['median']:7.2f} s  {took['cpu_seconds']['median']:7.2f} s CPU"
             print(f"{spent}  {row}", flush=True)
