@@ -14,6 +14,12 @@ PAGE = Path(__file__).resolve().parent / "results" / "choose.json"
 BY_TEST = "were chosen by looking at test figures"
 TITLES = {
     "hwf": "formulas, `--preset best`",
+    "hwf, several lengths": "formulas of 1, 3, 5 and 7 symbols, `--preset best`",
+    "evenodd, ten labels": "EvenOdd, one label a digit, `--preset best`",
+    "evenodd, two labels": "EvenOdd, a 0 and a 1 labelled, `--preset best`",
+    "half": "Half, `--preset best`",
+    "kandlogic, three labels": "Kand-Logic, three labels, `--preset best`",
+    "validity, four labels": "Sudoku's validity, four labels, `--preset best`",
     "sudoku": "Sudoku, 500 boards, `--preset best`",
     "sudoku, semantic loss": "Sudoku, 500 boards, `--preset paper --objective semantic`",
     "sdsp": "shortest paths, `--preset best`",

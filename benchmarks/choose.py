@@ -115,12 +115,14 @@ GROUPS = {
     "evenodd, two labels": Group(
         "evenodd", "validation_symbol_accuracy", {"anchor_symbols": ("0", "1")} | PAIRS, PAIR_SETTINGS, 40
     ),
-    "half": Group("half", "validation_symbol_accuracy", PAIRS, PAIR_SETTINGS, 20),
+    "half": Group(
+        "half", "validation_symbol_accuracy", PAIRS, {"preset": {}, "learning rate 5e-3": {"learning_rate": 5e-3}}, 20
+    ),
     "kandlogic, three labels": Group(
         "kandlogic",
         "validation_symbol_accuracy",
         {"preset": "best", "anchor_symbols": ("red-square", "yellow-square", "red-circle"), "validation": 0.2} | LAST,
-        {"preset": {}, "20 epochs": {"epochs": 20}},
+        {"10 epochs": {"epochs": 10}, "20 epochs": {"epochs": 20}},
         40,
     ),
     "validity, four labels": Group(

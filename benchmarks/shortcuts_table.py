@@ -126,7 +126,7 @@ def table(page: Path) -> str:
     if not page.exists():
         return "Not measured yet."
     found = json.loads(page.read_text())
-    lines = ["In %, mean ± sd, then every seed; seconds are medians.", ""]
+    lines = ["In %, mean ± sd, then every seed; seconds are medians, of up to 19 runs at once on one GPU.", ""]
     lines += ["| what is counted | trained | | every seed | s | published |", "| --- | --- | --- | --- | --- | --- |"]
     for title, figures, rows in LINES:
         for words, key, published in rows:

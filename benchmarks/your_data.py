@@ -44,7 +44,14 @@ ROWS = {
     },
     "boards": {"complement": "", "labels": "--objective sup"},
 }
-FIGURES = ("symbol_accuracy", "calculation_accuracy", "sum_accuracy", "answer_accuracy", "board_accuracy")
+FIGURES = (
+    "symbol_accuracy",
+    "calculation_accuracy",
+    "grammatical_calculation_accuracy",
+    "sum_accuracy",
+    "answer_accuracy",
+    "board_accuracy",
+)
 FIGURES += ("relabelled_symbol_accuracy", "recall", "precision")
 
 

@@ -13,14 +13,14 @@ from softground.runs.provenance import origin
 # What is measured, by which figures of which runs; then runs to compare it with, in words.
 LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [
     (
-        "HWF, lengths 1, 3, 5, 7 in shares 10, 10, 20, 60 %: formulas",
-        ("calculation_accuracy",),
+        "HWF, lengths 1, 3, 5, 7 in shares 10, 10, 20, 60 %: formulas, any symbol / grammatical symbols read",
+        ("calculation_accuracy", "grammatical_calculation_accuracy"),
         "hwf/1 3 5 7",
         {"labels": "hwf/1 3 5 7, labels"},
     ),
     (
-        "the same without length 1, whose answers are labels: formulas",
-        ("calculation_accuracy",),
+        "the same without length 1, whose answers are labels: formulas, any symbol / grammatical symbols read",
+        ("calculation_accuracy", "grammatical_calculation_accuracy"),
         "hwf/3 5 7",
         {"labels": "hwf/3 5 7, labels"},
     ),
@@ -72,7 +72,8 @@ def how(seeds: str) -> str:
         "reconstructed from CROHME strokes, of length 7 as published, shorter ones made of the same images. Settings "
         "are those of `--preset best` of formulas "
         f"(they {said('hwf')}), for boards of Sudoku (they {said('sudoku')}), else of addition (they "
-        f"{said('addition')}), each for clean data of one length; none was chosen for these data. "
+        f"{said('addition')}), each for clean data of one length; for these data only the 32 "
+        f"pixels of formulas and their 16 bits were chosen (they {said('hwf, several lengths')}). "
         "`benchmarks/your_data_cell.py` says how wrong sums and invalid boards are made."
     )
 

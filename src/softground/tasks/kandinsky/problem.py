@@ -32,7 +32,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat scenes. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},
     # Drawn objects vary so little that distortions would only hide what is seen.
-    "best": EXACT | {"network": "convnet", "epochs": 10, "learning_rate": 1e-3, "batch_size": 64},
+    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 1e-3, "batch_size": 64},
 }
 
 
