@@ -1,6 +1,6 @@
 """Rules of one's own, with no kernel named: the way to S_y is chosen by the library. Labels are measured beside.
 
-    python benchmarks/any_rule.py [--seeds 3] [--jobs 2] [--only mixed grid large killer]
+    python benchmarks/any_rule.py [--seeds 3] [--jobs 2] [--only mixed grid large killer instruments]
 
 Every run is one of ``any_rule_cell.py``, which says what the rules and the data are. Runs on record in ``--out`` are
 not repeated.
@@ -20,6 +20,7 @@ ROWS = {
     "grid": {"cpmpy": "--rule cpmpy", "parts": "--rule parts", "labels": "--labels"},
     "large": {"cpmpy": "--rule cpmpy", "parts": "--rule parts", "labels": "--labels"},
     "killer": {"cpmpy": "--rule cpmpy", "labels": "--labels"},
+    "instruments": {"total": "", "labels": "--labels"},
 }
 FIGURES = ("symbol_accuracy", "answer_accuracy")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def table(page: Path) -> str:
                 seconds = f"{spent[0]:.0f} to {spent[-1]:.0f}"
                 lines.append(f"| {words} | {WORDS[way]} | {taken} | {' | '.join(figures)} | {beside} | {seconds} |")
     seeds = sorted({row["seeds"] for row in rows.values()})
+    lines += _dials(runs)
     said = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     told = (
         f"No kernel is named. Held-out scikit-learn digits, mean ± sd over {said}; 20 epochs, the library's defaults "
@@ -44,6 +46,22 @@ def table(page: Path) -> str:
         "others used, too."
     )
     return "\n".join([told, "", *lines, "", f"Measured by `{found['command']}` {origin(runs.values())}."])
+
+
+def _dials(runs: dict[str, Any]) -> list[str]:
+    """Readings of instruments: their error from totals, and over that from labels with the same seed."""
+    pairs = [(runs[name], runs.get(name.replace("total", "labels"))) for name in runs if "instruments/total" in name]
+    errors = [(own["error"], labels["error"]) for own, labels in pairs if labels is not None]
+    if len(errors) < 2:
+        return []
+    total, labels, ratio = (
+        f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
+        for values in (*zip(*errors, strict=True), [a / b for a, b in errors])
+    )
+    said = (
+        f"read with an error of {total} from totals, of {labels} from labels: {ratio} times it ({len(errors)} seeds)."
+    )
+    return ["", f"Three instruments of which only the total is known (`Equations`): {said}"]
 
 
 def _shown(row: dict[str, Any], name: str) -> str:

@@ -21,6 +21,7 @@ TITLES = {
     "kandlogic, three labels": "Kand-Logic, three labels, `--preset best`",
     "validity, four labels": "Sudoku's validity, four labels, `--preset best`",
     "sudoku": "Sudoku, 500 boards, `--preset best`",
+    "sudoku, 9x9": "9×9 Sudoku, 1,000 boards, `--preset best`",
     "sudoku, semantic loss": "Sudoku, 500 boards, `--preset paper --objective semantic`",
     "sdsp": "shortest paths, `--preset best`",
     "addition": "addition of one digit, `--preset best`",

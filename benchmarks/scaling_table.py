@@ -1,7 +1,7 @@
-"""The tables of docs/scaling.md: what was measured on two processes, and what follows for a million examples and more.
+"""The tables of docs/scaling.md: what was measured on several processes, and what follows for 10⁶ examples and more.
 
-Measured are ``step``, ``inverse``, ``processes`` and ``million``; all else is worked out here, by the sums that the
-document describes.
+Measured are ``step``, ``inverse``, ``processes``, ``shares`` and ``million``; all else is worked out here, by the sums
+that the document describes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from speed_table import number, provenance, read
 
 GPU_MEMORY = 141e9  # bytes of an H200
 EXAMPLES = (10**6, 10**8)
+FRACTIONS = {2: "half", 4: "quarter"}
 GPUS = {1: "one GPU", 8: "eight GPUs", 64: "a cluster: 64 GPUs"}
 
 
@@ -46,6 +47,34 @@ def processes(results: Path) -> str:
     return "\n".join(lines)
 
 
+def shares(results: Path) -> str:
+    """The memory of one of several processes."""
+    page = read(results, "shares")
+    if not page:
+        return "Not measured yet."
+    lines = [
+        "| processes | largest process, MiB | the same with a thousand examples, MiB | above that, MiB | checkpoint |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, found in page["runs"].items():
+        whole, base, files = found["all"]["MiB"], found["baseline"]["MiB"], found["all"]["checkpoint_bytes"]
+        parts = f"{len(files)} × {size(max(files))}" if len(files) > 1 else size(files[0])
+        lines.append(f"| {name} | {whole:.0f} | {base:.0f} | {whole - base:.0f} | {parts} |")
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"What grows with the number of examples, of one of {page['processes']} processes over a "
+            f"{FRACTIONS.get(page['processes'], 'share')} of one process's: {page['ratio_above_baseline']:.2f} for the "
+            f"largest process, {page['mean_ratio_above_baseline']:.2f} for their mean. Of whole processes, with "
+            f"Python, torch, table and network, which each of them needs: {page['ratio']:.2f}. An example takes "
+            f"{page['bytes_per_example']:.0f} bytes at the peak.",
+            "",
+            *provenance([page]),
+        ]
+    )
+
+
 def pair_of_means(found: dict[str, Any], kind: str) -> str:
     """Symbol and calculation accuracy."""
     return " / ".join(mean(found[f"{kind}{what}_accuracy"]) for what in ("symbol", "calculation"))
@@ -59,24 +88,24 @@ def mean(values: list[float]) -> str:
 
 def scaling(results: Path) -> str:
     """Epochs, memory and checkpoints for a million examples and for a hundred million."""
-    step, million, two = (read(results, name) for name in ("step", "million", "processes"))
+    step, million, two, four = (read(results, name) for name in ("step", "million", "processes", "shares"))
     gpu = step.get("formulas", {}).get("cuda")
-    if not (gpu and million and two):
+    if not (gpu and million and two and four):
         return "Not measured yet."
     rate, overhead = gpu["batch_size"] / gpu["milliseconds"]["weak"]["median"] * 1000, two["overhead"]["median"]
     last, reading = million["points"][-1], million["reading"]
     lines = [
-        "| examples | on | an epoch | before the first step | a checkpoint | images | answers and chains, each "
-        "process | first bottleneck |",
+        "| examples | on | an epoch | before the first step | a checkpoint, all files | images "
+        "| memory of examples, each process | first bottleneck |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for count in EXAMPLES:
         factor = count / last["size"]
         images = count * reading["bytes_per_example"]
-        kept = count * (last["bytes_per_example"]["answers"] + last["bytes_per_example"]["chains"])
-        before = factor * (last["seconds"]["encode"] + last["seconds"]["start"])
-        save = factor * last["seconds"]["save"]
         for gpus, name in GPUS.items():
+            before = factor / gpus * (last["seconds"]["encode"] + last["seconds"]["start"])
+            save = factor / gpus * last["seconds"]["save"]
+            kept = count / gpus * four["bytes_per_example"] * max(1.0, four["ratio_above_baseline"])
             epoch = count / (rate * gpus) * (overhead if gpus > 1 else 1.0)
             stored = f"{size(count * last['bytes_per_example']['checkpoint'])}, {duration(save)}"
             cells = [
@@ -91,17 +120,13 @@ def scaling(results: Path) -> str:
             ]
             lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *beside(rate, reading, read(results, "inverse"))]
-    lines += ["", *provenance([step, million, two])]
+    lines += ["", *provenance([step, million, two, four])]
     return "\n".join(lines)
 
 
 def bottleneck(epoch: float, before: float, save: float, images: float) -> str:
     """What takes longest of a run of 20 epochs, and where the images are."""
-    parts = {
-        "the network's own arithmetic": 20 * epoch,
-        "encoding the answers, which every process does for all": before,
-        "checkpoints, which process 0 writes": 20 * save,
-    }
+    parts = {"the network's own arithmetic": 20 * epoch, "encoding the answers": before, "checkpoints": 20 * save}
     name = max(parts, key=lambda part: parts[part])
     share = parts[name] / sum(parts.values())
     where = "images do not fit on a GPU and are read from disk; then " if images > 0.8 * GPU_MEMORY else ""

@@ -18,10 +18,13 @@ from typing import Any
 import addition_table
 import any_rule_table
 import choice_table as choice
+import gallery_table
+import headline_table
 import scaling_table
 import shortcuts_table
 import solver_table
 import speed_table
+import sudoku9_table
 import your_data_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -165,60 +168,24 @@ def measured(task: str) -> str:
     )
 
 
-def speed() -> str:
-    """Ratios of time, throughput and memory."""
-    return speed_table.speed(RESULTS)
-
-
-def growth() -> str:
-    """Exponents, quality against size, and pictures."""
-    return speed_table.growth(RESULTS, ROOT / "docs" / "images")
-
-
-def sums() -> str:
-    """MNIST addition."""
-    return addition_table.addition(json.loads((RESULTS / "addition.json").read_text()))
-
-
-def processes() -> str:
-    """Two processes beside one."""
-    return scaling_table.processes(RESULTS)
-
-
-def scaling() -> str:
-    """A million examples and more."""
-    return scaling_table.scaling(RESULTS)
-
-
-def your_data() -> str:
-    """A few labels, wrong and impossible answers, negative examples."""
-    return your_data_table.table(RESULTS / "your_data.json")
-
-
-def any_rule() -> str:
-    """Rules of one's own, with no kernel named."""
-    return any_rule_table.table(RESULTS / "any_rule.json")
-
-
-def shortcuts() -> str:
-    """Tasks that other readings explain as well."""
-    return shortcuts_table.table(RESULTS / "shortcuts.json")
-
-
 TABLES: dict[str, Callable[[], str]] = {
+    "headline": lambda: headline_table.headline(RESULTS),
     "hwf": hwf,
     "sudoku": sudoku,
     "sdsp": sdsp,
-    "addition": sums,
+    "addition": lambda: addition_table.addition(json.loads((RESULTS / "addition.json").read_text())),
+    "any_rule": lambda: any_rule_table.table(RESULTS / "any_rule.json"),
     "choice": choice.table,
+    "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
+    "growth": lambda: speed_table.growth(RESULTS, ROOT / "docs" / "images"),
+    "processes": lambda: scaling_table.processes(RESULTS),
+    "scaling": lambda: scaling_table.scaling(RESULTS),
+    "shares": lambda: scaling_table.shares(RESULTS),
+    "shortcuts": lambda: shortcuts_table.table(RESULTS / "shortcuts.json"),
     "solvers": lambda: solver_table.solvers(RESULTS),
-    "speed": speed,
-    "growth": growth,
-    "processes": processes,
-    "scaling": scaling,
-    "your_data": your_data,
-    "shortcuts": shortcuts,
-    "any_rule": any_rule,
+    "speed": lambda: speed_table.speed(RESULTS),
+    "sudoku9": lambda: sudoku9_table.table(RESULTS / "sudoku9.json"),
+    "your_data": lambda: your_data_table.table(RESULTS / "your_data.json"),
 }
 
 

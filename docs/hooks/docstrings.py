@@ -1,19 +1,25 @@
 """Docstrings as the API pages show them: they are written for ``help()``, and the site's parser wants a little more.
 
 Doctests after the text get the heading that ends the list of parameters; parameters described together are told apart,
-so that each has its own type; roles such as ``:class:`` become code; tables and display mathematics become blocks as
-they are written, which needs no script from another site.
+so that each has its own type; roles such as ``:class:`` become code; tables become blocks as they are written; formulas
+become MathML (see ``formulas.py``).
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import griffe
 
+sys.path.insert(0, str(Path(__file__).parent))
+from formulas import formula
+
 ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
 MATH = re.compile(r"^([ \t]*)\.\. math:: *(.*(?:\n(?:\1[ \t]+.*|[ \t]*(?=\n\1[ \t]+\S)))*)", re.M)
+INLINE = re.compile(r":math:`([^`]+)`")
 EXAMPLE = re.compile(r"\n\n(?=>>> )")
 TABLE = re.compile(r"^=+ =+\n.*\n=+ =+\n(?:.*\n)+?=+ =+$", re.M)
 TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?:    .*\n?)+)", re.M)
@@ -21,7 +27,7 @@ TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?:    .*\n?)+)", re.M)
 
 def shown(text: str) -> str:
     """A docstring in the form that the parser reads."""
-    text = MATH.sub(_display, text)
+    text = INLINE.sub(lambda found: formula(found[1]), MATH.sub(_display, text))
     text = TABLE.sub(lambda table: "\n".join(f"    {line}" for line in table[0].splitlines()), text)
     text = ROLE.sub(lambda role: f"`{role[2].rsplit('.', 1)[-1] if role[1] else role[2]}`", text)
     text = TOGETHER.sub(_apart, text.replace("``", "`"))
@@ -31,9 +37,7 @@ def shown(text: str) -> str:
 
 
 def _display(found: re.Match[str]) -> str:
-    indent, lines = found[1], found[2].rstrip().splitlines()
-    body = "\n".join(f"{indent}    {line.strip()}" for line in lines if line.strip())
-    return f"{body}\n"
+    return f"{found[1]}{formula(found[2], 'block')}\n"
 
 
 def _apart(found: re.Match[str]) -> str:

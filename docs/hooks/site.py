@@ -10,10 +10,14 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+from formulas import typeset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
@@ -64,7 +68,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """Put links right."""
+    """Put links right, and typeset formulas."""
     sources = {at: path for path, at in copied().items()}
     here = page.file.src_uri
-    return relinked(markdown, sources.get(here, f"docs/{here}"), here)
+    text = relinked(markdown, sources.get(here, f"docs/{here}"), here)
+    return typeset(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")  # in narrow columns, too

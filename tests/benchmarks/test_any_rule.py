@@ -43,3 +43,19 @@ def test_cages_cut_up_the_board(cell: Any) -> None:
     found = cell.cages(np.random.default_rng(0))
     assert sorted(cell for cage in found for cell in cage) == list(range(16))
     assert {len(cage) for cage in found} <= {1, 2, 3}
+
+
+def test_instruments_are_read_from_totals_and_from_labels(cell: Any, tmp_path: Path) -> None:
+    cell.main(["instruments", "--labels", "--epochs", "1", "--device", "cpu", "--out", str(tmp_path / "record.json")])
+    error = json.loads((tmp_path / "record.json").read_text())["error"]
+    table = importlib.import_module("any_rule_table")
+    runs = {
+        f"instruments/{row}/{seed}": {"error": e + seed}
+        for seed in (0, 1)
+        for row, e in (("total", 3.0), ("labels", 2.0))
+    }
+    assert 0 < error < 10
+    assert (
+        "3.500 ± 0.707 from totals, of 2.500 ± 0.707 from labels: 1.417 ± 0.118 times it (2 seeds)"
+        in table._dials(runs)[1]
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,15 +18,29 @@ def test_tables_come_from_the_committed_json() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_demos_picture_is_drawn_from_its_record() -> None:
+    demo = load(ROOT / "benchmarks" / "demo.py")
+    run = json.loads(demo.RECORD.read_text(encoding="utf-8"))["runs"]["demo"]
+    assert demo.PICTURE.read_text(encoding="utf-8") == demo.picture(run)
+    asked = re.search(r"^DEMO \?= (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert asked is not None
+    assert asked[1].split() == demo.DEMO
+
+
 def test_the_readmes_example_is_the_file_and_it_learns() -> None:
     source = (ROOT / "examples" / "own_rule.py").read_text()
     shown = re.search(r"```python\n(.*?)\n```", (ROOT / "README.md").read_text(), re.S)
     assert shown is not None
     assert shown[1] == source.split('"""\n', 1)[1].strip()
     assert len([line for line in shown[1].splitlines() if line.strip()]) <= 25
-    spec = importlib.util.spec_from_file_location("own_rule", ROOT / "examples" / "own_rule.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load(ROOT / "examples" / "own_rule.py")
     assert module.learner.results_["I"]["symbol_accuracy"] > 0.95

@@ -5,19 +5,26 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import softground as sg
-from softground.cli import COMMANDS
+from softground.cli import COMMANDS, main
 from softground.tasks import TASKS
+from window_cases import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -107,14 +114,36 @@ def test_pictures_are_used_and_fetch_nothing() -> None:
         assert f"images/{path.name}" in words
 
 
-def test_commands_exist() -> None:
+COMMAND = re.compile(r"(?:^|; |-m |do )softground (\S+)(?: ([\w.]+))?([^;#\n]*)", re.M)
+
+
+@cache
+def options(command: str, task: str) -> set[str]:
+    """The options that a command's help names."""
+    said = io.StringIO()
+    with redirect_stdout(said), pytest.raises(SystemExit):
+        main([command, *([task] if command in ("train", "inspect") and task in TASKS else []), "--help"])
+    return set(re.findall(r"--[\w-]+", said.getvalue()))
+
+
+def test_commands_and_their_options_exist() -> None:
     shell = [block.code for path in WRITTEN for block in blocks(path) if block.language == "sh"]
-    asked = re.findall(r"(?:^|; |-m )softground (\S+)(?: ([\w.]+))?", "\n".join(shell), re.M)
-    assert len(asked) > 10
-    for command, task in asked:
+    asked = COMMAND.findall("\n".join(shell))
+    assert len(asked) > 50
+    for command, task, rest in asked:
         assert command in COMMANDS
         a_file = command == "inspect" and task.endswith(".cnf")
         assert command not in ("train", "inspect") or a_file or task in TASKS
+        assert set(re.findall(r"--[\w-]+", rest)) <= options(command, task), f"softground {command} {task} {rest}"
+
+
+def test_the_first_rule_of_the_front_page_learns() -> None:
+    (code,) = (block.code for block in BLOCKS if block.page == "index.md" and block.language == "python")
+    digits = torch.randint(10, (600, 3), generator=torch.Generator().manual_seed(0))
+    x, y = torch.eye(10)[digits], [a * b + c for a, b, c in digits.tolist()]
+    known: dict[str, Any] = {"x": x[:500], "y": y[:500], "x_new": x[500:], "y_new": y[500:]}
+    exec(compile(code.replace("epochs=8", "epochs=12"), "index.md", "exec"), known)
+    assert known["model"].score(x[500:], y[500:]) > 0.9
 
 
 def test_the_api_page_has_every_public_name() -> None:
@@ -135,14 +164,59 @@ def test_what_is_imported_is_public(path: Path) -> None:
         assert name in sg.__all__ or inner in getattr(sg, name).__all__, name
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocstrings_handlers.python", reason="the site needs the extra docs")
+    folder = tmp_path_factory.mktemp("docs") / "site"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "examples" / "addition.html").is_file()
+    return folder
+
+
+def test_the_site_is_whole_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    assert (site / "examples" / "addition.html").is_file()
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?:', text), page.name
+        assert "$$" not in re.sub(r"<(pre|code)\b.*?</\1>", "", text, flags=re.S), page.name
+    idea = (site / "idea.html").read_text(encoding="utf-8")
+    assert "<msub><mi>S</mi><mi>y</mi></msub>" in idea
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in idea
+
+
+def test_its_search_works_from_the_folder(site: Path, tmp_path: Path) -> None:
+    if not (program := shutil.which("chromium")):
+        pytest.skip("no chromium was found to search with")
+    browser = Browser(program, tmp_path / "profile", "--window-size=1280,900")
+    browser.tell("Page.enable")
+    browser.tell("Page.navigate", url=(site / "index.html").as_uri())
+    browser.wait("document.readyState === 'complete' && document.querySelector('.md-search__input') !== null")
+    assert browser.see("document.querySelector('.md-logo').href").endswith("/index.html")
+    x, y = browser.see(
+        "(r => [r.x + 50, r.y + 9])(document.querySelector('.md-search__input').getBoundingClientRect())"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.tell("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    browser.wait("document.activeElement.matches('.md-search__input')")
+    browser.tell("Input.insertText", text="renaming")
+    browser.tell("Input.dispatchKeyEvent", type="keyUp", key="g")
+    browser.wait("document.querySelector('.md-search-result__meta').innerText.includes('matching documents')")
+    browser.close()
+
+
+def test_formulas_are_typeset_and_code_is_left_alone() -> None:
+    pytest.importorskip("latex2mathml", reason="formulas need the extra docs")
+    sys.path.insert(0, str(DOCS / "hooks"))
+    typeset = importlib.import_module("formulas").typeset
+    for text in ("`S_y`", "# S_y", "```\nS_y $x$\n```", "    Q*", "costs $5 or 6"):
+        assert typeset(text) == text
+    found = typeset("| S_y | $a|b$ | Q\\* |")
+    assert found.count("<math") == 3
+    assert found.count("|") == 4  # a formula's own bar would end the cell
+    assert not re.search(r"[*_$\\]", found)

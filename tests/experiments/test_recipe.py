@@ -132,6 +132,19 @@ def test_a_projection_is_the_tasks_or_the_inspections() -> None:
     assert found.sets == best.projection.sets  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("inverse", "expected"), [("auto", "Exact"), ("enumeration", "NoneType")])
+def test_the_kernel_auto_is_exact_or_left_to_the_learner(inverse: str, expected: str) -> None:
+    given: dict[str, Any] = {"length": 3, "train_size": 8, "test_size": 4, "inverse": inverse, "epochs": 1}
+    given |= {"network": "lenet", "zero_epochs": 0}
+    experiment = Experiment.named("hwf", kernel="auto", **given)
+    stage = experiment.stages[0]  # type: ignore[index]
+    assert type(stage.objective.kernel).__name__ == expected  # type: ignore[attr-defined]
+    if inverse == "enumeration":
+        learner = experiment.learner()
+        learner.fit(experiment.train)
+        assert "walk" in learner.choice_["hwf"]
+
+
 @pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse", "projection"])
 def test_a_name_that_there_is_not_is_refused_with_those_there_are(setting: str) -> None:
     with pytest.raises(LearnerError, match=rf"{setting}=dance was given"):

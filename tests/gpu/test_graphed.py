@@ -9,12 +9,14 @@ import torch
 
 from problems import PROBLEMS
 from softground.dice import Sampler
-from softground.gpu import Graphed
+from softground.gpu import Graphed, Recorded
 from softground.inverses import Scanned, Table
+from softground.inverses.composite import composite
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.projections import ChangeOne, RandomDrop
 from softground.target import Target
 from softground.tasks.addition import addition_task
+from softground.tasks.sudoku import sudoku_task
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="recordings need a GPU, and torch sees none")
 PROBLEM = PROBLEMS[0]
@@ -99,3 +101,19 @@ def test_kernels_say_whether_their_steps_can_be_recorded() -> None:
     assert not Exact(unsolvable).static(target)
     assert not Uniform(PROBLEM.enumeration, FAMILY, MOVE).static(target)
     assert not Composed([KERNELS["exact"], Uniform(PROBLEM.enumeration, FAMILY, MOVE)]).static(target)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+def test_the_parts_of_a_rule_are_recorded_as_one(device: str) -> None:
+    """What is played back is what is computed, for boards of two numbers; and nothing asks the device for a value."""
+    parts = composite(sudoku_task(9).constraint)
+    recorded = Recorded(parts.marginals)
+    for batch in (2, 3, 2):
+        scores = torch.randn(batch, 81, 9, generator=torch.Generator().manual_seed(batch)).log_softmax(-1).to(device)
+        answers = parts.answers(torch.zeros(batch, dtype=torch.long, device=device))
+        assert parts.static(scores, answers)
+        found = recorded(scores, *answers)
+        assert torch.allclose(found, parts.marginals(scores, *answers))
+        assert torch.allclose(found.sum(-1), torch.full_like(found[..., 0], 3.0))  # a row, a column and a box
+    assert not recorded.refused
+    assert len(recorded._recordings) == (2 if device == "cuda" else 0)

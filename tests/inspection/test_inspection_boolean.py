@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -11,8 +14,9 @@ import torch
 import softground as sg
 from softground.cli import main
 from softground.inspection.boolean import BooleanMaps, boolean_maps
+from softground.inspection.relation import injections
 from softground.inspection.solutions import take
-from softground.inspection.support import declared
+from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit
 
 
@@ -69,6 +73,32 @@ def test_some_inputs(
 ) -> None:
     found = counted(clauses, variables, observed, known)
     assert (found.count, found.fixed) == (count, fixed)
+
+
+@pytest.mark.parametrize("variables", [1, 2, 14])
+def test_a_formula_without_clauses_refutes_nothing(variables: int) -> None:
+    """Every permutation with every value map, counted without trying 2¹⁴ inputs on any."""
+    space = sg.Categorical([(False, True)] * variables)
+    task = sg.Task(space, sg.Cnf([], space))
+    every = everything(task, take(task, [True], 1, 0, TimeLimit()), 0)
+    found = boolean_maps(task, every, TimeLimit())
+    assert found == BooleanMaps(math.factorial(variables) * 4**variables, 4**variables, True, 2**variables)
+    known = boolean_maps(task, every, TimeLimit(), [0]) if variables == 2 else None
+    assert known is None or known.count < found.count
+
+
+def test_injections_are_those_of_brute_force() -> None:
+    draw = Random(0)
+    for _ in range(400):
+        values, variables = draw.randrange(1, 7), draw.randrange(1, 5)
+        of = [draw.randrange(3) for _ in range(values)]
+        clash = [sum(1 << w for w in range(values) if of[w] == of[v]) for v in range(values)]
+        taken = draw.choice([None, clash])
+        domains = [draw.randrange(2**values) for _ in range(variables)]
+        domains = draw.choice([domains, domains[:1] * variables])
+        ways = product(*([v for v in range(values) if domain >> v & 1] for domain in domains))
+        apart = [len({v if taken is None else of[v] for v in way}) == variables for way in ways]
+        assert injections(domains, taken) == sum(apart)
 
 
 def test_a_bound_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit
 from softground.tasks import TASKS
 from softground.tasks.kandinsky import KandLogic
+from softground.tasks.kandinsky.rule import COLOURS, DIFFER, SHAPES, follow
 from softground.tasks.sudoku import sudoku_task
 
 EVEN_ODD = [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)]
@@ -151,6 +153,37 @@ def test_kandinsky_figures() -> None:
     found = maps_of(task, None, [True, False])
     assert figures(found) == (72, 72, 9, 9)
     assert labels(found) == ((3, 72), (3, 72))
+
+
+def test_kandinsky_figures_with_separate_heads() -> None:
+    """Shapes are read as shapes and colours as colours: no swap of their roles, and two objects settle it.
+
+    An object that differs from another in both attributes labels two shapes and two colours.
+    """
+    space = sg.Categorical([SHAPES, COLOURS] * 9)
+
+    def step(state: Any, name: str, site: int) -> Any:
+        own = site % 2
+        after = list(state)
+        after[own] = follow(state[own], (SHAPES, COLOURS)[own].index(name))
+        return any(one != DIFFER for one in after) if site == 17 else tuple(after)
+
+    task = sg.Task(space, sg.Scan(step, space, start=((0, ()), (0, ()))))
+    found = maps_of(task, None, [True, False])
+    assert figures(found) == (36, 36, 6, 6)
+    assert labels(found) == ((4, 9), (4, 9))
+
+
+@pytest.mark.parametrize(("symbols", "count"), [(10, 1)])
+def test_addition_with_a_map_for_each_site(symbols: int, count: int) -> None:
+    """f(a) + g(b) = a + b for all pairs leaves f(a) = a + c, g(b) = b − c, and no c but 0 keeps to the digits."""
+    found = maps_of(task_of(add, symbols))
+    assert found.per_site is not None
+    assert (found.per_site.count, found.per_site.finished) == (count, True)
+    own = maps_of(task_of(add, symbols, head="site"))
+    assert figures(own)[:2] == (count, count)
+    wider = maps_of(task_of(lambda a, b: (a + b) % symbols, symbols, head="site"))
+    assert figures(wider)[0] == symbols  # modulo their number every c does
 
 
 def test_sudoku() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from torch import Tensor
 import softground as sg
 from softground.errors import ConstraintError, InverseError
 from softground.inverses import RUNGS, Budget, GivesWay, Lists, Table, climb
+from softground.inverses.cache import Cache
 from softground.inverses.ladder import ORDER
 from softground.inverses.lists import MOST_EACH
+from softground.inverses.solved import Solved
 from softground.kernels import Exact
 from softground.target import Target
 
@@ -174,6 +178,50 @@ def test_a_large_space_is_listed_and_the_lists_are_kept(tmp_path: Path) -> None:
     settled()  # without a warning
 
 
+def test_the_rung_of_a_run_is_taken_again_though_there_are_more_answers_now() -> None:
+    rule = grid(3, 3)
+    task = sg.Task(rule.space, rule, budget=Budget(solutions=2, cache=None))
+    y = rule.encode([(1, 2, 26, 9, 10, 10), (26, 26, 26, 26, 26, 26)])
+    choices = task.settle(y), task.settle(y, "list")  # one process has the answers of several
+    assert [choice and choice.rung == "list" for choice in choices] == [False, True]
+
+
+def test_several_write_and_read_one_list(tmp_path: Path) -> None:
+    rule = grid(3, 3)
+    y, index = rule.encode([(26,) * 6])[0], torch.arange(200_000)
+    assert isinstance(rule.space, sg.Categorical)
+
+    def write(_: int) -> bool:
+        cache = Cache(rule, rule.space, tmp_path)
+        cache.write(y, index)
+        found = cache.read(y, len(index))
+        return cache.place is not None and found is not None and torch.equal(found, index)
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(4) as several:
+        warnings.simplefilter("error")
+        assert all(several.map(write, range(40)))
+    assert [path.suffix for path in tmp_path.iterdir()] == [".list"]
+
+
+def test_what_another_process_lists_meanwhile_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [(1, 2, 26, 9, 10, 10), (26, 26, 26, 26, 26, 26), (3, 0, 0, 1, 1, 1)]
+    asked, solve = list[int](), Solved.some_solutions
+
+    def slower(self: Any, y: Any) -> Any:
+        asked.append(len(y))
+        if len(asked) == 1:  # while the first is solved here, another process lists them all
+            lists(tmp_path)
+        return solve(self, y)
+
+    def lists(folder: Path) -> None:
+        task = sg.Task((rule := grid(3, 3)).space, rule, budget=Budget(cache=folder))
+        task.settle(rule.encode(answers))
+
+    monkeypatch.setattr(Solved, "some_solutions", slower)
+    lists(tmp_path)
+    assert sum(asked) == 4  # the other process three, and this one only the first
+
+
 def test_a_rung_that_is_too_dear_gives_way_and_what_it_found_stays() -> None:
     rule = grid(2, 3)
     answers = [(1, 0, 1, 0, 0), (13, 14, 9, 9, 9)]
@@ -292,6 +340,6 @@ def test_a_learner_without_a_kernel_takes_the_law() -> None:
     objective: Any = learner.stages[0].objective
     assert isinstance(objective.kernel, Exact)
     assert objective.kernel.inverse is task.inverse
-    assert learner.choice_["None"]["rung"] == "table"
+    assert learner.choice_["task"]["rung"] == "table"
     with pytest.raises(ConstraintError, match="checks answers"):
         task.compute(pairs[:1])

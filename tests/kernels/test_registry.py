@@ -6,7 +6,7 @@ import pytest
 
 from problems import PROBLEMS
 from softground.errors import SoftgroundError
-from softground.kernels import KERNELS
+from softground.kernels import KERNELS, Exact
 from softground.objectives import OBJECTIVES
 from softground.projections import ChangeOne, Drop, RandomDrop, Walk
 from softground.registry import Registry
@@ -23,6 +23,7 @@ WALK = Walk(
 
 def test_kernels_are_made_by_name() -> None:
     made = {name: make(WALK, True) for name, make in KERNELS.items()}
+    assert type(made.pop("auto")) is Exact  # the inverse is a table
     assert {name: type(kernel).__name__.lower() for name, kernel in made.items()} == {name: name for name in made}
     assert {"metropolis", "uniform", "collapsed", "guided", "exact"} <= set(made)
     assert made["metropolis"].projection is WALK.drop  # type: ignore[attr-defined]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import distributed_worker
 from cli_cases import process, read
-from learner_cases import left_behind
+from learner_cases import Stop, left_behind
 from softground.cli import main
 
 HERE = Path(__file__).parents[1] / "support"
@@ -79,7 +80,13 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
 
 @pytest.mark.slow
 def test_two_processes_have_the_law_and_interrupted_and_resumed_the_same_bits(tmp_path: Path) -> None:
+    with pytest.raises(Stop):
+        distributed_worker.run(tmp_path / "one", 9)
     worker = process(*TORCHRUN, str(HERE / "distributed_worker.py"), str(tmp_path), module="torch.distributed.run")
     _, errors = worker.communicate(timeout=240)
     assert worker.returncode == 0, errors
     assert {path.name for path in tmp_path.glob("done *")} == {"done 0", "done 1"}
+    assert left_behind(tmp_path / "one")["meta"]["world"] == 2
+    distributed_worker.go_on(tmp_path / "two")
+    distributed_worker.go_on(tmp_path / "two, dropped", lost=20)
+    assert not list((tmp_path / "two").glob("part-*"))  # the last two checkpoints are those of one process

@@ -23,9 +23,14 @@ def test_figures_do_not_depend_on_the_batches(count: int, monkeypatch: pytest.Mo
     learner = make_learner(task, None, net)
     belief = task.space.belief(net(data.x).detach())
     predicted, sure = belief.mode(), belief.marginals().max(-1).values
+    every = task.space.states(torch.arange(task.space.size))
+    fits = every.sum(1) == torch.tensor(data.y)[:, None]
+    log_p = torch.stack([belief.log_prob(z.expand(count, -1)) for z in every], 1).masked_fill(~fits, -torch.inf)
     expected = {
         "answer_accuracy": (predicted.sum(1) == torch.tensor(data.y)).double().mean().item(),
         "symbol_accuracy": (predicted == data.symbols).double().mean().item(),
+        "constrained_answer_accuracy": 1.0,
+        "constrained_symbol_accuracy": (every[log_p.argmax(1)] == data.symbols).double().mean().item(),
         "symbol_f1": macro_f1(predicted, data.symbols),
         "symbol_f1_all": macro_f1(predicted, data.symbols, 4),
         "symbol_collapse": collapse(predicted, data.symbols),

@@ -19,7 +19,7 @@ from softground.data import RandomAffine
 from softground.errors import CheckpointError
 from softground.learner import identity
 from softground.learner.batches import Batches
-from softground.learner.checkpoint import chains_of, network_of
+from softground.learner.kept import chains_of, network_of
 from softground.runs import RunFolder
 
 

@@ -13,8 +13,10 @@ from torch.utils.data import Dataset, Subset, TensorDataset, random_split
 
 from learner_cases import adam, addition, classifier, equal, examples, make_learner, weights
 from softground import Categorical, Examples, Program, Task, grounding_stages
-from softground.errors import DataError
+from softground.data.known import reveal
+from softground.errors import ConstraintError, DataError
 from softground.learner.batches import Batches
+from softground.learner.parts import parts_of
 
 CPU = torch.device("cpu")
 
@@ -61,6 +63,34 @@ def test_a_data_set_that_knows_its_answers_is_not_read_for_them() -> None:
     known.answers = data.y[:-1]  # type: ignore[attr-defined]
     with pytest.raises(DataError, match="40 examples and 39 answers"):
         Batches(known, CPU)
+
+
+@pytest.mark.parametrize("kind", ["held", "read", "known"])
+def test_some_rows_are_held_and_read_and_named_by_their_places(kind: str) -> None:
+    data, rows = reveal(examples(addition(), 40), 0.5, seed=0), range(1, 40, 3)
+    plain = Plain(data)
+    plain.symbols, plain.known = data.symbols, data.known  # type: ignore[attr-defined]
+    if kind == "known":
+        plain.answers = data.y  # type: ignore[attr-defined]
+    some = Batches(data if kind == "held" else plain, CPU, rows=rows)
+    some.check(addition().space)
+    assert (len(some), some.total, some.answers) == (13, 40, list(data.y[1::3]))
+    assert some.at(torch.arange(13)).tolist() == list(rows)
+    assert [some.place(0), some.place(12)] == [1, 37]
+    for mine, whole in ((some.symbols, data.symbols), (some.known, data.known)):
+        assert torch.equal(mine, whole[1::3])  # type: ignore[arg-type, index]
+    ((_, x),) = some.walk([torch.tensor([12, 0])])
+    assert torch.equal(x, data.x[[37, 1]])
+    assert sum(plain.read[i] for i in range(40) if i not in rows) == 0
+    assert some.first(3).answers == list(data.y[:3])
+
+
+def test_an_answer_that_is_refused_is_named_by_its_place() -> None:
+    data = examples(addition(), 4)
+    wrong = Examples(data.x, [*data.y[:3], "three"])
+    (part,) = parts_of(addition(), wrong, CPU, share=(1, 2))
+    with pytest.raises(ConstraintError, match=r"^Example 3: "):
+        _ = part.y
 
 
 def test_a_data_sets_own_transforms_run_every_time() -> None:

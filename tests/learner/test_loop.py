@@ -106,7 +106,6 @@ def test_a_record_is_the_mean_over_all_examples() -> None:
     assert [event for event, _ in seen] == ["begin", *(["batch"] * 4 + ["epoch"]) * 2, "stage"]
     begin, stage = seen[0][1], seen[-1][1]
     assert (begin["stages"], begin["examples"], begin["epochs"]) == (learner.stages, COUNT, 0)
-    assert begin["own"].tolist() == list(range(COUNT))
     assert stage == {"stage": "only", "result": {}}
     steps = [facts for event, facts in seen if event == "batch"]
     assert steps == [{"stage": "only", "epoch": e, "step": s, "steps": 4} for e in range(2) for s in range(4)]

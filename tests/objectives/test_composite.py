@@ -104,7 +104,7 @@ def test_known_symbols_hold_in_every_part() -> None:
     objective.begin(task, y, seed=0)
     assert objective.state() == {}
     belief = SQUARE.belief(torch.zeros(20, 9, 10, dtype=torch.float64)).given(known)
-    marginals = objective.parts.marginals(sg.Target(belief, y, 1.0))
+    marginals = objective.parts.marginals(belief.scores, *objective.parts.answers(y))
     assert torch.allclose(marginals[:, 4], 2.0 * hot(data.symbols[:, 4], 10).double())
     wrong = sg.Examples(
         data.x, data.y, known=[[None] * 4 + [int(z)] + [None] * 4 for z in (data.symbols[:, 4] + 5) % 10]

@@ -14,8 +14,9 @@ from PIL import Image
 
 from report_cases import facts, findings, watched
 from softground.report.facts import Facts
-from softground.report.findings import Matrix
+from softground.report.findings import Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
+from window_cases import Browser
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium was found to render pages with")
@@ -76,7 +77,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int, 
     """All pages at both widths, in frames: a window of the browser itself cannot be as narrow as a phone."""
     frames = []
     for name, make in PAGES.items():
-        # The page allows itself no script, so the copy that is measured must be without that rule.
+        # The page allows itself one script, so the copy that is measured must be without that rule.
         measured = POLICY.sub("", make()).replace("</body>", MEASURE + "</body>")
         for width in (PHONE, DESK):
             style = f"border:0;width:{width}px;height:900px"
@@ -112,3 +113,40 @@ def test_a_page_is_drawn_in_light_and_in_dark(scheme: int, dark: bool, tmp_path:
     assert (mean < 128) == dark
     low, high = image.getextrema()
     assert high - low > 150  # there is something to see
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the browser is told what to do through a pipe")
+def test_examples_are_filtered_and_paged_and_no_other_script_runs(tmp_path: Path) -> None:
+    shown = [
+        Shown(k, Input(text=f"input {k}"), str(k), ["0"], ["1" if k < 15 else "0"], feasible=k >= 5) for k in range(30)
+    ]
+    page, evil = tmp_path / "page.html", "<script>document.title = 'caught'</script>"
+    page.write_text(run_page(facts(findings=findings(looked_at=shown))).replace("</main>", f"{evil}</main>"))
+    assert BROWSER is not None
+    browser = Browser(BROWSER, tmp_path / "profile")
+    browser.tell("Page.enable")
+    browser.tell("Page.navigate", url=page.as_uri())
+
+    def after(act: str) -> str:
+        browser.see(act)
+        seen = "[...document.querySelectorAll('.sifted > :not([hidden]) header b')].map(e => e.innerText)"
+        return str(browser.see(f"{seen}.join() + ' ' + document.querySelector('.sift span').innerText"))
+
+    def press(words: str) -> str:
+        return f"[...document.querySelectorAll('.sift button')].find(e => e.innerText.startsWith('{words}')).click()"
+
+    def numbers(first: int, last: int) -> str:
+        return ",".join(map(str, range(first, last)))
+
+    browser.wait("document.querySelector('.sift span') !== null")
+    assert after("0") == f"{numbers(0, 12)} 1–12 of 30"
+    assert after(press("›")) == f"{numbers(12, 24)} 13–24 of 30"
+    assert after(press("not explained (5)")) == f"{numbers(0, 5)} 1–5 of 5"
+    assert after(press("wrong symbols (15)")) == f"{numbers(0, 12)} 1–12 of 15"
+    assert after(press("right (15)")) == f"{numbers(15, 27)} 1–12 of 15"
+    typed = (
+        "(e => { e.value = 'INPUT 17'; e.dispatchEvent(new Event('input')); })(document.querySelector('.sift input'))"
+    )
+    assert after(typed) == "17 1–1 of 1"
+    assert browser.see("document.title") != "caught"
+    browser.close()

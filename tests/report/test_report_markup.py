@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from typing import Any
 
 import pytest
@@ -50,11 +53,13 @@ def hostile() -> Facts:
     return Facts(EVIL, evil(dict(plain.config)), records, evil(dict(plain.summary)), gallery, found)
 
 
-@pytest.mark.parametrize("make", [run_page, lambda run: compare_page([run, facts()])], ids=["run", "compare"])
-def test_nothing_a_run_folder_holds_becomes_markup(make: Any) -> None:
+@pytest.mark.parametrize(
+    ("make", "scripts"), [(run_page, 1), (lambda run: compare_page([run, facts()]), 0)], ids=["run", "compare"]
+)
+def test_nothing_a_run_folder_holds_becomes_markup(make: Any, scripts: int) -> None:
     html = make(hostile())
-    Page(html)  # refuses <script>, onerror= and elements that close others
-    assert "<script" not in html.lower()
+    Page(html)  # refuses scripts but ours, onerror= and elements that close others
+    assert html.lower().count("<script") == scripts
     assert "alert(1)" in html  # it is there, as text
     assert loads(html) == []
 
@@ -66,10 +71,17 @@ def test_text_is_escaped_and_what_a_template_forgets_is_an_error() -> None:
         template.render(x="")
 
 
-def test_a_page_forbids_itself_scripts_and_the_network() -> None:
-    page = Page(run_page(facts()))
-    policies = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policies == [POLICY]
+def policies(html: str) -> list[str | None]:
+    return [a["content"] for a in Page(html).all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+
+
+def test_a_page_forbids_itself_the_network_and_scripts_but_the_one_that_filters() -> None:
+    assert policies(compare_page([facts(), facts()])) == [POLICY]
+    html = run_page(facts())
+    script = re.findall("<script>(.*?)</script>", html, re.S)
+    digests = [base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in script]
+    assert policies(html) == [f"{POLICY}; script-src 'sha256-{digests[0]}'"]
+    assert len(digests) == 1
     assert POLICY.startswith("default-src 'none'")
     assert "script" not in POLICY
     assert "http" not in POLICY

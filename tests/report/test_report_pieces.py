@@ -243,17 +243,36 @@ def test_many_runs_have_letters_of_their_own() -> None:
     assert "AB run-27" in page.text
 
 
-def test_a_comparison_ranks_only_runs_of_the_same_task_and_rule() -> None:
+def test_a_comparison_ranks_only_runs_of_the_same_task_rule_and_data() -> None:
     def run(name: str, accuracy: float, **config: Any) -> Any:
         summary = {"after_stage_I": {"symbol_accuracy": accuracy, "error": accuracy}}
         return facts(name, config={"task": "hwf"} | config, summary=summary)
 
-    alone = [run("a", 0.9), run("b", 0.8, task="sudoku"), run("c", 0.7, rule="other")]
+    other = {"problem": {"data": "mnist", "split": "standard"}}
+    alone = [run("a", 0.9), run("b", 0.8, task="sudoku"), run("c", 0.7, rule="other"), run("e", 0.5, recipe=other)]
     assert Page(compare_page(alone)).all("b", "best") == []
     page = Page(compare_page([*alone, run("d", 0.6)]))
     assert len(page.all("b", "best")) == 1  # of a and d, and an error is no share
     assert "90.00%" in page.text
     assert "0.9 " in page.text
+
+
+def test_runs_of_one_problem_are_ranked_whatever_their_seed_and_training_examples() -> None:
+    def run(name: str, accuracy: float, **problem: Any) -> Any:
+        recipe = {"problem": {"data": "digits", "length": 7, "train_size": None} | problem}
+        config = {"task": "hwf", "recipe": recipe, "rule": name}  # a digest that is taken with the answers
+        return facts(name, config=config, summary={"after_stage_I": {"symbol_accuracy": accuracy}})
+
+    page = Page(compare_page([run("a", 0.9), run("b", 0.8, train_size=100), run("c", 0.95, length=3)]))
+    assert len(page.all("b", "best")) == 1
+    assert "90.00%" in page.text
+
+
+def test_suspects_are_a_table_with_probabilities_in_percent() -> None:
+    first = [{"example": 7, "answer": "18", "reading": "1 1", "gives": "2", "meant": 0.17186}, "no row"]
+    page = Page(run_page(facts(summary={"suspects": {"count": 3, "first": first}, "noise": 0.5})))
+    assert "7 18 1 1 2 17.2%" in page.text
+    assert "3 training examples" in page.text
 
 
 def test_everything_the_run_was_asked_to_do_is_shown() -> None:

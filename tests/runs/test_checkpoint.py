@@ -207,3 +207,30 @@ def test_a_crash_in_the_very_first_save_leaves_no_checkpoint(tmp_path: Path, mon
     assert not checkpoint.exists(tmp_path)
     save(tmp_path, *FIRST)
     assert same(load(tmp_path), FIRST)
+
+
+def test_parts_are_checked_and_go_with_their_checkpoint(tmp_path: Path) -> None:
+    names = []
+    for epoch in range(3):
+        number = checkpoint.upcoming(tmp_path)
+        names.append(checkpoint.save_part(tmp_path, number, 1, {"chains": torch.full((3,), epoch)}))
+        save(tmp_path, {"chains": torch.zeros(3)}, {"parts": names[-1:]})
+    assert sorted(path.name for path in tmp_path.glob("part-*")) == sorted(names[1:])  # the last two checkpoints'
+    for previous, epoch in ((False, 2), (True, 1)):
+        (name,) = load(tmp_path, previous)[1]["parts"]
+        assert checkpoint.load_part(tmp_path, name)["chains"].tolist() == [epoch] * 3
+    path = tmp_path / names[-1]
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(CheckpointError, match=r"it is damaged or was changed.*previous=True"):
+        checkpoint.load_part(tmp_path, names[-1])
+    path.unlink()
+    with pytest.raises(CheckpointError, match="the file is missing"):
+        checkpoint.load_part(tmp_path, names[-1])
+
+
+@pytest.mark.parametrize(
+    "name", ["../part-00000001-1-0.safetensors", f"/tmp/part-00000001-1-{'0' * 64}.safetensors", 7]
+)
+def test_a_part_elsewhere_is_not_read(name: Any, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="names the part"):
+        checkpoint.load_part(tmp_path, name)

@@ -173,13 +173,17 @@ def test_the_work_of_lost_workers_goes_on_here(error: Any, monkeypatch: pytest.M
     assert (calls, inverse.faults["losses"]) == ([6] * 3, 3)  # after three losses the cluster is left alone
 
 
-def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+RAYS = type("RayTaskError(TypeError)", (Exception,), {"__module__": "ray.exceptions"})
+
+
+@pytest.mark.parametrize("error", [TypeError, RAYS])
+def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: cluster.Cluster, queries: list[Any], left: list[int]) -> Any:
-        raise TypeError("cannot pickle")
+        raise error("cannot pickle")
         yield
 
     monkeypatch.setattr(cluster.Cluster, "_send", broken)
-    with pytest.raises(TypeError, match="pickle"):
+    with pytest.raises(error, match="pickle"):
         asked(Z3(faulty(hang), backend="dask"))
 
 

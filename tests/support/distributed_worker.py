@@ -6,17 +6,34 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.optim import SGD
+from torch.utils.data import Dataset
 
 from budget import p_value
-from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, kernel, make_learner, stop_at
+from learner_cases import (
+    Stop,
+    adam,
+    addition,
+    assert_same_run,
+    classifier,
+    examples,
+    kernel,
+    left_behind,
+    make_learner,
+    stop_at,
+)
 from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
 from softground.data.known import reveal
 from softground.errors import DataError
+from softground.learner.checkpoint import Checkpoints
+from softground.learner.device import everyone
+from softground.learner.kept import chains_of
 from softground.objectives import SemanticLoss, Usage
 from softground.runs import RunFolder
+from softground.runs.codec import encode
 
 COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
 CHAINS, GAMMA = 4_000, 0.7
@@ -37,6 +54,35 @@ def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Lea
     return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=stop_at(stop))
 
 
+def go_on(folder: Path, lost: int = 0) -> Learner:
+    """Resume with another number of processes: network, optimiser and every example's chain are as they were saved."""
+    saved, chains = left_behind(folder)["tensors"], chains_of(RunFolder.open(folder))
+    restored, restore = dict[str, Any](), Checkpoints.restore_stage
+
+    def look(self: Checkpoints, stage: Stage, optimizer: Any) -> None:
+        restore(self, stage, optimizer)
+        network = {f"network/{name}": value.clone() for name, value in self.loop.network.state_dict().items()}
+        moments: dict[str, Any] = {}
+        encode(optimizer.state_dict(), moments)
+        optimised = {f"optimizer/{name}": value.clone() for name, value in moments.items()}
+        memory = {name: value.clone() for name, value in self.loop.parts[0].objectives[0].state().items()}
+        restored.update(network | optimised | memory if not restored else {})
+
+    with mock.patch.object(Checkpoints, "restore_stage", look):
+        learner = run(folder, resume=True, lost=lost)
+    fabric = learner.fabric
+    assert chains is not None
+    assert torch.equal(restored["chains"], chains[fabric.global_rank :: fabric.world_size])
+    for name, value in saved.items():
+        assert not name.startswith(("network/", "optimizer/")) or torch.equal(value, restored[name]), name
+    assert [record["epoch"] for record in learner.history_] == [0, 1, 2, 3, 0]
+    assert all(record.get("unexplained", 0) == lost for record in learner.history_)
+    if lost:
+        assert restored["waiting"].nonzero().flatten().tolist() == list(range(0, 40, 2 // fabric.world_size))
+    fabric.barrier()
+    return learner
+
+
 def assert_the_law(folder: Path) -> None:
     """Chains of one and the same example, walked by both processes under a network that stays, have the law Q*."""
     task = addition()
@@ -49,7 +95,8 @@ def assert_the_law(folder: Path) -> None:
     learner.fit(data, out=folder)
     if not learner.fabric.is_global_zero:
         return
-    chains = RunFolder.open(folder).load_checkpoint()[0]["objective/0/chains"]
+    chains = chains_of(RunFolder.open(folder))
+    assert chains is not None
     states = task.space.states(torch.arange(task.space.size))
     with torch.no_grad():
         everywhere = task.space.belief(learner.network(x).expand(len(states), -1, -1))
@@ -74,6 +121,55 @@ def assert_all_end_together(folder: Path) -> None:
 
     learner.fit(examples(task, COUNT), None, examples(task, 20, seed=1), out=folder, observer=observer)
     assert [r["stage"] for r in learner.history_] == ["I", "I", "I", "II"]  # a network that stays gets no better
+
+
+class Read(Dataset[Any]):
+    """Pairs that are read one by one; knows which were."""
+
+    def __init__(self, data: Examples) -> None:
+        self.data, self.seen = data, set[int]()
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        self.seen.add(index)
+        return self.data[index]
+
+
+def assert_each_reads_its_own_examples_only() -> None:
+    """A training set that is read item by item; a test set is read by all."""
+    task = addition()
+    train, test = Read(examples(task, COUNT)), Read(examples(task, 10, seed=1))
+    stages = [Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 1, adam)]
+    learner = make_learner(task, stages, classifier()).fit(train, test)
+    assert train.seen == set(range(learner.fabric.global_rank, COUNT, 2))
+    assert test.seen == set(range(10))
+
+
+def assert_a_prior_is_estimated_from_what_all_know() -> None:
+    """One example has known symbols, and belongs to process 0."""
+    task, usage = addition(), Usage("estimated")
+    data = examples(task, COUNT)
+    known = torch.full_like(data.symbols, -1)  # type: ignore[arg-type]
+    known[0] = data.symbols[0]  # type: ignore[index]
+    make_learner(task, [Stage("I", SemanticLoss(), 1, adam, terms=[usage])], classifier()).fit(
+        Examples(data.x, data.y, known=known)
+    )
+    counts = 1 + torch.bincount(known[0], minlength=4).double()
+    assert torch.allclose(usage.prepared[task.space][0].exp(), counts / counts.sum())
+
+
+def assert_suspects_are_found_by_all() -> None:
+    """Wrong answers among both processes' examples are known to both."""
+    task = addition()
+    data = examples(task, COUNT)
+    wrong = Examples(data.x, [0 if i < 8 else y for i, y in enumerate(data.y)], data.symbols)
+    stage = Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 40, adam)
+    learner = make_learner(task, [stage], classifier(), noise=0.1).fit(wrong)
+    told = everyone(learner.fabric, learner.suspects_)
+    assert told[0] == told[1]
+    assert {0, 1} <= {one.example % 2 for one in told[0] if one.example < 8}
 
 
 def assert_accumulation_is_one_larger_batch() -> None:
@@ -103,8 +199,9 @@ def assert_examples_can_be_dropped(out: Path) -> None:
     fabric.barrier()
     if fabric.is_global_zero:
         assert_same_run(out / "dropped and stopped", out / "dropped")
-        waiting = RunFolder.open(out / "dropped").load_checkpoint()[0]["objective/0/waiting"]
-        assert waiting.nonzero().flatten().tolist() == list(range(0, 40, 2))
+        left = left_behind(out / "dropped")["tensors"]
+        assert left["objective/0/waiting"].nonzero().flatten().tolist() == list(range(20))  # examples 0, 2, … 38
+        assert "process 1: objective/0/waiting" not in left
     fabric.barrier()
 
 
@@ -135,12 +232,14 @@ def assert_shapes(out: Path) -> None:
     fabric.barrier()
     if fabric.is_global_zero:
         assert_same_run(out / "shapes stopped", out / "shapes")
-        tensors = RunFolder.open(out / "shapes").load_checkpoint()[0]
         for part in learner.loop.parts:
-            assert part.task.feasible(tensors[f"objective/0/{part.shape}/chains"], part.y).all()
+            chains = chains_of(RunFolder.open(out / "shapes"), part.shape)
+            assert chains is not None
+            assert len(chains) == part.data.total
+            assert part.task.feasible(chains[::2], part.y).all()
         assert learner.results_["I"]["symbol_accuracy"] > 0.5
         assert learner.results_["I"] == learner.evaluate(
-            {p.shape: examples(p.task, len(p.data)) for p in learner.loop.parts}
+            {p.shape: examples(p.task, p.data.total) for p in learner.loop.parts}
         )
     fabric.barrier()
 
@@ -152,10 +251,12 @@ def main(out: Path) -> None:
     for name, value in learner.network.state_dict().items():
         everyone = fabric.all_gather(value)
         assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
-    own = learner.loop.parts[0].own
+    part, rank = learner.loop.parts[0], fabric.global_rank
     chains = learner.stages[0].objective.state()["chains"]
-    task, y = learner.task, learner.loop.parts[0].y
-    assert task.feasible(chains[own], y[own]).all()
+    task, y = learner.task, part.y
+    assert len(chains) == len(y) == len(part.data.answers) == len(part.data.inputs) == 33 - rank  # type: ignore[arg-type]
+    assert part.data.at(torch.arange(2)).tolist() == [rank, rank + 2]
+    assert task.feasible(chains, y).all()
     for stop in (3, 9, 20):  # in the first epoch, in the second, in Stage II
         folder = out / f"stopped at {stop}"
         try:
@@ -168,17 +269,28 @@ def main(out: Path) -> None:
         if fabric.is_global_zero:
             assert_same_run(folder, out / "whole")
         fabric.barrier()
+    for name, lost in (("two", 0), ("two, dropped", 20)):  # which go on with one process, as test_distributed sees to
+        try:
+            run(out / name, 9, lost=lost)
+            raise AssertionError("it was not stopped")
+        except Stop:
+            fabric.barrier()
+    go_on(out / "one")
     assert_examples_can_be_dropped(out)
     if fabric.is_global_zero:
-        tensors, _ = RunFolder.open(out / "whole").load_checkpoint()
-        assert task.feasible(tensors["objective/0/chains"], y).all()
-        assert torch.equal(tensors["objective/0/chains"][own], chains[own])
-        assert tensors["random/dice"].shape[0] == 2
-        assert not torch.equal(*tensors["random/dice"])  # each process has its own stream
+        whole = chains_of(RunFolder.open(out / "whole"))
+        assert whole is not None
+        assert torch.equal(whole[::2], chains)
+        left = left_behind(out / "whole")["tensors"]
+        assert len(left["process 1: objective/0/chains"]) == 32
+        assert not torch.equal(left["random/dice"], left["process 1: random/dice"])  # each process has its own stream
     assert_shapes(out)
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")
     assert_accumulation_is_one_larger_batch()
+    assert_each_reads_its_own_examples_only()
+    assert_a_prior_is_estimated_from_what_all_know()
+    assert_suspects_are_found_by_all()
     try:
         make_learner(task).fit(examples(task, 1))
         raise AssertionError("one example was enough for two processes")

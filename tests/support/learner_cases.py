@@ -98,6 +98,8 @@ def left_behind(folder: Path) -> dict[str, Any]:
     run = RunFolder.open(folder)
     tensors, meta = run.load_checkpoint()
     del meta["seconds"]
+    for rank, name in enumerate(meta.pop("parts", []), start=1):  # the names have the number of the checkpoint
+        tensors |= {f"process {rank}: {key}": value for key, value in run.load_part(name).items()}
     return {"tensors": tensors, "meta": meta, "metrics": untimed(run.read_metrics())}
 
 

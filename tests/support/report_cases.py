@@ -10,12 +10,13 @@ import torch
 
 from softground.report.facts import Facts
 from softground.report.findings import Findings, Input, Matrix, Shown
-from softground.report.html.page import environment
+from softground.report.html.page import SIFT, environment
 from softground.report.inputs import png
 
 VOID = {"br", "img", "meta"}
-# Everything a page may be made of. No script, no link, no frame, no form, no object.
+# Everything a page may be made of. No script but our own, no link, no frame, no form, no object.
 ALLOWED = VOID | {
+    "script",
     "html",
     "head",
     "title",
@@ -128,7 +129,9 @@ class Page(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if self.open[-1:] == ["script"]:
+            assert data == SIFT, "a script of somebody else's"
+        elif "style" not in self.open:
             self.words.append(data)
 
     @property

@@ -46,7 +46,9 @@ def test_a_run_has_the_figures_of_both(readings: str, other: str, tmp_path: Path
     assert config["recipe"]["problem"]["readings"] == config["settings"]["space"]["readings"] == readings
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     for place in (summary, summary["train"], summary["before"], summary["after_stage_I"]):
-        assert {name for name in place if name.endswith("_accuracy")} == {*FIGURES, *(f"{other}_{f}" for f in FIGURES)}
+        found = {name for name in place if name.endswith("_accuracy") and not name.startswith("constrained_")}
+        assert found == {*FIGURES, *(f"{other}_{f}" for f in FIGURES)}
+    assert summary["constrained_calculation_accuracy"] == 1.0  # under the answer, and of known symbols
     assert {f"test_{other}_{figure}" for figure in FIGURES} <= lines[-1].keys()
     before = summary["before"]["symbol_accuracy"], summary["before"][f"{other}_symbol_accuracy"]
     assert (before[0] < before[1]) is (readings == "all")  # the grammar alone is worth ten points of chance

@@ -104,7 +104,10 @@ def test_presets_and_overrides() -> None:
     paper = Sudoku().recipe("paper")
     assert (paper.kernel, paper.steps, paper.optimizer, paper.zero_epochs) == ("metropolis", 10, "sgd", 100)
     assert (paper.gamma, paper.floor) == (16 * 0.1, 16 * 0.02)
-    assert Sudoku(size=9).recipe().kernel == "mixed"
+    nine = Sudoku(size=9).recipe()
+    assert (nine.objective, nine.network, nine.gamma, nine.problem["train_size"]) == ("parts", "convnet", 0.5, 1000)
+    assert Sudoku(size=9).recipe(objective="grounding").kernel == "mixed"
+    assert Sudoku(size=9).recipe(objective="sup").epochs == nine.epochs  # labels beside, with all else alike
     given = Sudoku().recipe(kernel="guided", schedule="exp", epochs=3)
     assert (given.kernel, given.schedule, given.floor, given.epochs) == ("guided", "exp", 0.02, 3)
     given = Sudoku().recipe("paper", warmup=0, keep="last", gamma=2.0, floor=0.5, standardise=False)

@@ -139,7 +139,8 @@ def test_the_page_follows_the_run(run: Path, tmp_path: Path) -> None:
         assert f"{len(metrics) - 1} epochs" in first["html"]
         assert "nobody trains in it now" in first["html"]
         assert first["html"].count("<svg") >= 3
-        assert "training example 1" in first["html"]  # its chain, by the gallery alone
+        assert "training example 1" in first["html"]  # its chain and its images, by the gallery alone
+        assert first["html"].count('<img src="data:image/png;base64,') == 12
         assert ask(port, f"/{TOKEN}/live?seen={first['version']}")[0] == 204
         (folder / METRICS).write_bytes(b"".join(metrics))
         status, _, content = ask(port, f"/{TOKEN}/live?seen={first['version']}")

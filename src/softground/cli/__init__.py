@@ -19,6 +19,7 @@ COMMANDS = {
     "resume": "Go on with an interrupted run.",
     "evaluate": "Evaluate a run's network.",
     "predict": "Read symbols in image files with a run's network.",
+    "solve": "Solve Sudoku puzzles in image files, or test puzzles, with a run's network.",
     "open": "Show a run in a browser as it goes on, and read what you draw.",
     "report": "Write a run's page again, or put runs side by side.",
     "runs": "List runs, compare them, remove them.",

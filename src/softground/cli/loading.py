@@ -14,7 +14,7 @@ from ..experiments.experiment import problem_of, recipe_of
 from ..experiments.place import Device
 from ..family import Family
 from ..learner import Learner
-from ..learner.checkpoint import network_of
+from ..learner.kept import network_of
 from ..learner.life import MODEL
 from ..model import Model, load
 from ..runs import RunFolder

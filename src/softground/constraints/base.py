@@ -39,6 +39,10 @@ class Constraint(ABC):
         """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""
         return ()
 
+    def sole(self) -> Tensor | None:
+        """The encoded answer of all states that have one, where it is the same for all: ``[1, …]``. Else None."""
+        return None
+
     @abstractmethod
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as a tensor whose first axis is the example; the form :meth:`feasible` takes."""
@@ -79,6 +83,7 @@ def of_symbols(space: S) -> S:
     if not space.categorical:
         raise ConstraintError(
             f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "
-            "Equations (sums and balances that are known), LinearRule (orders and ranges too) and Differences."
+            "Equations (sums and balances that are known), LinearRule (orders and ranges too) and Differences, and for "
+            "symbols beside them MixedRule."
         )
     return space

@@ -108,8 +108,7 @@ class Experiment:
             network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
-        bent = {} if recipe.elastic is None else {"elastic": recipe.elastic}
-        augment = dataclasses.replace(problem.distortion, **bent) if recipe.augment else None
+        augment = problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
         kept: Any = recipe.unexplained
         more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)

@@ -91,7 +91,10 @@ class Problem(ABC):
 
     def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
         """The paper's Stage I; an inspection looks at the training ``answers``."""
-        if recipe.kernel == "exact":  # needs no walk
+        kernel: Kernel | None
+        if recipe.kernel == "auto" and not task.inverse.exact:
+            kernel = None  # the learner chooses, once it knows the answers
+        elif recipe.kernel in ("exact", "auto"):  # needs no walk
             kernel = exact_kernel(task.inverse, recipe.marginals)
         else:
             walk = self.walk(task)

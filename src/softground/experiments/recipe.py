@@ -49,7 +49,11 @@ class Recipe:
         "hard-feasible and hard-best (the paper's problems 1 and 2, which it argues against): others.",
         METHODS,
     )
-    kernel: str = setting("metropolis", "The transition; metropolis is the paper's, the others sample Q* exactly.")
+    kernel: str = setting(
+        "metropolis",
+        "The transition; metropolis is the paper's, the others sample Q* exactly; auto: the exact one where Q* is "
+        "known, else a walk on the projection that moves best in a trial.",
+    )
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
     projection: str = setting(
         "task", "What suits the task, or (auto) what its inspection recommends.", ("task", "auto")
@@ -78,9 +82,6 @@ class Recipe:
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
-    elastic: float | None = setting(
-        None, "How far distortions bend images here and there, as a share of their side (otherwise as suits the task)."
-    )
     noise: float | Literal["learn"] = setting(
         0.0, "ε, the share of wrong answers, or learn: examples count by how probably their answer is meant."
     )
@@ -132,8 +133,6 @@ class Recipe:
         for name in ("mixture", "members"):
             if getattr(self, name) < 1:
                 raise LearnerError(f"{name}={getattr(self, name)} was given; expected 1 or more.")
-        if self.elastic is not None and not 0 <= self.elastic <= 1:
-            raise LearnerError(f"elastic={self.elastic} was given; expected a share of the image's side, 0 to 1.")
         if self.mixture > 1 and self.members > 1:
             raise LearnerError(
                 f"mixture={self.mixture} and members={self.members} were given; expected one of them. An ensemble is a "

@@ -44,8 +44,10 @@ class _Inputs(Rows):
 
     def __init__(self, task: Task, support: Support, known: Tensor) -> None:
         self.task, self.support, self.known = task, support, known
-        self.scopes = np.ones((1, task.space.sites), dtype=bool)
-        self.groups = [torch.arange(len(support))]
+        always = len(support) == task.space.size and bool((support.y == support.y[:1]).all() & ~known.any())
+        count = 0 if always else 1  # a rule that every input meets refutes nothing
+        self.scopes = np.ones((count, task.space.sites), dtype=bool)
+        self.groups = [torch.arange(len(support))] * count
 
     def fit(self, rows: Tensor, maps: Tensor) -> Tensor:
         z, y = self.support.z[rows], self.support.y[rows]

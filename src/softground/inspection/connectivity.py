@@ -34,7 +34,7 @@ MOST_COMPLETIONS = 1_024  # of one u that a walk can use
 MOST_SOLUTIONS = 8_000  # of an answer whose components are counted
 MOST_ENTRIES = 2_000_000  # pairs (solution, set outside which it is compared)
 PAIRS, PAIRS_UNLISTED = 32, 8  # chains led; fewer where S_y cannot be listed and steps cost more
-STEPS = 200
+STEPS, SOLVED_STEPS = 200, 50  # of each of them; fewer where a solver is asked
 PULL = 4.0  # log-odds of the target's symbol against any other
 
 
@@ -121,7 +121,9 @@ class Led:
         return f"{self.arrived:.0%} of the chains led from one solution to another arrived {end}{rest}"
 
 
-def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int) -> Led | None:
+def lead(
+    space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int, steps: int | None = None
+) -> Led | None:
     """Lead chains from solution to solution; None where no answer has two, or the kernel cannot be used."""
     pairs = sample.pairs(PAIRS if any(f.whole for f in sample.found) else PAIRS_UNLISTED)
     if pairs is None:
@@ -132,7 +134,7 @@ def lead(space: Categorical, kernel: Kernel, sample: Sample, limit: TimeLimit, s
     target = Target.at(CategoricalBelief(space, scores.log_softmax(-1)), y, 1.0)
     dice, taken = Sampler(seed), 0
     arrived = torch.zeros(len(z), dtype=torch.long)
-    while taken < STEPS and not bool(arrived.all()) and (taken == 0 or limit.left()):
+    while taken < (steps or STEPS) and not bool(arrived.all()) and (taken == 0 or limit.left()):
         try:
             z, _ = kernel.step(dice, z, target)
         except SoftgroundError:

@@ -23,7 +23,7 @@ ROWS = {"tensor": 64, "solver": 16}  # solutions whose neighbours are looked for
 SIZES, SETS = 2, 200  # of sets that are compared: the smallest ones, the most frequent of each
 
 MORE = 2  # dropped sites beyond the smallest set that was found
-AGAIN = 16  # more rounds, at most
+AGAIN = {"tensor": 16, "solver": 4}  # more rounds, at most
 
 Sets = dict[int, list[tuple[int, ...]]]
 
@@ -35,7 +35,7 @@ def differences(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> Sets
     """
     sites, chance, seen = task.space.sites, torch.Generator().manual_seed(seed), Counter[tuple[int, ...]]()
     sizes = [d for d in DROPPED if d < sites]
-    for turn in range(len(sizes) + AGAIN if sizes else 0):
+    for turn in range(len(sizes) + AGAIN[task.inverse.cost] if sizes else 0):
         if turn and not limit.left():
             break
         enough = sizes[-1] if not seen else min(sizes[-1], min(map(len, seen)) + MORE)

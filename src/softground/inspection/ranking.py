@@ -6,6 +6,10 @@ that are highly correlated to others": a block grows by the site that shares mos
 the solutions seen. They matter where small sets have no freedom left, such as the cells of a Sudoku. Last come sets of
 sites in which neighbouring solutions differ (:mod:`.differences`), such as the corners of rectangles in a grid of sums.
 
+Where none of these is satisfactory, two more moves are tried. A solver re-solves random blocks given the rest, larger
+and larger ones as long as it lists all their completions (block Gibbs). And symbols are swapped, all that is a against
+all that is b, which leads from one solution to another where the rule hardly cares what symbols are called.
+
 The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
 
 1. a projection comes last whose fibres are not known to be whole, for exact kernels cannot use it;
@@ -17,7 +21,8 @@ The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
    that was given is preferred where that is close), then the more pairs are connected, then the more moves find a
    completion.
 
-Nothing in the rule is a measured time: the same seed gives the same choice on every machine.
+Nothing in the rule is a measured time, and trials are counted: the same seed gives the same choice on every machine,
+unless a limit of time ends the trials, which is told then.
 """
 
 import math
@@ -27,11 +32,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..kernels import Collapsed, Kernel
-from ..projections import ChangeOne, RandomDrop, Stay
+from ..dice import Sampler
+from ..kernels import Collapsed, Composed, DirectWalk, Kernel
+from ..projections import ChangeOne, RandomBlock, RandomDrop, Stay, SwapSymbols
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .connectivity import MOST_SOLUTIONS, Components, Fibres, Led, components, fibres, lead
+from .connectivity import MOST_SOLUTIONS, SOLVED_STEPS, Components, Fibres, Led, components, fibres, lead
 from .differences import differences
 from .solutions import Sample
 from .time_limit import TimeLimit
@@ -47,6 +53,8 @@ MOST_SETS = 5_000  # in a family
 MOST_SITES = 12  # up to which no blocks are needed
 BLOCKS = 12  # of each size
 SEEN = 1_024  # solutions that information is measured on
+RESOLVED = (4, 6, 8, 10, 12, 16, 24, 32)  # sites of a random block that a solver re-solves
+SWAPS = 64  # of symbols, tried on solutions
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +63,12 @@ class Ranked:
 
     name: str
     kernel: Kernel
-    projection: RandomDrop | None = None
+    projection: RandomDrop | RandomBlock | None = None
     fibres: Fibres | None = None
     components: tuple[Components, ...] = ()
     led: Led | None = None
+    change: bool = False  # whether a step also changes one of the sites kept
+    swaps: bool = False  # whether a step also swaps two symbols
 
     @property
     def connected(self) -> float | None:
@@ -82,7 +92,7 @@ class Ranked:
         """What the rule sorts by, the best first."""
         led = self.led or Led(0, 0.0, None, 0.0, 0)
         if self.satisfactory:
-            dropped = len(self.projection.sets[0]) if self.projection else math.inf
+            dropped = self.projection.size if self.projection else math.inf
             return (not self.usable, False, dropped, led.steps or 0)
         close = 0.0 if self.projection else CLOSE
         movement = self.fibres.movement if self.fibres else 0.0
@@ -93,22 +103,69 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
     """All walks that time allows to measure, the best first; none for reals, whose kernels need no projection."""
     if not task.space.categorical:
         return []
+    shares: list[TimeLimit] = []
+
+    def share(part: float) -> TimeLimit:
+        shares.append(limit.part(part))
+        return shares[-1]
+
     walks = [Ranked(name, kernel) for name, kernel in kernels.items() if not kernel.independent]
-    for name, projection, change in families(task, sample, limit.part(0.3), seed):
+    for name, projection, change in families(task, sample, share(0.3), seed):
         if not limit.left():
             break
         kernel = collapsed(task, projection, change)
         pieces = joined(task, sample, projection.sets, change)
-        walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed), pieces))
+        walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed), pieces, change=change))
     for turn, walk in enumerate(walks):
-        share = limit.part(1 / (len(walks) - turn))
-        if (walk.usable or not walk.projection) and share.left():
-            walks[turn] = replace(walk, led=lead(task.space, walk.kernel, sample, share, seed))
-        limit.reached = limit.reached or share.reached
+        if (walk.usable or not walk.projection) and limit.left():
+            walks[turn] = replace(walk, led=led(task, walk.kernel, sample, share(1 / (len(walks) - turn)), seed))
+    if not any(walk.satisfactory for walk in walks):
+        walks += resolved(task, sample, share(0.8), seed)
+        walks += swapped(task, sample, min(walks, key=Ranked.rank), share(1.0), seed) if walks else []
+    limit.reached = limit.reached or any(part.reached for part in shares)
     return sorted(walks, key=Ranked.rank)
 
 
-def collapsed(task: Task, projection: RandomDrop, change: bool) -> Collapsed:
+def resolved(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[Ranked]:
+    """Random blocks re-solved, larger and larger, until chains arrive or completions are too many to be listed."""
+    found: list[Ranked] = []
+    for size in RESOLVED if task.inverse.cost == "solver" and task.space.width > 1 else ():
+        if size >= task.space.sites or not limit.left() or any(walk.satisfactory for walk in found):
+            break
+        projection = RandomBlock(task.space, size)
+        kernel = collapsed(task, projection, change=False)
+        walk = Ranked(f"{size} sites re-solved", kernel, projection, fibres(kernel, sample, seed))
+        if not walk.usable:
+            break
+        found.append(replace(walk, led=led(task, kernel, sample, limit, seed)))
+    return found
+
+
+def swapped(task: Task, sample: Sample, best: Ranked, limit: TimeLimit, seed: int) -> list[Ranked]:
+    """The best walk with swaps of symbols added to its steps, where some swap of some solution is one too."""
+    alike = len(set(task.space.alphabets)) == 1 and task.space.width > 1
+    if not best.usable or best.projection is None or not alike or not limit.left():
+        return []
+    z, y = sample.rows(SWAPS, seed)
+    other = SwapSymbols(task.space).propose(Sampler(seed), z, torch.ones_like(z, dtype=torch.bool))
+    if not bool((task.feasible(other, y) & (other != z).any(-1)).any()):
+        return []
+    kernel = swapping(task, best.kernel)
+    found = replace(best, name=f"{best.name}, symbols swapped", kernel=kernel, components=(), swaps=True)
+    return [replace(found, led=led(task, kernel, sample, limit, seed))]
+
+
+def swapping(task: Task, kernel: Kernel) -> Kernel:
+    """The kernel after a swap of two symbols, which is taken or not by Metropolis' rule."""
+    return Composed([DirectWalk(SwapSymbols(task.space), task.constraint), kernel])
+
+
+def led(task: Task, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int) -> Led | None:
+    """Chains led for as many steps as an inverse's cost allows."""
+    return lead(task.space, kernel, sample, limit, seed, SOLVED_STEPS if task.inverse.cost == "solver" else None)
+
+
+def collapsed(task: Task, projection: RandomDrop | RandomBlock, change: bool) -> Collapsed:
     """The walk on a family; with ``change`` a step also changes one of the sites kept."""
     return Collapsed(task.inverse, projection, ChangeOne(task.space) if change else Stay(), marginals=True)
 

@@ -21,11 +21,11 @@ from ..dice import Sampler
 from ..errors import CheckpointError
 from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
-from ..projections import Projection, RandomDrop, Stay
+from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
 from ..task import Task
 from .mixing import lopsided
-from .ranking import Ranked, collapsed, ranking
+from .ranking import Ranked, collapsed, ranking, swapping
 from .solutions import Found, Sample, take
 from .time_limit import TimeLimit
 
@@ -69,7 +69,8 @@ def recommend(
     sample, seed
         How many distinct answers to look at, and what decides every draw.
     seconds
-        How long that may take: then the best of what was measured is taken.
+        How long that may take. Trials are counted, so that the same seed gives the same choice; where time is up
+        before they are done, the best of what was measured is taken, and the last reason says so.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -79,12 +80,17 @@ def recommend(
     best = direct(task)
     if best is None:
         limit = TimeLimit(seconds)
+        first = limit.part(0.3)
         if answers is not None and math.isfinite(seconds):
-            found = some(task, answers, sample, seed, limit.part(0.3))
+            found = some(task, answers, sample, seed, first)
         else:
-            found = take(task, answers, sample, seed, limit)
-        ranked = ranking(task, found, {}, limit.part(0.7), seed) if found.found else []
+            found = take(task, answers, sample, seed, first)
+        ranked = ranking(task, found, {}, limit, seed) if found.found else []
         best = choose(task, found, ranked, seed, limit)
+        if limit.reached or first.reached:
+            hurried = f"The trials were ended after {seconds:g} s: a faster or quieter machine may choose otherwise."
+            best = replace(best, reasons=(*best.reasons, hurried))
+            best = replace(best, kept=best.kept and best.kept | {"reasons": list(best.reasons)})
     return best
 
 
@@ -92,13 +98,15 @@ def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
     """A walk again, without measuring anything; ``kept`` is a recommendation's."""
     try:
         dropped, steps, gamma0 = kept["dropped"], int(kept["steps"]), float(kept["gamma0"])
-        projection = None if dropped is None else RandomDrop(task.space, dropped)
-        change, reasons = bool(kept["change"]), tuple(map(str, kept.get("reasons", ())))
+        family = RandomBlock if kept["block"] else RandomDrop
+        projection = None if dropped is None else family(task.space, dropped)
+        change, swaps, reasons = bool(kept["change"]), bool(kept["swaps"]), tuple(map(str, kept.get("reasons", ())))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"The walk that the run was started with cannot be read: {error!r}.") from error
     if projection is None:
         return Recommendation(default_kernel(task.inverse, task.space), None, steps, gamma0, reasons, kept=dict(kept))
-    walk = Composed([Guided(task.inverse, projection, marginals=True), collapsed(task, projection, change)])
+    kernel: Kernel = collapsed(task, projection, change)
+    walk = Composed([Guided(task.inverse, projection, marginals=True), swapping(task, kernel) if swaps else kernel])
     return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", dict(kept))
 
 
@@ -152,7 +160,7 @@ def choose(
     if best is None:
         kernel = default_kernel(task.inverse, task.space)
         reason = "No candidate projection could be measured, so this is the default: the network's own proposals."
-        return _with_kept(Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__), False)
+        return _with_kept(Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__), False, False)
     if best.projection is None:
         return _paced(
             task, sample, Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name), seed, limit
@@ -165,17 +173,20 @@ def choose(
         _because(best),
     )
     found = Recommendation(walk, best.projection, 1, 1.0, why, "Guided + Collapsed")
-    return _with_kept(_paced(task, sample, found, seed, limit), not isinstance(best.kernel.move, Stay))  # type: ignore[attr-defined]
+    return _with_kept(_paced(task, sample, found, seed, limit), best.change, best.swaps)
 
 
-def _with_kept(found: Recommendation, change: bool) -> Recommendation:
+def _with_kept(found: Recommendation, change: bool, swaps: bool) -> Recommendation:
     """With what makes it again: the sets dropped, their size alone where they are all of it, and the pace."""
     sets: Any = None
-    if isinstance(found.projection, RandomDrop):
-        sets, size = [list(one) for one in found.projection.sets], len(found.projection.sets[0])
-        sets = size if len(sets) == math.comb(found.projection.of, size) else sets
+    projection, block = found.projection, isinstance(found.projection, RandomBlock)
+    if isinstance(projection, RandomBlock):
+        sets = projection.size
+    elif isinstance(projection, RandomDrop):
+        every = len(projection.sets) == math.comb(projection.of, projection.size)
+        sets = projection.size if every else [list(one) for one in projection.sets]
     pace = {"steps": found.steps, "gamma0": found.gamma0, "reasons": list(found.reasons)}
-    return replace(found, kept={"dropped": sets, "change": change} | pace)
+    return replace(found, kept={"dropped": sets, "block": block, "change": change, "swaps": swaps} | pace)
 
 
 def _because(best: Ranked) -> str:

@@ -10,7 +10,8 @@ compact tables (J. Demeulenaere et al., CP 2016).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -71,13 +72,22 @@ def injections(domains: Sequence[int], clash: Sequence[int] | None = None, most:
 
     >>> injections([0b111, 0b111, 0b1000]), injections([0b011, 0b110]), injections([1, 1])
     (6, 3, 0)
+    >>> injections([0b1111] * 2, clash=[0b0011, 0b0011, 0b1100, 0b1100])
+    8
     """
-    distinct = {domain: domains.count(domain) for domain in domains}
-    union = 0
-    for domain in distinct:
-        union |= domain
-    if clash is None and sum(d.bit_count() for d in distinct) == union.bit_count():
-        return math.prod(math.perm(domain.bit_count(), many) for domain, many in distinct.items())
+    single = next((domain for domain in domains if domain.bit_count() == 1), 0)
+    if single:
+        taken, rest = single if clash is None else clash[single.bit_length() - 1], list(domains)
+        rest.remove(single)
+        return injections([domain & ~taken for domain in rest], clash, most)
+    # Of each domain that occurs, how many of its values take the same ones.
+    alike = {
+        domain: Counter(1 << value if clash is None else clash[value] for value in members(domain))
+        for domain in domains
+    }
+    if len({key for keys in alike.values() for key in keys}) == sum(map(len, alike.values())):
+        each = ((alike[domain].values(), domains.count(domain)) for domain in alike)
+        return math.prod(math.factorial(many) * _selections(sizes, many) for sizes, many in each)
     ways = {0: 1}  # by the values that are taken
     for domain in sorted(domains, key=int.bit_count):
         after: dict[int, int] = {}
@@ -89,6 +99,15 @@ def injections(domains: Sequence[int], clash: Sequence[int] | None = None, most:
         if len(ways) > most:
             return None
     return sum(ways.values())
+
+
+def _selections(sizes: Iterable[int], many: int) -> int:
+    """In how many ways one member is chosen of each of ``many`` groups: an elementary symmetric polynomial."""
+    ways = [1] + [0] * many
+    for size in sizes:
+        for taken in range(many, 0, -1):
+            ways[taken] += size * ways[taken - 1]
+    return ways[many]
 
 
 def _bits(flags: Any) -> int:

@@ -78,6 +78,7 @@ class Inverse(ABC):
     exact: ClassVar[bool] = False  # whether law() gives Q* without a search
     cost: ClassVar[Literal["tensor", "solver"]] = "tensor"  # tensor code, or a solver that takes milliseconds per fibre
     solver_seconds: float = 0.0  # spent in a solver so far
+    has_mode: bool = False  # whether most_probable() finds the mode, though the law is not known
 
     @abstractmethod
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
@@ -163,7 +164,10 @@ class Inverse(ABC):
         return False
 
     def most_probable(self, target: Target[Any]) -> Tensor | None:
-        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
+        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one.
+
+        A search that gives up leaves some z outside S_y in a row.
+        """
         return law_of(self, target).mode() if self.exact else None
 
     @property

@@ -3,7 +3,8 @@
 A file is named by a digest of the space, the rule and the answer, all as the rule states them
 (:meth:`~softground.constraints.Constraint.stated`). It holds one line of JSON, with that digest and a checksum, and
 then the states' indices, eight bytes each. Nothing in it is ever executed. A file that is damaged, or of another rule,
-is noticed and made anew. Only lists that are whole are kept.
+is noticed and made anew. Only lists that are whole are kept. Processes share the folder: each writes a file of its own
+and renames it, so that a list appears as a whole, whoever was first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -61,6 +63,8 @@ class Cache:
             return None
         except Unreadable as error:
             warnings.warn(f"{path} cannot be used: {error}. The list of solutions is made anew.", stacklevel=2)
+            with suppress(OSError):
+                path.unlink()
             return None
         return torch.from_numpy(np.frombuffer(body, dtype="<i8").astype(np.int64))
 
@@ -72,7 +76,9 @@ class Cache:
         facts = {"digest": path.stem, "sha256": hashlib.sha256(body).hexdigest(), "states": len(index)}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, json.dumps(facts).encode() + b"\n" + body)
+            own = path.with_suffix(f".{secrets.token_hex(8)}")
+            replace_file(own, json.dumps(facts).encode() + b"\n" + body)
+            own.replace(path)
         except (OSError, CheckpointError) as error:
             warnings.warn(f"Lists of solutions are not kept: {error}", stacklevel=2)
             self.place = None

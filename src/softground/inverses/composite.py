@@ -6,7 +6,7 @@ whole S_y costs. Parts that share a rule are one batch of one law: nine sums of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -39,12 +39,15 @@ class Group:
             self._sites[device] = self._sites[torch.device("cpu")].to(device)
         return self._sites[device]
 
-    def law(self, target: Target[CategoricalBelief]) -> Law:
-        """The parts' laws, as one for ``batch · parts`` rows."""
+    def answers(self, y: Tensor) -> Tensor:
+        """The parts' own answers, for ``batch · parts`` rows."""
+        return torch.stack([part.answers(y) for part in self.parts], 1).flatten(0, 1)
+
+    def target(self, scores: Tensor, answers: Tensor) -> Target[CategoricalBelief]:
+        """The parts as rows of one batch, by the whole space's weights and their own answers."""
         space: Categorical = self.inverse.space
-        scores = target.weights.scores[:, self.sites(target.answers.device), : space.width].flatten(0, 1)
-        y = torch.stack([part.answers(target.answers) for part in self.parts], 1).flatten(0, 1)
-        return self.inverse.law(Target(CategoricalBelief(space, scores), y, target.gamma))
+        own = scores[:, self.sites(scores.device), : space.width].flatten(0, 1)
+        return Target(CategoricalBelief(space, own), answers, 1.0)
 
 
 def _lawful(rule: Any) -> Inverse:
@@ -79,26 +82,40 @@ class Composite:
         """Whether every part's law is known."""
         return bool(self.groups) and all(group.inverse.exact for group in self.groups)
 
-    def laws(self, target: Target[CategoricalBelief]) -> Iterator[tuple[Group, Law]]:
-        """The law of each group, made when it is asked for."""
-        return ((group, group.law(target)) for group in self.groups)
+    def answers(self, y: Tensor) -> list[Tensor]:
+        """The parts' own answers, group by group."""
+        return [group.answers(y) for group in self.groups]
+
+    def laws(self, scores: Tensor, answers: Sequence[Tensor]) -> Iterator[tuple[Group, Law]]:
+        """The law of each group, as one for ``batch · parts`` rows, made when it is asked for."""
+        for group, own in zip(self.groups, answers, strict=True):
+            yield group, group.inverse.law(group.target(scores, own))
+
+    def static(self, scores: Tensor, answers: Sequence[Tensor]) -> bool:
+        """Whether marginals do no device-to-host synchronisation, so that a GPU can record them."""
+        each = zip(self.groups, answers, strict=True)
+        return all(group.inverse.static_law(group.target(scores, own)) for group, own in each)
 
     def log_mass(self, target: Target[CategoricalBelief]) -> Tensor:
         r""":math:`\sum_c \log \sum_{z \in S_y^c} w(z)`, differentiable; −∞ where a part is empty: ``[batch]``."""
-        masses = [law.log_mass().view(len(target), -1).sum(1) for _, law in self.laws(target)]
+        laws = self.laws(target.weights.scores, self.answers(target.answers))
+        masses = [law.log_mass().view(len(target), -1).sum(1) for _, law in laws]
         return torch.stack(masses, 1).sum(1)
 
-    def marginals(self, target: Target[CategoricalBelief]) -> Tensor:
-        r""":math:`\sum_c Q^c_i(s)` over the parts that touch site i: ``[batch, sites, K]``."""
-        total = torch.zeros_like(target.weights.scores)
-        for group, law in self.laws(target):
+    def marginals(self, scores: Tensor, *answers: Tensor) -> Tensor:
+        r""":math:`\sum_c Q^c_i(s)` over the parts that touch site i, by log-weights and the parts' own answers.
+
+        All are ``[batch, sites, K]``.
+        """
+        total = torch.zeros_like(scores)
+        for group, law in self.laws(scores, answers):
             try:
                 each = law.marginals()
             except InfeasibleAnswer as error:  # which knows the rows of all parts
                 rows = tuple(dict.fromkeys(row // len(group.parts) for row in error.examples))
                 raise InfeasibleAnswer(str(error), rows) from error
             sites = group.sites(total.device).flatten()
-            each = each.to(total.dtype).view(len(target), len(sites), -1)
+            each = each.to(total.dtype).view(len(total), len(sites), -1)
             total[..., : each.shape[2]].index_add_(1, sites, each)
         return total
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,9 +11,10 @@ from ..constraints.cpmpy import CPMpy
 from ..constraints.native import load_cp_model
 from ..errors import InverseError
 from ..projections.base import Dropped
-from ..solver.queries import End, Limits
+from ..solver.queries import End
 from .base import INVERSES, Fibre, Inverse, candidates
 from .enumeration import default_inverse
+from .settings import Settings
 from .solved import Solved
 
 EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
@@ -21,18 +23,8 @@ EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 class CPSAT(Solved):
     """Fibres, starts and solutions through OR-tools' CP-SAT solver.
 
-    Parameters
-    ----------
-    cap
-        Most completions per fibre that is searched; one with more is cut and incomplete.
-    table
-        Most combinations of the dropped sites for which all are evaluated, as tensors, instead of searching; 0 always
-        searches. A rule that makes variables of its own is always searched.
-    work, timeout
-        Per search, CP-SAT's deterministic measure of work (about seconds), and seconds. Beyond either the reply is
-        'unknown' and the fibre incomplete.
-    limit, memory, workers, chunk, backend, scheduler, cache, solutions_cap
-        As those of :class:`~softground.Z3`.
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`. Up to ``table`` combinations of the
+    dropped sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
 
     Notes
     -----
@@ -51,40 +43,13 @@ class CPSAT(Solved):
 
     solver = ("CP-SAT", "work and timeout")
 
-    def __init__(
-        self,
-        rule: CPMpy,
-        *,
-        cap: int = 64,
-        table: int = 1024,
-        work: float = 60.0,
-        timeout: float = 60.0,
-        limit: float = 300.0,
-        memory: int | None = None,
-        workers: int = 1,
-        chunk: int | None = None,
-        backend: str = "local",
-        scheduler: str | None = None,
-        cache: int = 200_000,
-        solutions_cap: int = 100_000,
-    ) -> None:
+    def __init__(self, rule: CPMpy, *, table: int = 1024, **settings: Any) -> None:
         if not isinstance(rule, CPMpy):
             raise InverseError(f"{rule!r} was given to the CP-SAT inverse; expected a rule in CPMpy: sg.CPMpy(…).")
         load_cp_model()
-        self._check(least=0, work=work, table=table)
-        super().__init__(
-            rule,
-            rule,
-            Limits(0, work, timeout, limit, memory),  # tables are evaluated here
-            cap=cap,
-            workers=workers,
-            chunk=chunk,
-            backend=backend,
-            scheduler=scheduler,
-            cache=cache,
-            tries=0,
-            solutions_cap=solutions_cap,
-        )
+        given = Settings(table=0, **{"cap": 1024, "work": 60.0} | settings)  # tables are evaluated here
+        self._check(least=0, work=given.work, table=table)
+        super().__init__(rule, rule, given)
         self.table = table
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:

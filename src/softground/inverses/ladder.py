@@ -18,6 +18,7 @@ keeps the rung that was taken, and a resumed run takes the same one, whatever th
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -107,7 +108,7 @@ def climb(inverse: Inverse, y: Tensor, budget: Budget, rung: str | None = None) 
     ``inverse`` is the rule's own one, which needs no answers.
     """
     if rung is not None:
-        budget = replace(budget, seconds=float("inf"))
+        budget = replace(budget, seconds=float("inf"), solutions=sys.maxsize)
     rule = inverse.constraint
     ask = Ask(rule, inverse.space, distinct(rule, y), inverse, budget)
     refused = []

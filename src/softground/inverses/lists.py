@@ -95,7 +95,7 @@ class Lists(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from each list; the rest's for other answers."""
-        known = torch.tensor([key in self._number for key in keys(y)], dtype=torch.bool, device=y.device)
+        known = self._numbers(y) >= 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         found, proved = torch.zeros_like(known), known.clone()
         if bool(known.any()):
@@ -115,11 +115,8 @@ class Lists(Inverse):
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z is in the list of its answer; the rule is asked about others."""
         outside = negative(self.constraint, y)
-        known = [
-            self._number.get(key, -1) for key in keys(torch.where(outside, ~y, y) if self.constraint.negates else y)
-        ]
-        number = torch.tensor(known, dtype=torch.long, device=z.device)
-        if not self.whole or min(known, default=-1) < 0 or len(self._lists) * self.space.size >= 2**63:
+        number = self._numbers(torch.where(outside, ~y, y) if self.constraint.negates else y)
+        if not self.whole or bool((number < 0).any()) or len(self._lists) * self.space.size >= 2**63:
             return self.constraint.feasible(z, y)
         listed, wanted = self._places(z.device), number * self.space.size + self.space.index(z)
         if not len(listed):
@@ -160,12 +157,20 @@ class Lists(Inverse):
 
     def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Where each answer's list begins, and how long it is."""
-        missing = [key not in self._number for key in keys(y)]
-        if any(missing):
-            self._add(self._more(torch.unique(y[torch.tensor(missing, device=y.device)].cpu(), dim=0)))
-        number = torch.tensor([self._number[key] for key in keys(y)], dtype=torch.long, device=y.device)
+        number = self._numbers(y)
+        if bool((missing := number < 0).any()):
+            self._add(self._more(torch.unique(y[missing].cpu(), dim=0)))
+            number = self._numbers(y)
         offsets = self._on(y.device)[1]
         return offsets[number], offsets[number + 1] - offsets[number]
+
+    def _numbers(self, y: Tensor) -> Tensor:
+        """The number of each answer's list, −1 where there is none; many rows mostly have few answers."""
+        answers, place = (
+            torch.unique(y, return_inverse=True) if y.dim() == 1 else torch.unique(y, dim=0, return_inverse=True)
+        )
+        numbers = [self._number.get(key, -1) for key in keys(answers)]
+        return torch.tensor(numbers, dtype=torch.long, device=y.device)[place]
 
     def _more(self, y: Tensor) -> dict[Key, Tensor]:
         """The lists of other answers."""

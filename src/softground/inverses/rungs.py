@@ -137,22 +137,32 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
     each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
     lister, missing = ask.inverse.lister(most, each, 1), []
     for y in torch.split(ask.answers, 1):
-        index = kept.read(y[0], most)
-        if index is None:
-            missing.append(y)
+        if known := _known(kept, y, most):
+            yield known
         else:
-            yield {keys(y)[0]: (index, True)}
+            missing.append(y)
     turns = missing[:PROBE]
     if len(missing) > PROBE:
         turns += torch.split(torch.cat(missing[PROBE:]), ROUND * (os.cpu_count() or 1))
     for turn, y in enumerate(turns):
         if turn == PROBE and len(missing) > PROBE + ROUND:
             lister = ask.inverse.lister(most, each, os.cpu_count() or 1)
+        if known := _known(kept, y, most):  # another process was faster
+            yield known
+        y = y[[key not in known for key in keys(y)]]
+        if not len(y):
+            continue
         found = lister.some_solutions(y)
         for row, (index, whole) in zip(y, found, strict=True):
             if whole:
                 kept.write(row, index)
         yield dict(zip(keys(y), found, strict=True))
+
+
+def _known(kept: Cache, y: Tensor, most: int) -> dict[Key, Listed]:
+    """The lists of these answers that are kept."""
+    found = zip(keys(y), (kept.read(row, most) for row in y), strict=True)
+    return {key: (index, True) for key, index in found if index is not None}
 
 
 def timed(parts: Iterator[dict[Key, Listed]], total: int, seconds: float, what: str) -> Iterator[dict[Key, Listed]]:

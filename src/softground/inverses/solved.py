@@ -24,6 +24,7 @@ from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
 from .law import Solutions
+from .settings import Settings
 
 MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
@@ -43,44 +44,31 @@ class Solved(Inverse):
     def solver(self) -> tuple[str, str]:
         """The solver's name, and its limits per check, as they are called."""
 
-    def __init__(
-        self,
-        rule: Any,
-        constraint: Constraint,
-        limits: Limits,
-        *,
-        cap: int,
-        workers: int,
-        chunk: int | None,
-        backend: str,
-        scheduler: str | None,
-        cache: int,
-        tries: int,
-        solutions_cap: int,
-    ) -> None:
-        given: dict[str, Any] = {"cap": cap, "workers": workers, "solutions_cap": solutions_cap}
-        given |= {"chunk": 1 if chunk is None else chunk, "memory": 1 if limits.memory is None else limits.memory}
-        self._check(least=1, **given)
-        self._check(least=0, table=limits.table, cache=cache, tries=tries)
-        if workers > MOST_WORKERS:
-            raise self._refused(f"workers={workers:,}", f"expected at most {MOST_WORKERS:,}")
-        for name, seconds in (("timeout", limits.timeout), ("limit", limits.limit)):
+    def __init__(self, rule: Any, constraint: Constraint, given: Settings) -> None:
+        optional = {name: n for name in ("chunk", "memory") if (n := getattr(given, name)) is not None}
+        self._check(least=1, cap=given.cap, workers=given.workers, solutions_cap=given.solutions_cap, **optional)
+        self._check(least=0, table=given.table, cache=given.cache, tries=given.tries)
+        if given.workers > MOST_WORKERS:
+            raise self._refused(f"workers={given.workers:,}", f"expected at most {MOST_WORKERS:,}")
+        for name, seconds in (("timeout", given.timeout), ("limit", given.limit)):
             if not 0 < seconds < math.inf:
                 raise self._refused(f"{name}={seconds}", "expected seconds, more than 0")
-        if backend not in BACKENDS:
-            raise self._refused(f"backend={backend!r}", f"expected {', '.join(BACKENDS)}")
-        if scheduler is not None and backend == "local":
-            raise self._refused(f"scheduler={scheduler!r}", "only dask and ray have one")
-        self.rule, self.constraint, self.space, self.limits = rule, constraint, rule.space, limits
-        self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
-        crew = Crew(rule, limits, workers, chunk, forks=workers > 1 or backend != "local")
-        self._solver = crew if backend == "local" else Cluster(crew, backend, scheduler)
+        if given.backend not in BACKENDS:
+            raise self._refused(f"backend={given.backend!r}", f"expected {', '.join(BACKENDS)}")
+        local = given.backend == "local"
+        if given.scheduler is not None and local:
+            raise self._refused(f"scheduler={given.scheduler!r}", "only dask and ray have one")
+        self.rule, self.constraint, self.space = rule, constraint, rule.space
+        self.limits = Limits(given.table, given.work, given.timeout, given.limit, given.memory)
+        self.cap, self.solutions_cap, self.tries = given.cap, given.solutions_cap, given.tries
+        crew = Crew(rule, self.limits, given.workers, given.chunk, forks=given.workers > 1 or not local)
+        self._solver = crew if local else Cluster(crew, given.backend, given.scheduler)
         self.solver_seconds = 0.0
         self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
         self._ends: Counter[End] = Counter()
         self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Reply] = OrderedDict()
-        self._cache_size = cache
+        self._cache_size = given.cache
 
     def _check(self, least: int, **given: Any) -> None:
         for name, number in given.items():

@@ -3,42 +3,25 @@
 :mod:`~softground.solver.z3` says why replies do not depend on which models Z3 happens to find.
 """
 
+from typing import Any
+
+from ..constraints.cpmpy import CPMpy
 from ..constraints.smt import SMT, load_z3
+from ..constraints.translated import in_z3
 from ..errors import InverseError
-from ..solver.queries import Limits
 from .base import INVERSES, Inverse
 from .enumeration import default_inverse
+from .settings import Settings
 from .solved import Solved
 
 
 class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
-    Parameters
-    ----------
-    cap
-        Most completions per fibre; one with more is cut and incomplete.
-    table
-        Most combinations of the dropped sites for which one simplification evaluates the formula on all of them,
-        several times faster than search; 0 always searches.
-    rlimit, timeout
-        Per check, Z3's deterministic measure of work (2 million are about a second), and seconds. Beyond either the
-        reply is 'unknown' and the fibre incomplete.
-    limit, memory
-        Seconds and MiB (None sets no limit) per query. A query gives up after half of the seconds; with several
-        workers, a process that does not is killed.
-    workers, chunk
-        Processes; 1 solves in this one, where nothing can be killed. And the queries that a worker gets at a time; None
-        cuts each call's into four chunks per worker.
-    backend, scheduler
-        ``"local"`` forks the workers from this process. ``"dask"`` and ``"ray"`` use all workers of the cluster with
-        that address (see :mod:`~softground.solver.cluster`); ``workers`` processes here replace those that are lost.
-    cache
-        Fibres remembered, the most recently used. ``queries`` counts fibres asked for, ``hits`` those remembered.
-    tries
-        Random proposals that :meth:`start` completes by a table before it searches.
-    solutions_cap
-        Most states of S_y that :meth:`solutions` lists per answer.
+    The rule is an :class:`~softground.SMT` formula, or a :class:`~softground.CPMpy` rule, which CPMpy translates.
+    ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check
+    may take. Up to ``table`` combinations of the dropped sites are evaluated by one simplification of the formula,
+    several times faster than search.
 
     Notes
     -----
@@ -50,42 +33,14 @@ class Z3(Solved):
 
     solver = ("Z3", "rlimit and timeout")
 
-    def __init__(
-        self,
-        smt: SMT,
-        *,
-        cap: int = 64,
-        table: int = 4096,
-        rlimit: int = 20_000_000,
-        timeout: float = 60.0,
-        limit: float = 300.0,
-        memory: int | None = None,
-        workers: int = 1,
-        chunk: int | None = None,
-        backend: str = "local",
-        scheduler: str | None = None,
-        cache: int = 200_000,
-        tries: int = 32,
-        solutions_cap: int = 100_000,
-    ) -> None:
-        if not isinstance(smt, SMT):
-            raise InverseError(f"{smt!r} was given to the Z3 inverse; expected a Z3 formula: sg.SMT(…).")
+    def __init__(self, rule: SMT | CPMpy, *, rlimit: int = 20_000_000, **settings: Any) -> None:
+        if not isinstance(rule, SMT | CPMpy):
+            raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…) or sg.CPMpy(…).")
         load_z3()
         self._check(least=1, rlimit=rlimit)
-        super().__init__(
-            smt,
-            smt.shared or smt,  # another statement of the rule is there because it is faster
-            Limits(table, rlimit, timeout, limit, memory),
-            cap=cap,
-            workers=workers,
-            chunk=chunk,
-            backend=backend,
-            scheduler=scheduler,
-            cache=cache,
-            tries=tries,
-            solutions_cap=solutions_cap,
-        )
-        self.smt = smt
+        self.smt = smt = in_z3(rule) if isinstance(rule, CPMpy) else rule
+        given = Settings(work=rlimit, **{"cap": 64, "table": 4096, "tries": 32} | settings)
+        super().__init__(smt, smt.shared or smt, given)  # another statement of the rule is there because it is faster
 
     def lister(self, most: int, seconds: float, workers: int) -> Inverse:
         return Z3(self.smt, limit=2 * min(max(1.0, seconds), 1e6), workers=workers, solutions_cap=most)

@@ -9,10 +9,11 @@ from torch import Tensor
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
+from ..projections.base import Walk
 from ..projections.drop import RandomDrop
 from ..spaces.base import Space
 from ..target import Target
-from .base import Info, Kernel
+from .base import KERNELS, Info, Kernel
 from .exact import Exact
 from .guided import Guided
 
@@ -43,6 +44,12 @@ class Composed(Kernel):
 
     def static(self, target: Target[Any]) -> bool:
         return all(kernel.static(target) for kernel in self.kernels)
+
+
+@KERNELS.register("auto")
+def _by_name(walk: Walk, marginals: bool) -> Kernel:
+    """Of a walk alone; a recipe leaves it open where chains must walk, and the learner tries projections."""
+    return default_kernel(walk.inverse, walk.space)
 
 
 def default_kernel(inverse: Inverse, space: Space) -> Kernel:

@@ -23,20 +23,32 @@ class Batches:
     those that draw at random use torch's global generator, which the run seeds and its checkpoints hold. Where such a
     data set has an attribute ``answers``, a sequence of every y, no input is read merely to learn its answer.
 
-    Where the data set is a part of another, ``positions`` says which; errors speak of those.
+    Where the data set is a part of another, ``positions`` says which; errors speak of those. Only the examples in
+    ``rows`` are held or read, such as every fourth one by each of four processes; they are numbered from 0.
     """
 
     def __init__(
-        self, data: Dataset[Any], device: torch.device, workers: int = 0, positions: Tensor | None = None
+        self,
+        data: Dataset[Any],
+        device: torch.device,
+        workers: int = 0,
+        positions: Tensor | None = None,
+        rows: range | None = None,
     ) -> None:
         self.device, self.workers, self._data = device, workers, data
-        self.positions = None if positions is None else positions.to(device)
         try:
-            self.count = len(data)  # type: ignore[arg-type]
+            self.total = len(data)  # type: ignore[arg-type]
         except TypeError:
             raise DataError(f"A {type(data).__name__} has no length; give a map-style data set of (x, y).") from None
-        if self.count == 0:
+        if self.total == 0:
             raise DataError("The data set is empty; give at least one (x, y) pair.")
+        self.rows = range(self.total) if rows is None else rows
+        self.count = len(self.rows)
+        if positions is not None:
+            positions = self._own(positions)
+        elif self.count < self.total:
+            positions = torch.arange(self.rows.start, self.rows.stop, self.rows.step)
+        self.positions = None if positions is None else positions.to(device)
         self.symbols: Tensor | None = None
         self.known: Tensor | None = None  # symbols that training may know, as codes, after check()
         self.anchors: Anchors | None = None  # labelled inputs beside the examples
@@ -45,21 +57,31 @@ class Batches:
         self.dtype: torch.dtype | None = None
         held = _held(data)
         if held is not None:
+            held = held if self.count == self.total else held.rows(self.rows)
             self.inputs, self.answers = held.x.to(device), list(held.y)
             self._note(self.inputs)
             self.symbols = None if held.symbols is None else held.symbols.to(device)
             self._known = held.known
         else:
             known, symbols = getattr(data, "answers", None), getattr(data, "symbols", None)
-            self.answers = [self.pair(i)[1] for i in range(self.count)] if known is None else list(known)
-            self.symbols = symbols.to(device) if isinstance(symbols, Tensor) else None
-            self._known = getattr(data, "known", None)
-        if len(self.answers) != self.count:
-            given = f"{self.count} examples and {len(self.answers)} answers"
-            raise DataError(f"The data set has {given}; give one for each, in their order.")
+            if known is not None and len(known) != self.total:
+                given = f"{self.total} examples and {len(known)} answers"
+                raise DataError(f"The data set has {given}; give one for each, in their order.")
+            self.answers = [self.pair(i)[1] for i in range(self.count)] if known is None else list(self._own(known))
+            self.symbols = self._own(symbols).to(device) if isinstance(symbols, Tensor) else None
+            self._known = self._own(getattr(data, "known", None))
 
     def __len__(self) -> int:
         return self.count
+
+    def _own(self, column: Any) -> Any:
+        """The rows of a column that are held here."""
+        whole = column is None or self.count == self.total
+        return column if whole else column[self.rows.start : self.rows.stop : self.rows.step]
+
+    def first(self, count: int) -> "Batches":
+        """The first examples of the whole data set, whichever are held here."""
+        return Batches(self._data, self.device, rows=range(min(count, self.total)))
 
     def at(self, index: Tensor) -> Tensor:
         """Where these examples stand in the whole data set."""
@@ -105,7 +127,7 @@ class Batches:
 
     def pair(self, index: int) -> tuple[Any, Any]:
         """An example as the data set gives it."""
-        item = self._data[index]
+        item = self._data[self.rows[index]]
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
             raise DataError(f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y).")

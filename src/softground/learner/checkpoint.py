@@ -1,8 +1,13 @@
-"""What a run must remember to go on as if it had never stopped. Only this file knows the names it uses.
+"""What a run must remember to go on as if it had never stopped.
 
 Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``, and
-``objective/STAGE/SHAPE/…`` for a family), the best
-network so far and the states of the streams of chance (one row per process). All else is in the checkpoint's meta.
+``objective/STAGE/SHAPE/…`` for a family), the best network so far and the states of the streams of chance. All else is
+in the checkpoint's meta.
+
+Memory and streams are those of one process. Where several train, process 0 has its own in the checkpoint and each other
+one in a file of its own: row k of process r of W belongs to example r + kW. With another number of processes, each
+takes the rows of its own examples from all files, one file at a time. Network, optimiser and memory are then restored
+bit for bit; the streams of chance begin anew, with the same law.
 
 A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
 here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
@@ -21,19 +26,18 @@ from torch import Tensor
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
 from ..objectives.starts import WAITING
-from ..runs.checkpoint import one_is_missing, part
+from ..runs.checkpoint import part
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
+from .device import everyone
+from .kept import BEST, NETWORK, OBJECTIVE, OPTIMIZER, RANDOM, State, files_of, place_of, read
 from .progress import Progress
 from .stage import Stage, lay_out_like_parameters
 
 if TYPE_CHECKING:
     from .loop import Loop
-    from .training import Training
 
-State = tuple[dict[str, Tensor], dict[str, Any]]
-NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 # What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
 GROUNDED = 64  # chains that are held against the rule
@@ -46,24 +50,21 @@ class Checkpoints:
         self.folder, self.loop, self.fabric = folder, loop, loop.fabric
         self._config = folder.config_digest()
         self._loaded: State | None = None
+        self._memory: dict[tuple[int, str], dict[str, Tensor]] = {}  # of objectives, by stage and key of a shape
 
     def save(self) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint: every process its own part of it."""
         progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
         optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
         # Finished stages too: their chains are part of what a run leaves behind.
         states = {
-            f"{number}/{part.key}{name}": gathered(self.loop, part, value)
+            f"{number}/{part.key}{name}": value
             for number, part in product(range(progress.stage + 1), self.loop.parts)
             for name, value in part.objectives[number].state().items()
         }
-        parts = {
-            NETWORK: dict(self.loop.network.state_dict()),
-            OPTIMIZER: optimizer_tensors,
-            OBJECTIVE: states,
-            BEST: progress.best,
-            RANDOM: {name: self._stack(state) for name, state in self.loop.streams.states().items()},
-        }
+        own = _flat({OBJECTIVE: states, RANDOM: self.loop.streams.states()})
+        number, rank = self.fabric.broadcast(self.folder.next_checkpoint()), self.fabric.global_rank
+        names = everyone(self.fabric, self.folder.save_part(number, rank, own) if rank else None)
         meta = {
             "stage": progress.stage,
             "epoch": progress.epoch,
@@ -78,10 +79,12 @@ class Checkpoints:
             "device": self.fabric.device.type,
             "threads": torch.get_num_threads(),
             "seconds": self.loop.seconds,
+            **({"parts": names[1:]} if names[1:] else {}),
         }
         if self.fabric.is_global_zero:
-            flat = {f"{name}/{k}": v for name, tensors in parts.items() for k, v in tensors.items()}
-            self.folder.save_checkpoint(flat, meta)
+            network = dict(self.loop.network.state_dict())
+            shared = _flat({NETWORK: network, OPTIMIZER: optimizer_tensors, BEST: progress.best})
+            self.folder.save_checkpoint(shared | own, meta)
         self.fabric.barrier()
 
     def load(self, previous: bool = False) -> Progress:
@@ -90,20 +93,20 @@ class Checkpoints:
             if self.fabric.is_global_zero:
                 self.folder.truncate_metrics(0)
             return Progress()  # stopped before anything was saved: begin again
-        tensors, meta = _read(self.folder, previous)
+        tensors, meta = read(self.folder, previous)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].epochs):
-                raise ValueError(f"it was saved after {_place(meta)}, which this run does not have")
+                raise ValueError(f"it was saved after {place_of(meta)}, which this run does not have")
             following = None if meta["following"] is None else int(meta["following"])
             if following is not None and not stage < following <= len(self.loop.stages):
                 raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
             if following == len(self.loop.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
                 following = None  # it was finished, and is to go on: see softground.experiments.extending
             self.loop.network.load_state_dict(part(tensors, NETWORK))
-            self._restore_streams(part(tensors, RANDOM), meta)
+            self._restore_streams(self._divide(tensors, meta), meta)
             for number in range(stage + (following is not None)):
-                self._restore_objectives(tensors, number)
+                self._restore_objectives(number)
             results = meta["results"]
             if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
                 raise ValueError("its results are not numbers")
@@ -135,15 +138,34 @@ class Checkpoints:
                         raise ValueError(f"its {name} is {str(given)[:60]!r}")
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
-            self._restore_objectives(tensors, meta["stage"], begun=True)
+            self._restore_objectives(meta["stage"], begun=True)
+            if meta["world"] != self.fabric.world_size:  # other examples than it began with may wait for a state
+                for each in self.loop.parts:
+                    each.note(meta["stage"])
         except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
 
-    def _restore_objectives(self, tensors: dict[str, Tensor], stage: int, begun: bool = False) -> None:
+    def _divide(self, tensors: dict[str, Tensor], meta: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Keep the memory of this process's examples in mind, and give the streams in the last file that was read."""
+        rank, world, found = self.fabric.global_rank, self.fabric.world_size, tensors
+        saved, files = files_of(self.folder, tensors, meta, only=rank if meta["world"] == world else None)
+        for of, found in files:
+            for number, each in product(range(int(meta["stage"]) + 1), self.loop.parts):
+                mine = self._memory.setdefault((number, each.key), {})
+                for name, value in part(part(found, OBJECTIVE), f"{number}/{each.key}".rstrip("/")).items():
+                    places = torch.arange(of, each.data.total, saved)
+                    if value.shape[:1] != places.shape:
+                        raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
+                    held = places % world == rank
+                    rows = mine.setdefault(name, value.new_zeros(len(each.data), *value.shape[1:]))
+                    rows[(places[held] - rank) // world] = value[held]
+        return part(found, RANDOM)
+
+    def _restore_objectives(self, stage: int, begun: bool = False) -> None:
         """Give a stage's objectives their memory back; those that have ``begun`` know what it must look like."""
         for each in self.loop.parts:
-            found = part(part(tensors, OBJECTIVE), f"{stage}/{each.key}".rstrip("/"))
-            state, objective = {k: v.to(self.fabric.device) for k, v in found.items()}, each.objectives[stage]
+            state = {k: v.to(self.fabric.device) for k, v in self._memory.pop((stage, each.key)).items()}
+            objective = each.objectives[stage]
             _check_memory(state, objective.state() if begun else {}, each.task, each.y)
             objective.restore(state)
 
@@ -160,8 +182,7 @@ class Checkpoints:
                 f"torch.set_num_threads({meta['threads']}) first, or set OMP_NUM_THREADS.",
                 stacklevel=2,
             )
-        # Copies, because torch's generators read a tensor's storage from its start, not from the row.
-        self.loop.streams.restore({name: state[fabric.global_rank].clone() for name, state in states.items()})
+        self.loop.streams.restore(states)
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:
         return CheckpointError(
@@ -169,59 +190,9 @@ class Checkpoints:
             "the run was started with."
         )
 
-    def _stack(self, state: Tensor) -> Tensor:
-        """One row per process."""
-        gathered = self.fabric.all_gather(state.to(self.fabric.device))
-        return gathered.view(self.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
 
-
-def gathered(loop: Loop, part: Training, memory: Tensor) -> Tensor:
-    """Each example's row from the process that owns it."""
-    if loop.fabric.world_size == 1:
-        return memory
-    own, rows = torch.zeros_like(memory), part.own.to(memory.device)
-    own[rows] = memory[rows]
-    return loop.fabric.all_reduce(own, reduce_op="sum")  # type: ignore[return-value]
-
-
-def chains_of_all(loop: Loop, part: Training) -> Tensor | None:
-    """The chains of a part in a run's last stage that has any, of all processes."""
-    states = (objective.state() for objective in reversed(part.objectives))
-    chains = next((state[CHAINS] for state in states if CHAINS in state), None)
-    return None if chains is None else gathered(loop, part, chains)
-
-
-def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
-    """The network's state in a run's checkpoint, or in the one before it."""
-    return part(_read(folder, previous)[0], NETWORK)
-
-
-def chains_of(folder: RunFolder, shape: Any = None) -> Tensor | None:
-    """The chains in a run's checkpoint, of one shape: those of its last stage that has any."""
-    if not folder.has_checkpoint():
-        return None
-    found, name = part(_read(folder)[0], OBJECTIVE), CHAINS if shape is None else f"{shape}/{CHAINS}"
-    stages = [int(stage) for key in found for stage, _, rest in [key.partition("/")] if rest == name]
-    return found[f"{max(stages)}/{name}"] if stages else None
-
-
-def _read(folder: RunFolder, previous: bool = False) -> State:
-    """A checkpoint. Warns if the newest one is gone."""
-    tensors, meta = folder.load_checkpoint(previous)
-    records = meta.get("records")
-    if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
-        warnings.warn(
-            f"{folder.path}: the newest checkpoint is missing. The one before it is used instead, which was saved "
-            f"after {_place(meta)}.",
-            stacklevel=2,
-        )
-    return tensors, meta
-
-
-def _place(meta: Mapping[str, Any]) -> str:
-    stage = meta.get("stage")
-    number = stage + 1 if isinstance(stage, int) else stage
-    return f"epoch {str(meta.get('epoch'))[:20]} of stage {str(number)[:20]}"
+def _flat(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {f"{name}/{key}": value for name, tensors in parts.items() for key, value in tensors.items()}
 
 
 def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
@@ -74,3 +74,9 @@ def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], pr
 def precision_of(fabric: Fabric) -> str:
     """The precision that a Fabric computes in, by its name."""
     return str(fabric.strategy.precision.precision)
+
+
+def everyone(fabric: Fabric, value: Any) -> list[Any]:
+    """What each process gives, in their order; all must ask at the same time."""
+    world = fabric.world_size
+    return [value] if world == 1 else [fabric.broadcast(value, src=rank) for rank in range(world)]

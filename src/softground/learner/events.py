@@ -2,8 +2,8 @@
 
 An observer is any function of an event's name and its facts:
 
-- ``"begin"``: the ``stages``, the number of ``examples``, this process's ``own``, the ``epochs`` done before, and the
-  ``choice`` of an inverse, in sentences
+- ``"begin"``: the ``stages``, the number of ``examples``, the ``epochs`` done before, and the ``choice`` of an inverse,
+  in sentences
 - ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
 - ``"epoch"``: the epoch's record as in ``metrics.jsonl``, where it is saved already: ``stage``, ``epoch``, ``loss``,
   ``feasible``, ``seconds``, what the objective tells, and ``test_…`` and ``validation_…`` where the epoch was evaluated

@@ -7,11 +7,12 @@ They need what P(z|x) says of each site, beside the prediction. They are taken w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from ..errors import InfeasibleAnswer
 from ..inverses.mixture import law_of
 from ..metrics.accuracy import best_relabelling
 from ..metrics.calibration import Reliability, calibration_error, reliability
@@ -27,8 +28,9 @@ class Reading(NamedTuple):
 
     predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
     likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
-    confidence: Tensor | None  # and how probable it is; None for reals
+    confidence: Tensor | None  # and how probable it is; None for reals, and where no true symbols are known
     evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
+    constrained: Tensor | None = None  # the most probable z ∈ S_y, where it was asked for and the inverse can tell
 
 
 class Sites(NamedTuple):
@@ -40,14 +42,36 @@ class Sites(NamedTuple):
     confidence: Tensor
 
 
-def read(part: Part, network: nn.Module) -> Reading:
-    """What the network reads, in one pass over the examples."""
-    found = []
-    for _, belief in beliefs(part.space, network, part.data):
-        sure = tuple(belief.marginals().max(-1)) if part.space.categorical else (None, None)
-        found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief)))
-    *predicted, best, sureness, evidence = (None if c[0] is None else torch.cat(c) for c in zip(*found, strict=True))
-    return Reading(predicted, best, sureness, evidence)  # type: ignore[arg-type]
+def read(part: Part, network: nn.Module, constrained: bool = False) -> Reading:
+    """What the network reads, in one pass over the examples; if asked for, also under the rule and their answers."""
+    compared, found = part.space.categorical and part.data.symbols is not None, []
+    for index, belief in beliefs(part.space, network, part.data):
+        sure = tuple(belief.marginals().max(-1)) if compared else (None, None)
+        given = _constrained(part, belief, part.y[index]) if constrained and compared else None
+        found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief), given))
+    columns = list(zip(*found, strict=True))
+    found.clear()  # so that no more than one column is there twice
+    *predicted, best, sureness, evidence, given = (_joined_rows(columns.pop(0)) for _ in range(len(columns)))
+    return Reading(predicted, best, sureness, evidence, given)  # type: ignore[arg-type]
+
+
+def _constrained(part: Part, belief: Any, y: Tensor) -> Tensor | None:
+    """The mode of the rule, z ∈ S_y; where S_y is empty, or a search gave up, what the network reads by itself."""
+    inverse, z = part.task.inverse, cast(Tensor, belief.mode())
+    if not (inverse.exact or inverse.has_mode):
+        return None
+    rest = (~part.task.feasible(z, y)).nonzero().flatten()
+    while len(rest):
+        try:
+            best = inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+            return None if best is None else z.index_copy(0, rest, best)
+        except InfeasibleAnswer as error:
+            rest = rest[[row for row in range(len(rest)) if row not in error.examples]]
+    return z
+
+
+def _joined_rows(batches: Sequence[Any]) -> Tensor | None:
+    return None if any(batch is None for batch in batches) else torch.cat(tuple(batches))
 
 
 def _evidence(part: Part, belief: Any) -> Tensor | None:
@@ -60,7 +84,21 @@ def _evidence(part: Part, belief: Any) -> Tensor | None:
 def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
     """The task's metrics, then those of :func:`symbol_figures` that are not among them."""
     own = together([(part, measured(part, found.predicted)) for part, found in zip(parts, readings, strict=True)])
+    own |= constrained_figures(parts, readings)
     return own | {name: value for name, value in symbol_figures(parts, readings).items() if name not in own}
+
+
+def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+    """The task's metrics of readings under the rule, ``constrained_…``, where these were asked for.
+
+    Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.
+    """
+    found = []
+    for part, reading in zip(parts, readings, strict=True):
+        if reading.constrained is None:
+            return {}
+        found.append((part, part.task.figures(reading.constrained, part.y, part.data.symbols)))
+    return {f"constrained_{name}": value for name, value in together(found).items() if name in found[0][1]}
 
 
 def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
@@ -116,10 +154,10 @@ def _sites(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
     if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
         return []
     found = []
-    for part, (predicted, likeliest, confidence, _) in zip(parts, readings, strict=True):
-        codes: list[Any] = [part.data.symbols, predicted[0], likeliest]
+    for part, reading in zip(parts, readings, strict=True):
+        codes: list[Any] = [part.data.symbols, reading.predicted[0], reading.likeliest]
         truth, read, best = (numbered(part.space, each.cpu()).flatten() for each in codes)
-        found.append(Sites(truth, read, best, confidence.cpu().flatten()))  # type: ignore[union-attr]
+        found.append(Sites(truth, read, best, reading.confidence.cpu().flatten()))  # type: ignore[union-attr]
     return found
 
 

@@ -1,7 +1,8 @@
 """What identifies a run: settings, data and rule, as ``config.json`` keeps them; and how another run differs.
 
-Data are identified by digests. If a data set is read item by item, only its first and its last input count, and not
-even these if two readings differ, because then the data set draws at random. A rule is identified by what it says of
+Data are identified by digests, which are sums over the examples: each process adds up its own, and the number of
+processes makes no difference. If a data set is read item by item, only its first and its last input count, and not even
+these if two readings differ, because then the data set draws at random. A rule is identified by what it says of
 some states: pseudo-random ones with the first answers, and known symbols, unchanged and with one site changed, with
 their own answers.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,27 +21,32 @@ from torch import Tensor
 
 from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
-from ..runs.digests import tensor_digest
+from ..runs.digests import rows_digest, tensor_digest
 from ..runs.environment import environment
 from ..runs.folder import RunFolder, plain
 from ..seeds import untouched
 from ..task import Task
 from .batches import Batches
 from .describe import describe, settings
+from .device import everyone
 from .parts import Part
 from .settling import deciding
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from .learner import Learner
 
 STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
+PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow to compare
 SHOWN = 80  # characters of a value in a message
 
 
 def config_of(learner: Learner, train: list[Part], validation: list[Part] | None = None) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
-    rules = {str(part.shape): rule_digest(part.task, part.data) for part in train}
+    rules = {str(part.shape): rule_digest(part.task, part.data.first(KNOWN)) for part in train}
+    digests = partial(all_digests, fabric=learner.fabric)
     return {
         "version": found["softground"],
         "task": learner.task.name,
@@ -47,41 +55,44 @@ def config_of(learner: Learner, train: list[Part], validation: list[Part] | None
         "settings": settings(learner),
         "choice": plain(deciding(learner.choice_)),
         "chosen": plain(learner.choice_),
-        "data": all_digests(train),
-        "validation": validation and all_digests(validation),  # decides when a stage ends, and what it keeps
+        "data": digests(train),
+        "validation": validation and digests(validation),  # decides when a stage ends, and what it keeps
         "rule": rules if train[0].prefix else rules["None"],
         "environment": found,
     }
 
 
-def all_digests(parts: list[Part]) -> dict[str, Any]:
-    """The digests of a data set; those of a family's shapes by their names."""
+def all_digests(parts: list[Part], fabric: Fabric) -> dict[str, Any]:
+    """The digests of a data set; those of a family's shapes by their names. All processes must ask for them."""
     if not parts[0].prefix:
-        return data_digests(parts[0].data)
-    return {"examples": sum(len(part.data) for part in parts)} | {
-        "shapes": {
-            str(part.shape): data_digests(part.data) | {"positions": describe(part.data.positions)} for part in parts
-        }
+        return data_digests(parts[0].data, fabric)
+    return {"examples": sum(part.data.total for part in parts)} | {
+        "shapes": {str(part.shape): data_digests(part.data, fabric) for part in parts}
     }
 
 
-def data_digests(data: Batches) -> dict[str, Any]:
-    """A data set's number of examples, and digests of their inputs, answers and labels."""
+def data_digests(data: Batches, fabric: Fabric) -> dict[str, Any]:
+    """A data set's number of examples, and digests of their inputs, answers and labels, and of where they stand."""
+    places = data.at(torch.arange(len(data), device=data.device))
+
+    def rows(column: Tensor | None) -> str | None:
+        if column is None:
+            return None
+        found = rows_digest(column, places)
+        found = sum(everyone(fabric, found)) if len(data) < data.total else found
+        return f"{found % 2**64:016x} of {column.dtype} {list(column.shape[1:])}"
+
+    pool = [tensor_digest(data.inputs.pool)] if isinstance(data.inputs, Gathered) else []
+    held = data.inputs.index if isinstance(data.inputs, Gathered) else data.inputs
     return {
-        "examples": len(data),
-        "read": "item by item: the first and the last input" if data.inputs is None else "as a whole",
-        "inputs": _inputs(data),
-        "answers": _digest(data.answers),
-        "symbols": None if data.symbols is None else tensor_digest(data.symbols),
-        "known": None if data.known is None else tensor_digest(data.known),
+        "examples": data.total,
+        "read": "item by item: the first and the last input" if held is None else "as a whole",
+        "inputs": _items(data) if held is None else [*pool, rows(held)],
+        "answers": rows(_words(data.answers).to(data.device)),
+        "symbols": rows(data.symbols),
+        "known": rows(data.known),
         "anchors": None if data.anchors is None else describe(data.anchors),
     }
-
-
-def _inputs(data: Batches) -> Any:
-    if isinstance(data.inputs, Gathered):
-        return [tensor_digest(data.inputs.pool), tensor_digest(data.inputs.index)]
-    return _items(data) if data.inputs is None else tensor_digest(data.inputs)
 
 
 def rule_digest(task: Task, data: Batches) -> str | None:
@@ -136,15 +147,30 @@ def _items(data: Batches) -> str | None:
 
     def read() -> str:
         with untouched():
-            return _digest([describe(data.pair(i)[0]) for i in (0, len(data) - 1)])
+            ends = [Batches(data._data, data.device, rows=range(i, i + 1)) for i in (0, data.total - 1)]
+            return _digest([describe(end.pair(0)[0]) for end in ends])
 
     found = read()
     return found if found == read() else None
 
 
-def _digest(values: list[Any]) -> str:
-    """The digest of answers and the like, the same for 7 and ``np.int64(7)``."""
-    return hashlib.sha256(json.dumps(values, default=describe).encode()).hexdigest()
+def _words(answers: list[Any]) -> Tensor:
+    """The first 64 bits of every answer's digest, as numbers."""
+    found: dict[Any, int] = {}
+
+    def word(answer: Any) -> int:
+        kind = type(answer)
+        key = answer.as_integer_ratio() if kind is Fraction else (kind, answer) if kind in PLAIN else id(answer)
+        if key not in found:
+            found[key] = int(_digest(answer)[:16], 16) - 2**63
+        return found[key]
+
+    return torch.tensor([word(answer) for answer in answers])
+
+
+def _digest(value: Any) -> str:
+    """The digest of an answer or the like, the same for 7 and ``np.int64(7)``."""
+    return hashlib.sha256(json.dumps(value, default=describe).encode()).hexdigest()
 
 
 def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from .grounding import grounding_stages
 from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
-from .parts import Data, checked_names, inputs_of, spaces_of
+from .parts import Data, checked_names, inputs_of, parts_of, spaces_of
 from .reading import Reader
 from .settling import Choices, settle
 from .shown import shown
@@ -80,13 +80,13 @@ class Learner(Reader):
         Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
         those of single symbols (F1, collapse, calibration error), and of further test sets.
     choice_
-        By which way S_y is known, why, what it cost, and what was not taken; where it was left open.
+        Where it was left open, by shape or the task's name: the way to S_y taken, why, its cost, and those not taken.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
         Wall-clock time of the run, including the time before an interruption.
     summary_
-        What ``summary.json`` holds, where the run has a folder; process 0 alone has it.
+        What ``summary.json`` holds, where the run has a folder. Figures on training data are averages over processes.
     """
 
     def __init__(
@@ -191,7 +191,8 @@ class Learner(Reader):
                 )
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
-        trained = self._parts(train)
+        share = self.fabric.global_rank, self.fabric.world_size
+        trained = parts_of(self.task, train, self.device, self.workers, share)
         further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         for part in trained:
             part.data.anchors = anchors
@@ -220,7 +221,7 @@ class Learner(Reader):
             looked = last_look(self, held_out, further)
             if self.noise:
                 self.suspects_ = suspects(self)
-            if folder and self.fabric.is_global_zero:
+            if folder:
                 self.summary_ = finish(self, (train, test), trained, looked, first, folder)
         return self
 

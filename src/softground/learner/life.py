@@ -13,8 +13,9 @@ from ..errors import NonFiniteOutput
 from ..files import replace_file
 from ..runs.environment import environment
 from ..runs.folder import RunFolder, plain
+from .device import everyone
 from .evaluation import named, results
-from .figures import Reading, all_figures, read, reliability_of, symbol_figures
+from .figures import Reading, all_figures, constrained_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .noise import written
 from .parts import Data, Part
@@ -39,10 +40,11 @@ def run_folder(
     """
     fabric, name = learner.fabric, learner.task.name
     with ExitStack() as stack:
+        wanted = fabric.broadcast(out is not None)
+        config = config_of(learner, train, validation) if wanted else {}
         if out is not None and fabric.is_global_zero:
             folder = RunFolder.open(out) if resume else RunFolder.create(out, name)
             stack.enter_context(folder.lock())
-            config = config_of(learner, train, validation)
             if resume:
                 refuse_another(folder, config)
             else:
@@ -81,8 +83,9 @@ def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Map
     figures: dict[str, Any] = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
-        readings[name] = found = _read(learner, parts, f"After training, on the {name} data")
-        figures |= named(name, (symbol_figures if name in held_out else all_figures)(parts, found))
+        readings[name] = found = _read(learner, parts, f"After training, on the {name} data", constrained=True)
+        added = constrained_figures(parts, found) | symbol_figures(parts, found)
+        figures |= named(name, added if name in held_out else all_figures(parts, found))
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
     if figures:
@@ -104,13 +107,14 @@ def finish(
     """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
 
     ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` what
-    :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together.
+    :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together. Every
+    process reads its own training examples; the report shows those of process 0.
     """
     from ..inspection.readings import other_maps
     from ..report import gather, write_report
 
     trained = _read(learner, train, "After training, on the training data")
-    history, results = learner.history_, learner.results_
+    history, results, fabric = learner.history_, learner.results_, learner.fabric
     faults = Counter[str]()
     for part in train:
         faults.update({name: count for name, count in part.task.inverse.faults.items() if count})
@@ -118,8 +122,8 @@ def finish(
     summary = {
         "task": learner.task.name,
         **(list(results.values())[-1] if results else {}),
-        "grounded": sum(int(fine.sum()) for fine in explained),
-        "train": all_figures(train, trained),
+        "grounded": sum(everyone(fabric, sum(int(fine.sum()) for fine in explained))),
+        "train": _averaged(everyone(fabric, all_figures(train, trained))),
         "before": first,
         **({"test_sets": looked.further} if looked.further else {}),
         **({"reliability": looked.reliability} if looked.reliability else {}),
@@ -140,7 +144,10 @@ def finish(
         found = learner.suspects_
         summary["noise"] = learner.loop.parts[0].noise.level(history)  # type: ignore[union-attr]
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
-        replace_file(folder.path / SUSPECTS, written(found))
+    if not fabric.is_global_zero:
+        return summary
+    if learner.noise:
+        replace_file(folder.path / SUSPECTS, written(learner.suspects_))
     if len(train) == 1:  # readings of one shape alone say too little of the others'
         part, fine = train[0], explained[0]
         if (others := other_maps(part.task, trained[0].predicted[0][fine], part.y[fine])) is not None:
@@ -155,9 +162,14 @@ def finish(
     return summary
 
 
-def _read(learner: Learner, parts: list[Part], when: str) -> list[Reading]:
+def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of several processes' shares, all but equal in size, as one."""
+    return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
+
+
+def _read(learner: Learner, parts: list[Part], when: str, constrained: bool = False) -> list[Reading]:
     """What the network reads in each part of a data set."""
     try:
-        return [read(part, learner.network) for part in parts]
+        return [read(part, learner.network, constrained) for part in parts]
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error

@@ -1,7 +1,7 @@
 """Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
-The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process owns the examples
-``rank, rank + world, …`` of each shape, and their chains; gradients are averaged by Fabric; process 0 writes.
+The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds the examples
+``rank, rank + world, …`` of each shape, and their chains, and no others; gradients are averaged by Fabric.
 """
 
 from __future__ import annotations
@@ -77,10 +77,8 @@ class Loop:
                             part.note(done)
                 progress = self.progress
                 epochs = len(progress.history)
-                own = [part.data.at(part.own) for part in self.parts]
                 facts = {
-                    "examples": sum(len(part.data) for part in train),
-                    "own": torch.cat(own).cpu(),
+                    "examples": sum(part.data.total for part in train),
                     "epochs": epochs,
                     "choice": in_words(self.learner.choice_),
                 }

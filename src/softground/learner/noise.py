@@ -19,7 +19,8 @@ M is exact where the law on S_y is known. Elsewhere it is **approximated**. For 
 (:mod:`softground.inverses.composite`), log M and log R are sums over the parts, divided by how many of them touch a
 site on average: as if every site spoke once. For other rules M is :math:`P(z|x) / P(\hat z|x)`, with z where the
 example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something else. R
-is then the share of the training examples that have the answer y, at most 0.1.
+is then the share of the training examples (where several processes train, of each one's own) that have the answer y, at
+most 0.1.
 
 References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
 G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
@@ -46,7 +47,7 @@ from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import WAITING
 from ..target import Target
 from ..task import Task
-from .checkpoint import chains_of_all
+from .device import everyone
 from .evaluation import beliefs
 from .labels import ROWS
 
@@ -158,13 +159,16 @@ class Suspect:
 
 def suspects(learner: Learner) -> list[Suspect]:
     """The training examples whose answer is less probably meant than not, the least probable first."""
-    found = [one for part in learner.loop.parts for one in _suspects(learner, part)]
+    own = [one for part in learner.loop.parts for one in _suspects(learner, part)]
+    found = [one for each in everyone(learner.fabric, own) for one in each]
     return sorted(found, key=lambda one: (one.meant, one.example))
 
 
 def _suspects(learner: Learner, part: Training) -> list[Suspect]:
-    task, noise, train, chains, found = part.task, part.noise, part.data, chains_of_all(learner.loop, part), []
+    task, noise, train, found = part.task, part.noise, part.data, []
     assert noise is not None
+    states = (objective.state() for objective in reversed(part.objectives))
+    chains = next((state[CHAINS] for state in states if CHAINS in state), None)
     level = noise.level(learner.loop.progress.history)
     for index, belief in beliefs(task.space, learner.network, train, train.known):
         z = belief.mode()

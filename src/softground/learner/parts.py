@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from torch.utils.data import Dataset
 
 from ..data.examples import Examples
 from ..data.ragged import Ragged
-from ..errors import DataError
+from ..errors import ConstraintError, DataError
 from ..family import Family
 from ..task import Task
 from .batches import Batches
@@ -20,7 +21,21 @@ from .batches import Batches
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
 SHOWN = 5  # positions in a message
 # What the names of other figures and entries of a summary begin with.
-TAKEN = ("after", "before", "grammatical", "plain", "relabelled", "shape", "solver", "test", "train", "validation")
+TAKEN = frozenset(
+    [
+        "after",
+        "before",
+        "constrained",
+        "grammatical",
+        "plain",
+        "relabelled",
+        "shape",
+        "solver",
+        "test",
+        "train",
+        "validation",
+    ]
+)
 
 
 class Part:
@@ -35,7 +50,11 @@ class Part:
     @cached_property
     def y(self) -> Tensor:
         """The encoded answers."""
-        return self.task.constraint.encode(self.data.answers).to(self.data.device)
+        try:
+            return self.task.constraint.encode(self.data.answers).to(self.data.device)
+        except ConstraintError as error:  # which counts from the first answer that it was given
+            place = r"^Example (\d+)", lambda found: f"Example {self.data.place(int(found[1]))}"
+            raise type(error)(re.sub(*place, str(error))) from error
 
     @property
     def places(self) -> list[int]:
@@ -104,9 +123,19 @@ def divided(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tenso
     return [(None, task, data, None)]
 
 
-def parts_of(task: Task | Family, data: Data, device: torch.device, workers: int = 0) -> list[Part]:
-    """A data set in parts, each with its task."""
-    return [Part(shape, each, Batches(part, device, workers, at)) for shape, each, part, at in divided(task, data)]
+def parts_of(
+    task: Task | Family, data: Data, device: torch.device, workers: int = 0, share: tuple[int, int] = (0, 1)
+) -> list[Part]:
+    """A data set in parts, each with its task. A ``share`` (k, n) has the examples k, k + n, … of each."""
+    rank, world = share
+    parts = []
+    for shape, each, part, at in divided(task, data):
+        if world > 1 and len(part) < world:
+            of = "" if shape is None else f" of shape {shape}"
+            raise DataError(f"{len(part)} training examples{of} for {world} processes; give each at least one.")
+        rows = range(rank, len(part), world) if world > 1 else None
+        parts.append(Part(shape, each, Batches(part, device, workers, at, rows)))
+    return parts
 
 
 def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
@@ -115,7 +144,7 @@ def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
         if not (isinstance(name, str) and name.isidentifier()) or name.split("_")[0] in TAKEN:
             raise DataError(
                 f"A further test set is called {name!r}; expected a word such as 'ood' that is none of "
-                f"{', '.join(TAKEN)}, because its figures are called by it."
+                f"{', '.join(sorted(TAKEN))}, because its figures are called by it."
             )
     return sets
 

@@ -24,6 +24,8 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
+    if y is None and (sole := task.constraint.sole()) is not None:
+        y = sole.to(z.device).expand(len(z), *sole.shape[1:])
     fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
     if not len(rest):
@@ -36,6 +38,11 @@ def most_probable(
         raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
     if best is not None and y is not None and bool((gone := torch.isneginf(left.log_prob(best))).any()):
         raise task.contradicted(y[rest[gone]], index[rest[gone]].tolist())
+    if best is not None and y is not None and bool((lost := ~task.feasible(best, y[rest])).any()):
+        raise LearnerError(
+            f"Example {int(index[rest[lost][0]])}: no feasible state was found. The network is too unsure of it for a "
+            "search, or known symbols contradict each other. Train further, or correct them."
+        )
     if best is None:
         rows = [(belief.scores[row], None if y is None else y[row], int(index[row])) for row in rest.tolist()]
         best = torch.stack([_best_first(task, scores, answer, budget, at) for scores, answer, at in rows])

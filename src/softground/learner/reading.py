@@ -120,7 +120,7 @@ class Reader:
         parts = self._parts(data)
         for part in parts:
             part.data.check(part.space)
-        return all_figures(parts, [read(part, self.network) for part in parts])
+        return all_figures(parts, [read(part, self.network, constrained=True) for part in parts])
 
     def grounded(self, data: Data) -> int:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""

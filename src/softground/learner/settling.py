@@ -2,7 +2,7 @@
 
 The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
 knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
-tried on the rule's own solutions (:func:`softground.recommend`), for at most ten seconds. A run folder keeps both
+tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. A run folder keeps both
 choices, and a resumed run takes the same ones without measuring anything again.
 """
 
@@ -25,9 +25,9 @@ from .parts import Part
 if TYPE_CHECKING:
     from .learner import Learner
 
-WALK = ("dropped", "change", "steps", "gamma0")
-SECONDS = 10.0  # for the trial of projections
-Choices = dict[str, dict[str, Any]]  # by the name of the shape
+WALK = ("dropped", "block", "change", "swaps", "steps", "gamma0")
+SECONDS = 10.0  # after which a trial of projections, which counts its steps, is ended
+Choices = dict[str, dict[str, Any]]  # by the name of the shape, or of the task where there is one shape
 
 
 def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
@@ -46,7 +46,7 @@ def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet:
 def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
     found: Choices = {}
     for part in train:
-        stages, name = learner.staged[part.shape], str(part.shape)
+        stages, name = learner.staged[part.shape], str(part.task.name if part.shape is None else part.shape)
         before = kept.get(name, {})
         for number, stage in enumerate(stages):
             if not stage.objective.open and not (part.task.open and part.task.inverse.exact):
@@ -116,7 +116,7 @@ def in_words(choices: Choices) -> list[str]:
     """What was chosen and why, a sentence each."""
     lines = []
     for name, one in choices.items():
-        of = "" if name == "None" else f" of shape {name}"
+        of = f" of shape {name}" if len(choices) > 1 else ""
         if "rung" in one:
             cost = f", {one['seconds']:.1f} s" if one["seconds"] >= 0.05 else ""
             lines.append(f"Inverse{of}: {one['rung']} ({one['reason']}{cost})")

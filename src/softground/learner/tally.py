@@ -62,12 +62,13 @@ class Tally:
         record |= means
         grounded: list[tuple[Tensor, int]] = []
         for part in loop.parts:
-            state, own = part.objectives[number].state(), part.own.to(loop.fabric.device)
+            state = part.objectives[number].state()
             chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
-            for name, lacking in part.unexplained.counted(waiting, own).items():
+            for name, lacking in part.unexplained.counted(waiting).items():
                 record[name] = record.get(name, 0) + round(mean(lacking.double()) * loop.fabric.world_size)
             if chains is not None and symbols is not None and part.task.space.categorical:
-                held = own if waiting is None else own[waiting[own] == 0]
+                held = torch.arange(len(chains), device=chains.device)
+                held = held if waiting is None else held[waiting == 0]
                 right = part.labels.unknown((chains[held] == symbols[held]).double(), held)
                 grounded.append((right.sum(), len(held)))
         if grounded:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..errors import DataError, LearnerError
+from ..errors import LearnerError
 from ..networks.ensemble import Ensemble
 from ..objectives import SoftenedGrounding
 from ..objectives.base import Batch, Objective
@@ -17,6 +17,7 @@ from ..objectives.starts import WAITING
 from ..objectives.usage import HOLD
 from ..seeds import stream
 from .batches import shuffled
+from .device import everyone
 from .labels import Labels
 from .noise import Noise
 from .parts import Part
@@ -32,18 +33,12 @@ class Training(Part):
     def __init__(self, part: Part, learner: Learner) -> None:
         super().__init__(part.shape, part.task, part.data)
         fabric = learner.fabric
-        self.rank, self.world, self.seed = fabric.global_rank, fabric.world_size, learner.seed
-        if len(self.data) < self.world:
-            of = f" of shape {self.shape}" if self.prefix else ""
-            raise DataError(
-                f"{len(self.data)} training examples{of} for {self.world} processes; give each at least one."
-            )
+        self.fabric, self.seed = fabric, learner.seed
         self.stages = learner.staged[self.shape]
         self.objectives: list[Objective] = [stage.objective for stage in self.stages]
-        self.own: Tensor = torch.arange(self.rank, len(self.data), self.world)
         known = self.data.known
-        self.unexplained = Unexplained(self.task, len(self.data), learner.unexplained, known, self.data.positions)
-        self.labels = Labels(self.task, self.data, self.y, self.world)
+        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric)
+        self.labels = Labels(self.task, self.data, self.y, fabric.world_size)
         self.labels.probe(learner.network)
         self.ensemble = learner.network if isinstance(learner.network, Ensemble) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
@@ -57,16 +52,24 @@ class Training(Part):
         """Prepare the objective of a stage."""
         objective = self.objectives[number]
         objective.known = self.data.known
-        objective.begin(self.task, self.y, stream(self.seed, f"start {self.key}{stage}"))
+        objective.begin(self.task, self.y, stream(self.seed, f"start {self.key}{stage}", self.fabric.global_rank))
         self.note(number)
         if self.noise is not None and objective.weak:
             self.noise.check(objective)
         anchors = None if self.data.anchors is None else self.data.anchors.symbols
-        for term in self.stages[number].terms:
-            term.begin(self.task, self.data.known, anchors)
+        if terms := self.stages[number].terms:
+            known = self._known_anywhere()
+            for term in terms:
+                term.begin(self.task, known, anchors)
         if self.ensemble is not None:
             _refuse_chains(objective)
         return objective
+
+    def _known_anywhere(self) -> Tensor | None:
+        """The known symbols of all processes' examples, those of which none is known left out."""
+        known = self.data.known
+        own = None if known is None else known[(known >= 0).any(1)].cpu()
+        return None if own is None else torch.cat(everyone(self.fabric, own))
 
     def loss(
         self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
@@ -123,7 +126,7 @@ def mixed(parts: Sequence[Training], size: int, order: torch.Generator) -> list[
     """
     batches = []
     for part in parts:
-        trained, most = part.unexplained.trained(part.own, part.world)
+        trained, most = part.unexplained.trained()
         batches += [(part, index) for index in shuffled(trained, most, size, order)]
     if len(parts) == 1:  # which are shuffled already
         return batches

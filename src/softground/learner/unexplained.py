@@ -1,15 +1,23 @@
 """Examples whose S_y is proved empty: no symbols explain the answer. And what is done about them."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import torch
 from torch import Tensor
 
 from ..errors import DataError, InfeasibleAnswer, LearnerError
 from ..objectives.base import Batch
 from ..objectives.starts import EMPTY, WAITING, WAITS
 from ..task import Task
+from .batches import Batches
+from .device import everyone
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 Mode = Literal["raise", "drop", "weigh"]
 REMEDY = (
@@ -21,76 +29,75 @@ NAMED = 1000  # positions that a summary lists
 
 
 class Unexplained:
-    """Which of ``count`` examples nothing explains.
+    """Which examples nothing explains: of those that this process holds by row, of all by where they stand.
 
     ``"raise"`` stops at the first that are found. ``"drop"`` leaves them out of all batches. ``"weigh"`` gives each the
     weight that is the probability that its answer is meant, and that is 0: the network goes on seeing the inputs, and
     they count in the figures, but no loss is taken from them.
     """
 
-    def __init__(
-        self, task: Task, count: int, mode: Mode, known: Tensor | None = None, positions: Tensor | None = None
-    ) -> None:
+    def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric) -> None:
         if mode not in get_args(Mode):
             raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
-        self.task, self.count, self.mode, self.known = task, count, mode, known
-        self.positions = positions  # of these examples in the data set, of which they may be one shape
-        self.empty: Tensor | None = None  # [examples] bool, once some are known
-        self.waited = False  # whether some example had no first state, though it may have one
+        self.task, self.data, self.mode, self.fabric = task, data, mode, fabric
+        self.found: list[int] = []
+        self.empty = torch.zeros(len(data), dtype=torch.bool, device=data.device)
+        self.waits = False  # whether examples of any process have no first state, though they may have one
+        self.most = -(-data.total // fabric.world_size)  # examples that any process trains on
 
     def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
-        """Learn from an objective's state which examples have none (:data:`~softground.objectives.starts.WAITING`)."""
-        if (waiting := state.get(WAITING)) is None:
-            return
-        empty, waits = waiting == EMPTY, (waiting == WAITS).nonzero().flatten().tolist()
-        if bool(empty.any()):
-            lost = empty.nonzero().flatten().tolist()
-            if self.known is not None and bool((self.known[lost] >= 0).any()):
-                raise self.task.contradicted(y[lost], self.places(lost))
-            error = self.task.infeasible(y[lost], self.places(lost), REMEDY)
-            if self.mode == "raise" or len(lost) == self.count or not isinstance(error, InfeasibleAnswer):
+        """Learn from an objective's state which examples have none (:data:`~softground.objectives.starts.WAITING`).
+
+        All processes tell each other, and stop together.
+        """
+        waiting = state.get(WAITING, torch.zeros_like(self.empty))
+        self.empty = self.empty | (waiting == EMPTY)
+        lost, waits = (rows.nonzero().flatten() for rows in (waiting == EMPTY, waiting == WAITS))
+        places, known, error = self.data.at(lost).tolist(), self.data.known, None
+        if places and known is not None and bool((known[lost] >= 0).any()):
+            error = self.task.contradicted(y[lost], places)
+        elif places:
+            error = self.task.infeasible(y[lost], places, REMEDY)
+            if self.mode != "raise" and len(places) < self.data.total and isinstance(error, InfeasibleAnswer):
+                error = None
+        told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), int((~self.empty).sum())))
+        for error, *_ in told:
+            if error is not None:
                 raise error
-            self.empty = empty if self.empty is None else self.empty | empty
-        if waits:
-            self.waited = True
-            shown = f"{', '.join(map(str, self.places(waits[:5])))}{' …' if len(waits) > 5 else ''}"
+        self.found = sorted({*self.found, *(place for _, each, _, _ in told for place in each)})
+        if self.found and self.mode == "drop":
+            trained = [count for *_, count in told]
+            if not min(trained):
+                world = self.fabric.world_size
+                raise DataError(
+                    f"Once examples that nothing explains are left out, some of {world} processes have none."
+                )
+            self.most = max(trained)
+        waiters = sorted(place for _, _, each, _ in told for place in each)
+        self.waits = bool(waiters)
+        if waiters and self.fabric.is_global_zero:
+            shown = f"{', '.join(map(str, waiters[:5]))}{' …' if len(waiters) > 5 else ''}"
             warnings.warn(
-                f"No first state was found for {len(waits)} of {self.count} examples ({shown}), though one may exist. "
-                "The run goes on without them and asks the network in every epoch; 'unstarted' in the metrics counts "
-                "those that still wait.",
+                f"No first state was found for {len(waiters)} of {self.data.total} examples ({shown}), though one may "
+                "exist. The run goes on without them and asks the network in every epoch; 'unstarted' in the metrics "
+                "counts those that still wait.",
                 stacklevel=2,
             )
 
-    def places(self, rows: list[int]) -> list[int]:
-        """Where examples stand in the data set."""
-        return rows if self.positions is None else self.positions[rows].tolist()
-
-    def trained(self, own: Tensor, world: int) -> tuple[Tensor, int]:
-        """The examples that a process trains on, of its ``own``; and the most that any process trains on."""
-        if self.empty is None or self.mode != "drop":
-            return own, -(-self.count // world)
-        kept = ~self.empty.cpu()
-        each = [int(kept[rank::world].sum()) for rank in range(world)]
-        if not min(each):
-            raise DataError(f"Once examples that nothing explains are left out, some of {world} processes have none.")
-        return own[kept[own]], max(each)
+    def trained(self) -> tuple[Tensor, int]:
+        """The rows that this process trains on, and the most that any process trains on."""
+        rows = torch.arange(len(self.empty))
+        return rows[~self.empty.cpu()] if self.found and self.mode == "drop" else rows, self.most
 
     def weighed(self, batch: Batch) -> Batch:
         """The examples of a batch whose answers may be meant."""
-        if self.empty is None:
-            return batch
-        return batch.rows((~self.empty[batch.index]).nonzero().flatten())
+        return batch.rows((~self.empty[batch.index]).nonzero().flatten()) if self.found else batch
 
-    @property
-    def found(self) -> list[int]:
-        """Where those that nothing explains stand in the data set."""
-        return [] if self.empty is None else self.places(self.empty.nonzero().flatten().tolist())
-
-    def counted(self, waiting: Tensor | None, own: Tensor) -> dict[str, Tensor]:
-        """Figures of an epoch: how many of a process's ``own`` examples nothing explains, and how many still wait."""
-        figures = {} if self.empty is None else {"unexplained": self.empty[own].sum()}
-        if waiting is not None and self.waited:
-            figures["unstarted"] = (waiting[own] == WAITS).sum()
+    def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
+        """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""
+        figures = {"unexplained": self.empty.sum()} if self.found else {}
+        if self.waits:
+            figures["unstarted"] = (torch.zeros_like(self.empty) if waiting is None else waiting == WAITS).sum()
         return figures
 
 
@@ -98,6 +105,6 @@ def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> di
     """What a run's summary says of them; at most some positions."""
     last: dict[str, Any] = history[-1] if history else {}
     found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
-    if any(part.empty is not None for part in parts):
+    if any(part.found for part in parts):
         found["unexplained_examples"] = sorted(place for part in parts for place in part.found)[:NAMED]
     return found

@@ -20,11 +20,13 @@ overview of composite likelihood methods, Statist. Sinica 21 (2011).
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
+from ..gpu import Recorded
 from ..inverses.composite import composite
 from ..schedules.base import Schedule
 from ..schedules.constant import Constant
@@ -49,6 +51,7 @@ class CompositeLikelihood(Objective):
                 f"The objective 'parts' takes the exact law of every part of a rule; {task.constraint!r} has no parts, "
                 "or one that is too large to tabulate. State it by sg.All(…), or use SoftenedGrounding."
             )
+        self.recorded = Recorded(self.parts.marginals)
         empty = self.parts.empty(task.space, y, self.known)
         self.waiting = torch.where(empty, EMPTY, 0) if bool(empty.any()) else None
 
@@ -67,11 +70,17 @@ class CompositeLikelihood(Objective):
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
             try:
-                marginals = self.parts.marginals(target)  # type: ignore[arg-type]
+                marginals = self._marginals(target)
             except InfeasibleAnswer as error:  # which knows the batch's rows only
                 lost = list(error.examples)
                 raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
         return Outcome(mean_loss(batch.belief.marginal_log_prob(marginals), self.parts.visits), {})
+
+    def _marginals(self, target: Target[Any]) -> Tensor:
+        scores, answers = target.weights.scores, self.parts.answers(target.answers)
+        static = scores.is_cuda and self.parts.static(scores, answers)
+        found: Tensor = (self.recorded if static else self.parts.marginals)(scores, *answers)
+        return found
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": self.schedule.gamma(epoch)}

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import torch
 
-from ..dice import Dice
+from ..dice import Dice, any_of
 from ..errors import ProjectionError
 from ..spaces.base import Space
 from .base import Dropped, Projection
@@ -57,15 +57,40 @@ class RandomDrop(Projection):
                 f"The family of drop sets is {[list(s) for s in self.sets]}; expected at least one set, all of the "
                 "same size. Compose kernels with different projections to mix sizes."
             )
-        self.of = space.sites
+        self.of, self.size = space.sites, len(self.sets[0])
         self._tensor = torch.tensor(self.sets)
 
     def __repr__(self) -> str:
-        return f"RandomDrop({len(self.sets)} sets of {len(self.sets[0])} of {self.of} sites)"
+        return f"RandomDrop({len(self.sets)} sets of {self.size} of {self.of} sites)"
 
     def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
         self._tensor = self._tensor.to(device)
         return Dropped(self._tensor[dice.categorical(torch.zeros(batch, len(self.sets), device=device))])
+
+
+class RandomBlock(Projection):
+    """Drop ``size`` sites, every set of that many as likely as any other, drawn at every step and for every example.
+
+    As ``RandomDrop(space, size)`` does, for more sets than could be listed: blocks of many sites, which a solver
+    completes given the rest. ``Collapsed(inverse, RandomBlock(space, 8), Stay())`` is block Gibbs.
+
+    >>> from softground.spaces import Categorical
+    >>> RandomBlock(Categorical([range(10)] * 40), 12)
+    RandomBlock(12 of 40 sites)
+    """
+
+    def __init__(self, space: Space, size: int) -> None:
+        self.size, self.of = len(_checked(range(size), space.sites)), space.sites
+
+    def __repr__(self) -> str:
+        return f"RandomBlock({self.size} of {self.of} sites)"
+
+    def draw(self, dice: Dice, batch: int, device: torch.device) -> Dropped:
+        free, drawn = torch.ones(batch, self.of, dtype=torch.bool, device=device), []
+        for _ in range(self.size):
+            drawn.append(any_of(dice, free))
+            free = free.scatter(1, drawn[-1][:, None], False)
+        return Dropped(torch.stack(drawn, 1).sort(1).values)
 
 
 def _checked(sites: Sequence[int], count: int) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from torch.utils.data import Dataset, Subset
 
 from ..learner import Learner
 from ..learner.batches import Batches
-from ..learner.checkpoint import chains_of
 from ..learner.evaluation import predictions as predicted_by
+from ..learner.kept import chains_of
 from ..learner.parts import Data, divided
 from ..metrics.accuracy import best_relabelling
 from ..metrics.symbols import numbered
@@ -21,11 +21,12 @@ from ..spaces.categorical import Categorical
 from ..task import Task
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
-from .watch import GALLERY, WATCHED, read_gallery, texts
+from .watch import GALLERY, read_gallery, shown_of, texts
 
 HELD_OUT, TRAINED = 10_000, 2_000  # most examples of each data set that are looked at
 MOST_SYMBOLS = 200  # in an alphabet whose confusions are counted
-MOST_IMAGES = 100  # in a gallery: fewer examples where each has many sites
+HELD_OUT_IMAGES = 500  # in a gallery: fewer examples where each has many sites
+MOST_SHOWN, RIGHT_SHOWN = 96, 12  # held-out examples, and those among them that have nothing wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,7 @@ def gather(
         With the network to look at.
     train, test
         The run's data. True symbols, where there are any, are shown and compared with; nothing learns from them here.
+        Where several processes have trained, each looks at its own training examples.
     folder
         The run folder, whose gallery says which examples were watched, and whose checkpoint holds the chains of a
         learner that was not fitted just now.
@@ -72,7 +74,9 @@ def gather(
     """
     known = predictions or (None, None)
     epochs, memory = _memory(learner, folder)
-    trained, held_out = _read(learner, train, TRAINED, known[0], memory), _read(learner, test, HELD_OUT, known[1])
+    share = (learner.fabric.global_rank, learner.fabric.world_size) if hasattr(learner, "history_") else (0, 1)
+    trained = _read(learner, train, TRAINED, known[0], memory, share)
+    held_out = _read(learner, test, HELD_OUT, known[1])
     space = held_out[0].task.space
     names = [str(symbol) for symbol in space.symbols] if space.categorical else []
     renamed = {}
@@ -105,10 +109,10 @@ def gather(
 def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Callable[[Any], Tensor | None]]:
     """Epochs done, and a shape's chains in the last stage that has any: in memory after a fit, else in the checkpoint.
 
-    Where several processes train, each has only its own chains in memory; the checkpoint has all of them.
+    Where several processes have trained, these are the chains of this one's own examples.
     """
     history = getattr(learner, "history_", None)
-    if history is not None and learner.fabric.world_size == 1:
+    if history is not None:
         begun = {record["stage"] for record in history}  # an observer may have ended the run before the others
 
         def kept(shape: Any) -> Tensor | None:
@@ -128,23 +132,20 @@ def _read(
     most: int,
     predicted: list[Tensor] | None,
     memory: Callable[[Any], Tensor | None] = lambda shape: None,
+    share: tuple[int, int] = (0, 1),
 ) -> list[_Read]:
-    """The network's predictions for the first examples of each part of a data set."""
+    """The network's predictions for the first examples of each part of a process's share of a data set."""
     device, found = learner.fabric.device, []
     parts = divided(learner.task, data)
     for number, (shape, task, part, positions) in enumerate(parts):
-        room = -(-most // len(parts))
-        symbols = getattr(part, "symbols", None)
-        if len(part) > room:
-            part = Subset(part, range(room))
-        batches = Batches(part, device, learner.workers)
-        symbols = symbols[: len(batches)].to(device) if isinstance(symbols, Tensor) else batches.symbols
+        rows = range(share[0], len(part), share[1])[: -(-most // len(parts))]
+        batches = Batches(part, device, learner.workers, positions, rows)
         codes = predicted[number] if predicted else predicted_by(task.space, learner.network, batches)
         chains = memory(shape)
         chains = None if chains is None else chains[: len(batches)].to(device)
-        places = list(range(len(batches))) if positions is None else positions[: len(batches)].tolist()
+        places = batches.at(torch.arange(len(batches), device=device)).tolist()
         y, codes = task.constraint.encode(batches.answers).to(device), codes[: len(batches)].to(device)
-        found.append(_Read(task, part, places, codes, y, batches.answers, symbols, chains))
+        found.append(_Read(task, Subset(part, rows), places, codes, y, batches.answers, batches.symbols, chains))
     return found
 
 
@@ -196,19 +197,19 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
 
 def _watched(index: Any, reads: list[_Read], sites: int) -> list[int]:
     """Training examples to show: those that were watched, or the first."""
-    room = max(2, min(WATCHED, MOST_IMAGES // sites))
     number = {place: i for i, place in enumerate(place for read in reads for place in read.places)}
     known = [number[i] for i in index if type(i) is int and i in number] if isinstance(index, list) else []
-    return (known or list(number.values()))[:room]
+    return (known or list(number.values()))[: shown_of(sites)]
 
 
 def _choice(feasible: Tensor, lucky: Tensor, sites: int) -> list[int]:
     """Held-out examples to show: mistakes first, then right answers from wrong symbols, then some that are right."""
-    room = max(3, min(9, MOST_IMAGES // sites))
+    room = max(3, min(MOST_SHOWN, HELD_OUT_IMAGES // sites))
     wrong, chance, right = (group.nonzero().flatten().tolist() for group in (~feasible, lucky, feasible & ~lucky))
-    some = wrong[: room - min(3, len(right) + len(chance))]
-    some += chance[: max(1, room - len(some) - 2)]
-    return some + right[: room - len(some)]
+    fine = min(RIGHT_SHOWN, len(right), room // 3)
+    some = wrong[: room - fine - min(len(chance), room // 3)]
+    some += chance[: room - fine - len(some)]
+    return some + right[:fine]
 
 
 def _examples(reads: list[_Read], index: list[int]) -> list[Shown]:

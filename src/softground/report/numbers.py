@@ -8,6 +8,7 @@ LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 # Shares that are not called accuracies.
 SHARES = frozenset(
     {"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise", "meant"}
+    | {"corrected", "given_up"}
 )
 SHARE_ENDINGS = ("_accuracy", "_accuracy_all", "_f1", "_f1_all", "_ece", "_feasible")
 WORDS = {"f1": "F1", "ece": "ECE", "ood": "OOD"}

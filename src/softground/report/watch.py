@@ -4,13 +4,14 @@
 
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
-``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. ``grounded`` is
-null in stages without chains. The file is for people: a run killed just after a checkpoint may lack one line, and
-nothing is ever restored from it.
+``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. Its line also has
+``inputs``, to be looked at while the run goes on. ``grounded`` is null in stages without chains. The file is for
+people: a run killed just after a checkpoint may lack one line, and nothing is ever restored from it.
 """
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ from ..objectives.starts import WAITING
 from ..runs import RunFolder
 from ..seeds import untouched
 from .findings import Symbols
+from .inputs import look_at
 
 GALLERY = "gallery.jsonl"
-WATCHED = 6
+WATCHED, WATCHED_IMAGES = 6, 100  # examples, and images: fewer examples where each has many sites
 DECIMALS = 3  # of reals
 
 
@@ -47,7 +49,7 @@ class Watch:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
-            self._look(facts["own"].tolist())
+            self._look()
             # What comes after the checkpoint goes, and lines that a crash left unfinished.
             kept = [record for record in read_gallery(self.path) if record["epochs"] <= self.done]
             replace_file(self.path, b"".join(_line(record) for record in kept))
@@ -57,18 +59,19 @@ class Watch:
             self.done += 1
             self._append(facts["stage"])
 
-    def _look(self, own: list[int]) -> None:
+    def _look(self) -> None:
         """Choose the first examples of each shape in turn, of those that this process owns."""
-        owned, of = set(own), divided(self.learner.task, self.train)
-        places = [range(len(part)) if at is None else at.tolist() for _, _, part, at in of]
-        turns = [[(n, row) for row, place in enumerate(each) if place in owned] for n, each in enumerate(places)]
+        of = divided(self.learner.task, self.train)
+        rank, world = self.learner.fabric.global_rank, self.learner.fabric.world_size
+        turns = [[(n, row) for row in range(rank, len(part[2]), world)[: self.count]] for n, part in enumerate(of)]
         some = [one for turn in zip_longest(*turns) for one in turn if one is not None][: self.count]
         self.parts = []
-        for number, (shape, task, part, _) in enumerate(of):
+        for number, (shape, task, part, at) in enumerate(of):
             if rows := [row for n, row in some if n == number]:
                 with untouched():
                     x = [part[row][0] for row in rows]
-                self.parts.append((shape, task.space, rows, [places[number][row] for row in rows], x))
+                places = rows if at is None else at[rows].tolist()
+                self.parts.append((shape, task.space, [row // world for row in rows], places, x))
 
     def _append(self, stage: str | None) -> None:
         found = []
@@ -93,7 +96,15 @@ class Watch:
             "grounded": None if None in grounded else grounded,
             "predicted": read,
         }
+        if stage is None:
+            seen = [asdict(look_at(one, space.sites)) for _, space, _, _, x in self.parts for one in x]
+            record["inputs"] = seen[: shown_of(max(space.sites for _, space, *_ in self.parts))]
         append_line(self.path, _line(record))
+
+
+def shown_of(sites: int) -> int:
+    """How many examples of so many sites are shown with their images."""
+    return max(2, min(WATCHED, WATCHED_IMAGES // sites))
 
 
 def _rows(memory: Tensor | None, index: Tensor) -> Tensor | None:

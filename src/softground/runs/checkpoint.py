@@ -1,13 +1,15 @@
-"""Checkpoints without pickle: one safetensors file each, whose name has its number and its SHA-256.
+"""Checkpoints without pickle: safetensors files, whose names have the checkpoint's number and the file's SHA-256.
 
 A folder holds::
 
     checkpoint-00000007-<sha256>.safetensors    the current checkpoint: tensors, with the meta in the file's header
     checkpoint-00000006-<sha256>.safetensors    the one before it
+    part-00000007-1-<sha256>.safetensors        what process 1 of several keeps for checkpoint 7, and so on
 
 A file appears under its name by a rename, once all of it is on disk. So a crash before that leaves the old checkpoint
-current, and a crash after it the new one. The digest is checked before a byte of the file is parsed, because neither
-torch nor safetensors notices a flipped bit. A damaged current checkpoint leaves the previous one.
+current, and a crash after it the new one; parts are there before the checkpoint, whose meta names them. The digest is
+checked before a byte of the file is parsed, because neither torch nor safetensors notices a flipped bit. A damaged
+current checkpoint leaves the previous one.
 """
 
 import hashlib
@@ -28,6 +30,7 @@ from .codec import decode, encode
 
 HEADER_KEY = "softground"
 NAME = re.compile(r"checkpoint-[0-9]{8,20}-[0-9a-f]{64}\.safetensors")
+PART = re.compile(r"part-[0-9]{8,20}-[0-9]{1,9}-[0-9a-f]{64}\.safetensors")
 
 
 def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
@@ -47,13 +50,39 @@ def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -
         raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
     # A damaged file must not push out the last good one.
     kept = next((path for path in reversed(found) if _is_intact(path)), None)
-    new = folder / f"checkpoint-{_number(found[-1]) + 1 if found else 1:08d}-{digest(data)}.safetensors"
+    new = folder / f"checkpoint-{_following(found):08d}-{digest(data)}.safetensors"
     replace_file(new, data)
+    numbers = [_number(path.name) for path in (new, kept) if path is not None]
     with suppress(OSError):  # older ones, and what crashes left behind, cost only disk space
         for path in folder.iterdir():
             name = path.name.removeprefix(".").removesuffix(".tmp")
-            if NAME.fullmatch(name) and path not in (new, kept):
+            old = NAME.fullmatch(name) and path not in (new, kept)
+            if old or (PART.fullmatch(name) and _number(name) not in numbers):
                 path.unlink(missing_ok=True)
+
+
+def upcoming(folder: Path) -> int:
+    """The number that the next checkpoint will have."""
+    return _following(_found(folder))
+
+
+def save_part(folder: Path, number: int, rank: int, tensors: Mapping[str, Tensor]) -> str:
+    """Write what process ``rank`` keeps for the checkpoint ``number``, before that is saved; gives the file's name."""
+    data = pack(folder, tensors, {})
+    name = f"part-{number:08d}-{rank}-{digest(data)}.safetensors"
+    replace_file(folder / name, data)
+    return name
+
+
+def load_part(folder: Path, name: Any) -> dict[str, Tensor]:
+    """The tensors of the part that a checkpoint's meta names."""
+    if not isinstance(name, str) or not PART.fullmatch(name):
+        raise failure(folder, f"its checkpoint names the part {str(name)[:80]!r}", "Restore it from a backup")
+    try:
+        return unpack(_verified(folder / name))[0]
+    except Unreadable as error:
+        remedy = "Restore it from a backup, or go on from the checkpoint before (previous=True), which has its own"
+        raise failure(folder / name, str(error), remedy) from error
 
 
 def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -88,7 +117,7 @@ def exists(folder: Path) -> bool:
 def one_is_missing(folder: Path) -> bool:
     """Whether there is only one checkpoint where two were saved, and two are kept."""
     found = _found(folder)
-    return len(found) == 1 and _number(found[0]) > 1
+    return len(found) == 1 and _number(found[0].name) > 1
 
 
 def pack(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> bytes:
@@ -129,11 +158,17 @@ def part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
 def _found(folder: Path) -> list[Path]:
     """The folder's checkpoints, the newest last."""
     paths = folder.iterdir() if folder.is_dir() else ()
-    return sorted((path for path in paths if NAME.fullmatch(path.name)), key=lambda path: (_number(path), path.name))
+    return sorted(
+        (path for path in paths if NAME.fullmatch(path.name)), key=lambda path: (_number(path.name), path.name)
+    )
 
 
-def _number(path: Path) -> int:
-    return int(path.name.split("-")[1])
+def _number(name: str) -> int:
+    return int(name.split("-")[1])
+
+
+def _following(found: list[Path]) -> int:
+    return _number(found[-1].name) + 1 if found else 1
 
 
 def _header(data: bytes) -> bytes:

@@ -5,7 +5,7 @@
     config.json               the run: format, version, recipe, settings, digests of data and rule, environment
     metrics.jsonl             one JSON object per line, appended as the run proceeds
     summary.json              what came out
-    checkpoint-….safetensors  the last two, see :mod:`softground.runs.checkpoint`
+    checkpoint-….safetensors  the last two, and their parts, see :mod:`softground.runs.checkpoint`
     .lock                     locked while a process trains here, see :mod:`softground.runs.lock`
 
 ``format`` in ``config.json`` is the number of this layout; a folder of another one is refused.
@@ -36,7 +36,7 @@ from . import checkpoint
 from .digests import config_digest, history_digest
 from .lock import LOCK, locked
 
-FORMAT = 2
+FORMAT = 3
 RECORD_LIMIT = 2**16  # bytes of a line of metrics, which has some hundreds
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
@@ -149,6 +149,18 @@ class RunFolder:
     def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
         """See :func:`softground.runs.checkpoint.save`."""
         checkpoint.save(self.path, tensors, meta)
+
+    def next_checkpoint(self) -> int:
+        """See :func:`softground.runs.checkpoint.upcoming`."""
+        return checkpoint.upcoming(self.path)
+
+    def save_part(self, number: int, rank: int, tensors: Mapping[str, Tensor]) -> str:
+        """See :func:`softground.runs.checkpoint.save_part`."""
+        return checkpoint.save_part(self.path, number, rank, tensors)
+
+    def load_part(self, name: Any) -> dict[str, Tensor]:
+        """See :func:`softground.runs.checkpoint.load_part`."""
+        return checkpoint.load_part(self.path, name)
 
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""

@@ -87,7 +87,10 @@ class Cluster:
 
 def _lost(error: Exception) -> bool:
     """Whether an error means that workers are gone, rather than that what they were sent is wrong."""
-    return isinstance(error, LOST) or type(error).__module__.partition(".")[0] in ("distributed", "ray")
+    kind = type(error)
+    if kind.__name__.startswith("RayTaskError"):  # raised in a worker, which is there
+        return False
+    return isinstance(error, LOST) or kind.__module__.partition(".")[0] in ("distributed", "ray")
 
 
 _crews: dict[tuple[str, Limits, int], Crew] = {}

@@ -15,25 +15,25 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from ..constraints import Scan
-from ..data.digits import Source, load_digits
+from ..data.digits import load_digits
 from ..data.examples import Examples, Split
 from ..data.gathered import Gathered
 from ..data.idx import Digits
 from ..data.ragged import Ragged
 from ..errors import DataError
-from ..experiments.problem import EXACT, TASKS, Problem
+from ..experiments.problem import EXACT, TASKS
 from ..family import Family
 from ..metrics import accuracies
 from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
+from .of_digits import OfDigits
 
 MOST_DIGITS = 2048
 METRICS = partial(accuracies, name="sum_accuracy")
@@ -48,15 +48,11 @@ LEAST_BATCH = 16  # rows, however long they are
 
 @TASKS.register("sums")
 @dataclass(frozen=True, kw_only=True)
-class Sums(Problem):
+class Sums(OfDigits):
     """Sums of digits: recognise handwritten digits from the sums of rows of them, of one length or of several."""
 
     name: ClassVar[str] = "sums"
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     digits: tuple[int, ...] = (2, 6)
     """The fewest and the most digits of a row; one number for rows of that length alone."""
     train_size: int | None = None

@@ -6,6 +6,7 @@ Everything comes from the run folder, so that the window needs no run that is al
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..report.facts import Facts
 from ..report.findings import FINDINGS, Input, Shown
@@ -17,6 +18,7 @@ from ..report.watch import GALLERY
 from ..runs import RunFolder
 from ..runs.folder import CONFIG, METRICS, SUMMARY
 from ..runs.lock import in_use
+from ..typed import typed
 
 FILES = (CONFIG, METRICS, SUMMARY, GALLERY, FINDINGS)
 
@@ -52,14 +54,23 @@ def _training(folder: RunFolder) -> bool:
 
 
 def _watched(facts: Facts) -> list[Shown]:
-    """The training examples that are followed; their inputs are known once the run has ended."""
+    """The training examples that are followed, with the inputs that the gallery's first line has of them."""
     if facts.findings and facts.findings.watched:
         return facts.findings.watched
     index = facts.watched[-1].get("examples") if facts.watched else None
-    found = []
+    found, inputs = [], _inputs(facts.watched)
     for example in index if isinstance(index, list) else []:
         if type(example) is int:
-            shown = Shown(example, Input())
+            shown = Shown(example, inputs.get(example, Input()))
             _, grounded, predicted = moments(shown, facts.watched)[-1]
             found.append(replace(shown, grounded=grounded, predicted=predicted))
     return [shown for shown in found if shown.predicted]
+
+
+def _inputs(records: list[dict[str, Any]]) -> dict[int, Input]:
+    """Inputs by example; none where the run began without a gallery, or the file holds something else."""
+    first = records[0] if records else {}
+    try:
+        return dict(zip(typed(list[int], first.get("examples")), typed(list[Input], first.get("inputs")), strict=False))
+    except (ValueError, TypeError):
+        return {}

@@ -21,7 +21,7 @@ from ..errors import DataError, SoftgroundError
 from ..model import Model
 from ..optional import load
 from ..report.facts import Facts
-from ..report.html.page import render
+from ..report.html.page import SIFT, render
 from ..runs import RunFolder
 from ..typed import typed
 from . import live
@@ -74,7 +74,7 @@ def application(folder: RunFolder, model: Callable[[], Model], token: str) -> An
 
     def script(request: Request) -> Response:
         text = files("softground.report.html").joinpath("templates", "window.js").read_text(encoding="utf-8")
-        return Response(text, media_type="text/javascript")
+        return Response(SIFT + text, media_type="text/javascript")
 
     def changes(request: Request) -> Response:
         now = live.version(folder)

@@ -15,6 +15,8 @@ from .messages import LOG_ZERO, OneByOne
 from .totals import Totals
 from .tree import Tree
 
+RECORDED: list[Any] = []  # tables that a GPU's recordings read: they stay, also after more answers were seen
+
 
 @dataclass(frozen=True, eq=False)
 class Tables:
@@ -33,6 +35,8 @@ class Tables:
 
     def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """The cues and the accepted states of encoded answers."""
+        if y.is_cuda and torch.cuda.is_current_stream_capturing():
+            RECORDED.append(self)
         code = torch.where(y < 0, ~y, y)
         row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
         row = torch.where(y < 0, ~row, row)

@@ -11,13 +11,13 @@ from ..numbers import is_number, seconds
 
 def choice(facts: Facts) -> dict[str, Any] | None:
     """The choice as a table, and what was said of the walk; None where nothing was left open."""
-    kept = facts.config.get("chosen")
+    kept: Any = facts.config.get("chosen")
     rows: list[list[str]] = []
     walks: list[str] = []
     for shape, one in kept.items() if isinstance(kept, dict) else ():
         if not isinstance(one, dict):
             continue
-        name = [] if shape == "None" else [str(shape)]
+        name = [str(shape)] if len(kept) > 1 else []
         refused = one.get("refused")
         tried = [r for r in refused if isinstance(r, dict)] if isinstance(refused, list) else []
         rows += [_row(name, r, "no") for r in tried] + ([_row(name, one, "taken")] if "rung" in one else [])

@@ -17,6 +17,7 @@ from .lines import Chart, Epochs, Line, colour, numbers, shares
 from .page import render
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")
+ANY = ("train_size", "image_size")  # of a problem: what runs that are ranked need not share
 HEADINGS = {"wall_seconds": "time", "grounded": "training examples explained"}
 
 
@@ -64,8 +65,8 @@ def letter(place: int) -> str:
 
 
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
-    """By heading, each run's figure in words, and whether it is the best among runs of the same task and rule."""
-    kinds = [(run.task, flat({"rule": run.config.get("rule")})) for run in runs]
+    """By heading, each run's figure in words, and whether it is the best among runs of the same task, rule and data."""
+    kinds = [_kind(run) for run in runs]
     rows: list[dict[str, Any]] = []
     for run in runs:
         more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
@@ -82,6 +83,18 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
         best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
         found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
     return found
+
+
+def _kind(run: Facts) -> tuple[str, dict[str, str]]:
+    """What runs must share to be ranked: a task of the library and its problem, or else what the rule says.
+
+    The rule's digest is no use where there is a recipe: it is taken with the training answers, which a seed draws.
+    """
+    recipe = run.config.get("recipe")
+    problem = recipe.get("problem") if isinstance(recipe, dict) else None
+    if not isinstance(problem, dict):
+        return run.task, flat({"rule": run.config.get("rule")})
+    return run.task, flat({name: value for name, value in problem.items() if name not in ANY})
 
 
 def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
@@ -106,16 +119,19 @@ def _words(name: str, value: Any) -> str:
     return str(value) if name == "seed" and is_number(value) else figure(name, value)
 
 
-def _settings(runs: Sequence[Facts]) -> dict[str, list[str]]:
-    """What differs, by its path."""
+def _settings(runs: Sequence[Facts]) -> list[dict[str, list[str]]]:
+    """What differs, by its path: first what was asked for, then what follows from it part by part."""
     settings = [{"task": run.task} | flat(run.asked) for run in runs]
     rows = {name: [found.get(name, "–") for found in settings] for found in settings for name in found}
-    return {name: [_short(v) for v in values] for name, values in rows.items() if len(set(values)) > 1}
+    found = {name: [_short(v) for v in values] for name, values in rows.items() if len(set(values)) > 1}
+    asked = {name: values for name, values in found.items() if name == "task" or name.startswith("recipe")}
+    rest = {name: values for name, values in found.items() if name not in asked}
+    return [asked, rest] if asked else [rest, {}]
 
 
 def _short(value: str) -> str:
-    """A digest by its beginning."""
-    return f"{value[:8]}…" if re.fullmatch("[0-9a-f]{64}", value) else value
+    """A digest by its beginning, and nothing in a word."""
+    return f"{value[:8]}…" if re.fullmatch("[0-9a-f]{64}", value) else value or "none"
 
 
 def _charts(runs: Sequence[Run]) -> list[Chart]:

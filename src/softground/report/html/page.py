@@ -1,4 +1,4 @@
-"""A page: one file that holds its style and its images, and may load nothing at all.
+"""A page: one file that holds its style, its images and at most one script of ours, and may load nothing at all.
 
 Pages are written by the templates beside this module. Whatever they insert is escaped: it comes from a config or a file
 that anybody may have written. The Python side gathers numbers and coordinates, and holds no markup.
@@ -6,7 +6,10 @@ that anybody may have written. The Python side gathers numbers and coordinates, 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..numbers import seconds, symbol
@@ -15,8 +18,11 @@ from .gallery import ONE_ROW, columns, moments, panels, thinned
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Even if something slipped through the escaping, a browser would neither run nor fetch it.
+# Even if something slipped through the escaping, a browser would neither run nor fetch it: of all scripts, it runs the
+# one that has this digest.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SIFT = files(__package__).joinpath("templates", "sift.js").read_text(encoding="utf-8")
+SIFT_POLICY = f"{POLICY}; script-src 'sha256-{base64.b64encode(hashlib.sha256(SIFT.encode()).digest()).decode()}'"
 
 
 def render(template: str, **facts: Any) -> str:
@@ -28,6 +34,7 @@ def render(template: str, **facts: Any) -> str:
 def environment() -> Environment:
     """The templates, and what they may call."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     made = Environment(
         loader=PackageLoader(__package__),
@@ -39,7 +46,7 @@ def environment() -> Environment:
     )
     made.filters |= {"seconds": seconds, "symbol": symbol}
     made.globals |= {f.__name__: f for f in (columns, moments, panels, thinned)}
-    made.globals |= {"one_row": ONE_ROW, "policy": POLICY}
+    made.globals |= {"one_row": ONE_ROW, "policy": POLICY, "sift_policy": SIFT_POLICY, "sift": Markup(SIFT)}
     return made
 
 

@@ -21,6 +21,7 @@ class Bar(NamedTuple):
     sure: float
     many: float
     words: str
+    brief: str
 
 
 class Diagram(NamedTuple):
@@ -56,7 +57,8 @@ def diagram(name: str, bins: list[tuple[int, float, float, float]], renamed: boo
         cells = [edges, f"{n:,.0f}", f"{sure:.1%}", f"{right:.1%}", f"{100 * (right - sure):+.1f}"]
         words = f"confidence {edges}: {cells[1]} symbols, mean confidence {cells[2]}, right {cells[3]}"
         table.append(cells)
-        bars.append(Bar(x(k / BINS), x(0.1) - x(0), y(right), y(sure), (FLOOR - LOWEST) * n / most, words))
+        brief = f"{edges}: {cells[1]} symbols, {cells[3]} right"
+        bars.append(Bar(x(k / BINS), x(0.1) - x(0), y(right), y(sure), (FLOOR - LOWEST) * n / most, words, brief))
     error = sum(n * abs(right - sure) for _, n, sure, right in bins) / total
     right = sum(n * right for _, n, _, right in bins) / total
     lede = f"ECE {error:.2%}; {right:.2%} of {total:,.0f} symbols are right."

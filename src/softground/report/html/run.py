@@ -99,8 +99,13 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     if not isinstance(found, dict) or not isinstance(first, list):
         return None
     names = ("example", "answer", "reading", "gives", "meant")
-    rows = [[str(one.get(name, "–"))[:60] for name in names] for one in first if isinstance(one, dict)]
+    rows = [[_told(one.get(name, "–")) for name in names] for one in first if isinstance(one, dict)]
     return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
+
+
+def _told(value: Any) -> str:
+    """A cell of that table; the probability that an answer is meant is its only float."""
+    return f"{value:.1%}" if isinstance(value, float) else str(value)[:60]
 
 
 def _other_maps(facts: Facts) -> str:

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from ...data.digits import Source
 from ...data.examples import Split
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...metrics import accuracies
 from ...seeds import stream
 from ...task import Task
+from ..of_digits import OfDigits
 from .data import load
 from .rule import addition_program, addition_scan
 
@@ -29,15 +28,11 @@ IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # whatever the numbers' length
 
 @TASKS.register("addition")
 @dataclass(frozen=True, kw_only=True)
-class Addition(Problem):
+class Addition(OfDigits):
     """MNIST addition: recognise digits from the sums of pairs of handwritten numbers."""
 
     name: ClassVar[str] = "addition"
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     digits: int = 1
     """Digits of each number."""
     train_size: int | None = None

@@ -12,7 +12,6 @@ position: here one for all, and test images to test on).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,14 +19,14 @@ import torch
 from torch import Tensor
 
 from ...constraints import Cnf, Program, Scan
-from ...data.digits import Source
 from ...data.examples import Split
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...inverses.circuit import Circuit
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
+from ..of_digits import OfDigits
 from .data import Codes, combinations, evenly, rows_of_digits
 
 MOST_BITS = 1000
@@ -48,15 +47,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @TASKS.register("mnlogic")
 @dataclass(frozen=True, kw_only=True)
-class MNLogic(Problem):
+class MNLogic(OfDigits):
     """MNLogic: recognise zeros and ones from whether a formula of logic holds."""
 
     name: ClassVar[str] = "mnlogic"
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     rule: Literal["xor", "and", "or", "majority", "one"] = "xor"
     """Whether the number of ones is odd (xor), all, at least one, more than half, or exactly one."""
     cnf: str | None = None

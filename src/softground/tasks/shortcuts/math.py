@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import add, mul
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,16 +26,16 @@ import torch
 from torch import Tensor
 
 from ...constraints import Scan
-from ...data.digits import Source
 from ...data.examples import Split
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...inverses import Scanned
 from ...metrics import accuracies
 from ...projections import Drop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
+from ..of_digits import OfDigits
 from .data import Codes, combinations, rows_of_digits
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -57,15 +56,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @TASKS.register("mnmath")
 @dataclass(frozen=True, kw_only=True)
-class MNMath(Problem):
+class MNMath(OfDigits):
     """MNMath: recognise digits from whether two equations hold, or from weighted sums."""
 
     name: ClassVar[str] = "mnmath"
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     weights: tuple[int, ...] = ()
     """The weights of the digits, equation by equation; none: d₁ + d₂ = d₃ + d₄ and d₅·d₆ = d₇·d₈, true or false."""
     equations: int = 2

@@ -16,7 +16,6 @@ arXiv 2609.12247 (``mixed``, and the 16 pairs as knowledge of the rule).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,13 +23,14 @@ import torch
 from torch import Tensor
 
 from ...constraints import Program
-from ...data.digits import Source, load_digits
+from ...data.digits import load_digits
 from ...data.examples import Examples, Split
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
+from ..of_digits import OfDigits
 from .data import Codes, every_image, others, shown
 
 EACH = {"train": 420, "validation": 120, "test": 60}  # examples of every pair
@@ -56,13 +56,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Problem):
+class Pairs(OfDigits):
     """Sums of two digits, of which only some pairs occur."""
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     train_size: int | None = None
     """Training pairs, at random (default: all, 420 of each that occurs)."""
     known_pairs: bool = False

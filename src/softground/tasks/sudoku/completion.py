@@ -12,8 +12,11 @@ from torch import Tensor
 from ...errors import InverseError
 from ...inverses.base import Fibre, Inverse, Start
 from ...projections.base import Dropped
-from .boards import completed, random_boards
+from ...spaces.categorical import CategoricalBelief
+from ...target import Target
+from .boards import random_boards
 from .rule import group_cells, sudoku_program
+from .search import each_most_probable, solutions
 
 
 class Completion(Inverse):
@@ -28,7 +31,7 @@ class Completion(Inverse):
     """
 
     def __init__(self, size: int, *, cap: int = 1024, partial: bool = False) -> None:
-        self.size, self.cap, self.partial = size, cap, partial
+        self.size, self.cap, self.partial, self.has_mode = size, cap, partial, True
         self.constraint = sudoku_program(size)
         self.space = self.constraint.space
         of = group_cells(size, torch.device("cpu"))
@@ -68,10 +71,23 @@ class Completion(Inverse):
     def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
         """A random valid board with the known digits for each example, by search."""
         rng = np.random.default_rng(seed)
-        boards, sure = zip(*(completed(self.size, row, rng) for row in known.tolist()), strict=True)
+        boards = [next(solutions(self.size, row, rng), None) for row in known.tolist()]
         z = torch.tensor([board or [0] * self.size**2 for board in boards], device=y.device)
         found = torch.tensor([board is not None for board in boards], device=y.device)
-        return Start(z, found, torch.tensor(sure, device=y.device))
+        return Start(z, found, torch.ones_like(found))
+
+    def most_probable(self, target: Target[CategoricalBelief]) -> Tensor | None:
+        """By best-first search (:mod:`.search`); where that gave up, the network's own reading."""
+        if bool((target.answers < 0).any()):  # not valid, or nothing is known
+            return None
+        best = target.weights.mode()
+        wrong = (~self.feasible(best, target.answers)).nonzero().flatten()
+        every = [range(self.size**2)] * len(wrong)
+        searched = each_most_probable(self.size, target.weights.scores[wrong], every)
+        for row, found in zip(wrong.tolist(), searched, strict=True):
+            if found is not None:
+                best[row] = torch.tensor(found[1], device=best.device)
+        return best
 
     def grow(self, z: Tensor, dropped: Dropped) -> tuple[Tensor, Tensor, Tensor]:
         """All valid boards that agree with z at the kept cells, the example of each, and which examples were cut."""

@@ -78,6 +78,9 @@ class Boards(Program):
         self.size = size
         self.encode([True])  # the answer of every example, whose id is 0
 
+    def sole(self) -> Tensor:
+        return torch.zeros(1, dtype=torch.long)
+
     def parts(self) -> list[Part]:
         every = All([AllDifferent(group) for group in groups(self.size)], self.space).parts()
         # That a board is not valid, or that nothing is known of it, says nothing of any one group.

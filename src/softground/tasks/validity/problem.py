@@ -9,7 +9,6 @@ are left out: they cannot be listed, and no exact law of their validity is here.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,15 +17,16 @@ from torch import Tensor
 
 from ...constraints import Program
 from ...data import RandomAffine
-from ...data.digits import Source, load_digits
+from ...data.digits import load_digits
 from ...data.examples import Split
 from ...data.idx import Digits
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...projections import Walk
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
+from ..of_digits import OfDigits
 from ..sudoku.boards import all_boards
 from ..sudoku.problem import sudoku_metrics
 from ..sudoku.rule import valid
@@ -44,7 +44,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boards(Problem):
+class Boards(OfDigits):
     """4×4 boards, valid or not."""
 
     kernels = BOARD_KERNELS
@@ -53,10 +53,6 @@ class Boards(Problem):
     )
     first: ClassVar[int] = 1  # the first of the four digits
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     train_size: int = 300
     """Training boards."""
     boards: Kinds = "valid"

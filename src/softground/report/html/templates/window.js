@@ -26,6 +26,7 @@ async function follow() {
       complain(found.error);
       if (!found.error) {
         $("live").innerHTML = found.html;  // written by the server, which escapes whatever it inserts
+        document.querySelectorAll("#live .sifted").forEach(sift);
         const first = version === "";
         version = found.version;
         if (first || !slots.length) await measure();

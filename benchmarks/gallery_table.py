@@ -1,0 +1,41 @@
+"""The gallery of rules: of each example its rule, from the script, and what it reached, from the committed JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from examples import TEACHES, shown
+from softground.runs.provenance import origin
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+IMPORT = "import softground as sg\n"
+DATA = re.compile(r"\n\n\ndef (?:boards|error|examples|grids|main|numbers|squares|wards)\(")
+TITLES = {
+    "own_rule": "a × b + c",
+    "killer_sudoku": "Killer Sudoku",
+    "plain_function": "Collatz steps",
+    "tabular": "Who is ill?",
+}
+
+
+def gallery(record: Path) -> str:
+    """An entry for each example."""
+    runs = json.loads(record.read_text())["runs"]
+    entries = []
+    for name, teaches in TEACHES.items():
+        said = [shown(line) for line in runs[name]["printed"] if "held-out" in line or "accuracy" in line]
+        title = TITLES.get(name, name.replace("_", " ").capitalize())
+        code = f"```python\n{rule(name)}\n```"
+        reached = f"`python examples/{name}.py`: {'; '.join(said)}, in {runs[name]['seconds']:.0f} s."
+        link = f"[The whole script](../examples/{name}.py)."
+        entries.append(f"## {title}\n\n{teaches[:1].upper()}{teaches[1:]}.\n\n{code}\n\n{reached} {link}")
+    return "\n\n".join(entries) + f"\n\n---\n\nFigures are of one run each, {origin(runs.values())}."
+
+
+def rule(name: str) -> str:
+    """The lines of a script that say what the symbols are and which of them explain an answer."""
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").split(IMPORT)[1]
+    first = source.index("space = ") if name == "own_rule" else 0
+    return DATA.split(source[first:])[0].split("\ntask = sg.Task(space, rule)\n")[0].strip()

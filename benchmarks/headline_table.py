@@ -1,0 +1,48 @@
+"""What comes first in README and docs: figures from answers alone beside those of the same networks with labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def headline(results: Path) -> str:
+    """A row a task."""
+    paper = json.loads((results / "reproduction" / "tables.json").read_text())
+    rules = json.loads((results / "any_rule.json").read_text())["table"]
+
+    def reproduced(key: str, labels: str, name: str) -> list[dict[str, Any]]:
+        return [paper[each]["ours"][name] for each in (key, labels)]
+
+    def ruled(key: str, labels: str, name: str) -> list[dict[str, Any]]:
+        return [rules[each][name] | {"seeds": rules[each]["seeds"]} for each in (key, labels)]
+
+    formulas = ("hwf/standard/best/I", "hwf/standard/best-sup/SUP")
+    rows = [
+        ("handwritten symbols, in formulas of seven (HWF, published split)", "each formula's value"),
+        ("the same formulas, wholly right", "each formula's value"),
+        ("4×4 Sudoku boards of MNIST digits, from 500", "that boards are valid"),
+        ("shortest paths in graphs of 30 vertices", "shortest paths of other graphs"),
+        ("handwritten digits, in 4×5 grids (10²⁰ states)", "sums of rows and columns"),
+    ]
+    figures = [
+        reproduced(*formulas, "symbol_accuracy"),
+        reproduced(*formulas, "calculation_accuracy"),
+        reproduced("sudoku/500/best/I", "sudoku/500/best-sup/SUP", "board_accuracy"),
+        reproduced("sdsp/uniform/best/I", "sdsp/uniform/best-sup/SUP", "path_accuracy"),
+        ruled("large/parts", "large/labels", "symbol_accuracy"),
+    ]
+    lines = [
+        "| read right, held-out | all that is known in training | % | with labels, % |",
+        "| --- | --- | --- | --- |",
+    ]
+    for (what, known), (ours, labels) in zip(rows, figures, strict=True):
+        lines.append(f"| {what} | {known} | {_shown(ours)} | {_shown(labels)} |")
+    seeds = sorted({cell["seeds"] for pair in figures for cell in pair})
+    words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    return "\n".join([*lines, "", f"Mean ± sd over {words} seeds; the same networks and recipes on both sides."])
+
+
+def _shown(cell: dict[str, Any]) -> str:
+    return f"{cell['mean']:.2f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{cell['sd']:.2f}"
