@@ -1,90 +1,107 @@
-# Needs make and a Python of 3.11 or newer; everything else is installed into .venv.
+# Needs make and a Python of 3.11 or newer; everything else is installed into .venv (or VENV=DIR). Where uv is installed,
+# it does that in seconds, from the same lock; UV= goes without it.
 
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
 	$$name -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$name; break; }; done)
-PIP_INSTALL = .venv/bin/python -m pip install --quiet --disable-pip-version-check
+VENV = .venv
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
+UV := $(shell command -v uv)
+# uv does not read pip's settings, and a folder of wheels that they name may hold the build of torch that is wanted.
+LINKS = $(addprefix --find-links=,$(sort $(shell $(PIP) config list | sed -n "s/.*find-links='\(.*\)'/\1/p" | sed 's/\\n/ /g')))
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(VENV)/bin/python $(LINKS),$(PIP) install --quiet)
+MATRIX = 3.12 3.13
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser lint torture mutants bench paper docs lock audit clean
+.PHONY: help demo test browser lint matrix wheel torture mutants bench paper docs lock audit clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-.venv/bin/python:
+$(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found: install one, or run make PYTHON=/path/to/python3" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 
 # Whether to go without hashes is decided here, never by what an index serves: a wrong hash is an error.
-.venv/.installed: pyproject.toml constraints.txt requirements/locked.txt | .venv/bin/python
-	@if grep -qx "# fits $$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')" \
-		requirements/locked.txt; then set -x; $(PIP_INSTALL) --require-hashes --no-deps -r requirements/locked.txt; \
+$(VENV)/.installed: pyproject.toml constraints.txt requirements/locked.txt | $(VENV)/bin/python
+	@if grep -qx "# fits $$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')" \
+		requirements/locked.txt; then set -x; $(INSTALL) --require-hashes --no-deps -r requirements/locked.txt; \
 	else echo "requirements/locked.txt has no hashes for this Python and platform: installing without." >&2; \
-		set -x; $(PIP_INSTALL) -c constraints.txt hatchling -e '.[dev]'; fi
-	$(PIP_INSTALL) -c constraints.txt torch
-	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	.venv/bin/python -m pip check
+		set -x; $(INSTALL) -c constraints.txt hatchling -e '.[dev]'; fi
+	$(INSTALL) -c constraints.txt torch
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	$(PIP) check
 	@touch $@
 
-demo: .venv/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
-	.venv/bin/softground $(DEMO)
+demo: $(VENV)/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
+	$(VENV)/bin/softground $(DEMO)
 
 test: export OMP_NUM_THREADS = 1
 test: lint ## Lint, check types and run every test.
-	.venv/bin/python -m pytest -n 2
+	$(VENV)/bin/python -m pytest -n 2 $(TESTS)
+
+matrix: ## The same with each Python of MATRIX that is installed and that torch has a build for; TESTS=… takes some tests.
+	@for version in $(MATRIX); do venv=.venv-$$version; make="$(MAKE) VENV=$$venv PYTHON=python$$version"; \
+		python$$version -c 'import ensurepip' >/dev/null 2>&1 || { echo "Python $$version: skipped, not installed"; continue; }; \
+		$$make $$venv/bin/python && $$venv/bin/python -m pip install --quiet --dry-run --no-deps -c constraints.txt torch \
+			|| { echo "Python $$version: skipped, pip finds no torch for it"; continue; }; \
+		$$make test || exit; done
+
+wheel: $(VENV)/.installed ## Build the wheel and try it in an environment of its own; FRESH=1 installs every extra there.
+	$(VENV)/bin/python tools/wheel.py $(if $(FRESH),--fresh $(LINKS))
 
 browser: export OMP_NUM_THREADS = 1
-browser: .venv/.installed ## Draw in the window on a run, and look at pages, in Chromium; installs that where it is missing.
+browser: $(VENV)/.installed ## Draw in the window on a run, and look at pages, in Chromium; installs that where it is missing.
 	@for name in chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
 	set -x; if [ "$$(id -u)" = 0 ]; then apt-get install --yes chromium; else sudo apt-get install --yes chromium; fi
-	.venv/bin/python -m pytest tests/window tests/report/test_report_browser.py
+	$(VENV)/bin/python -m pytest tests/window tests/report/test_report_browser.py
 
-lint: .venv/.installed ## Check format, style and types.
-	.venv/bin/ruff format --check .
-	.venv/bin/ruff check .
-	.venv/bin/mypy
+lint: $(VENV)/.installed ## Check format, style and types.
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
 
 torture: export OMP_NUM_THREADS = 1
-torture: .venv/.installed ## Kill, break and damage on purpose; count what survives.
-	.venv/bin/python -m torture
+torture: $(VENV)/.installed ## Kill, break and damage on purpose; count what survives.
+	$(VENV)/bin/python -m torture
 
-.venv/.mutants: .venv/.installed
-	$(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[mutants]'
+$(VENV)/.mutants: $(VENV)/.installed
+	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[mutants]'
 	@touch $@
 
 mutants: export OMP_NUM_THREADS = 1
-mutants: .venv/.mutants ## Break the mathematics in thousands of places and count what no test notices; takes hours.
-	.venv/bin/mutmut run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
-	.venv/bin/python -m tools.mutants
+mutants: $(VENV)/.mutants ## Break the mathematics in places and count what no test notices: hours, or SAMPLE=500 at random.
+	$(VENV)/bin/$(if $(SAMPLE),python -m tools.sampled $(SAMPLE) $(or $(SEED),0),mutmut) run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
+	$(VENV)/bin/python -m tools.mutants
 
-bench: .venv/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
-	.venv/bin/python benchmarks/step.py
-	.venv/bin/python benchmarks/inverse.py
-	.venv/bin/python benchmarks/solvers.py
-	.venv/bin/python benchmarks/memory.py
-	.venv/bin/python benchmarks/whole_run.py $(if $(HWF),--data-dir $(HWF))
-	.venv/bin/python benchmarks/growth.py
-	.venv/bin/python benchmarks/tables.py
+bench: $(VENV)/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
+	$(VENV)/bin/python benchmarks/step.py
+	$(VENV)/bin/python benchmarks/inverse.py
+	$(VENV)/bin/python benchmarks/solvers.py
+	$(VENV)/bin/python benchmarks/memory.py
+	$(VENV)/bin/python benchmarks/whole_run.py $(if $(HWF),--data-dir $(HWF))
+	$(VENV)/bin/python benchmarks/growth.py
+	$(VENV)/bin/python benchmarks/tables.py
 
-paper: .venv/.installed ## Measure the paper's tables again; DATA=DIR takes HWF and MNIST from there.
-	.venv/bin/python -m papers.li2023 all $(if $(DATA),--data-dir $(DATA))
+paper: $(VENV)/.installed ## Measure the paper's tables again; DATA=DIR takes HWF and MNIST from there.
+	$(VENV)/bin/python -m papers.li2023 all $(if $(DATA),--data-dir $(DATA))
 
-.venv/.docs: .venv/.installed
-	$(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[docs]'
+$(VENV)/.docs: $(VENV)/.installed
+	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[docs]'
 	@touch $@
 
 docs: export NO_MKDOCS_2_WARNING = 1
-docs: .venv/.docs ## Build the documentation into site/; a warning is an error.
-	.venv/bin/mkdocs build --strict
+docs: $(VENV)/.docs ## Build the documentation into site/; a warning is an error.
+	$(VENV)/bin/mkdocs build --strict
 
-lock: | .venv/bin/python ## Write requirements/locked.txt anew, from constraints.txt and the index.
-	.venv/bin/python tools/lock.py $(INDEX)
+lock: | $(VENV)/bin/python ## Write requirements/locked.txt anew, from constraints.txt and the index.
+	$(VENV)/bin/python tools/lock.py $(INDEX)
 
-audit: .venv/.docs ## Check what is installed, and write the licences of all of it to docs/licences.md.
-	.venv/bin/python -m pip check
-	.venv/bin/python tools/licences.py
+audit: $(VENV)/.docs ## Check what is installed, and write the licences of all of it to docs/licences.md.
+	$(PIP) check
+	$(VENV)/bin/python tools/licences.py
 
 clean: ## Remove the environment, caches and build outputs; runs are kept.
-	rm -rf .venv build dist site mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src papers tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -46,8 +47,11 @@ TEACHES = {
 
 
 def measure(name: str, threads: int) -> dict[str, Any]:
-    """One example in a process of its own, without lists of earlier ones; other work of the machine lengthens it."""
-    began = time.perf_counter()
+    """One example in a process of its own, without lists of earlier ones.
+
+    Other work of the machine lengthens ``seconds``; ``cpu_seconds`` are those in which the example was computing.
+    """
+    began, before = time.perf_counter(), computed()
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py")],
         capture_output=True,
@@ -56,7 +60,14 @@ def measure(name: str, threads: int) -> dict[str, Any]:
         env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT / "src"), "SOFTGROUND_CACHE": "off"},
     )
     lines = done.stdout.strip().splitlines()
-    return {"seconds": time.perf_counter() - began, "threads": threads, "printed": lines} | provenance()
+    took = {"seconds": time.perf_counter() - began, "cpu_seconds": computed() - before}
+    return took | {"threads": threads, "printed": lines} | provenance()
+
+
+def computed() -> float:
+    """Seconds for which processes that have ended were computing."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def table(record: dict[str, Any]) -> str:
@@ -65,14 +76,20 @@ def table(record: dict[str, Any]) -> str:
     for name, teaches in TEACHES.items():
         run = record["runs"][name]
         said = [line for line in run["printed"] if "held-out" in line or "accuracy" in line]
-        cells = (f"[`{name}.py`]({name}.py)", teaches, "<br>".join(map(shown, said)), f"{run['seconds']:.0f}")
+        cells = (
+            f"[`{name}.py`]({name}.py)",
+            teaches,
+            "<br>".join(map(shown, said)),
+            f"{run.get('cpu_seconds', run['seconds']):.0f}",
+        )
         lines.append(f"| {' | '.join(cells)} |")
     threads = sorted({run["threads"] for run in record["runs"].values()})
     words = {1: "one thread", 2: "two threads"}
     lines += [
         "",
         f"One run each, on {' or '.join(words.get(n, f'{n} threads') for n in threads)} of a CPU that had "
-        f"other work to do, by `{record['command']}` {origin(record['runs'].values())}. Every script has a fixed seed.",
+        "other work to do; seconds of computing, or, in older records, of waiting; "
+        f"by `{record['command']}` {origin(record['runs'].values())}. Every script has a fixed seed.",
     ]
     return "\n".join(lines)
 
@@ -106,7 +123,7 @@ def main() -> int:
         return int(PAGE.read_text() != page(record))
     for name in given.names or TEACHES:
         record["runs"][name] = run = measure(name, given.threads)
-        print(f"{name}: {run['printed'][-1]} ({run['seconds']:.0f} s)", flush=True)
+        print(f"{name}: {run['printed'][-1]} ({run['cpu_seconds']:.0f} s)", flush=True)
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     if set(TEACHES) <= set(record["runs"]):
         PAGE.write_text(page(record))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, PathDistribution, requires, version
@@ -17,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if not (ROOT / "tools").is_dir():
     pytest.skip("the tools are not part of this distribution", allow_module_level=True)
 
-from tools import licences, lock  # noqa: E402
+from tools import licences, lock, wheel  # noqa: E402
 
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
@@ -73,6 +75,31 @@ def test_everything_locked_has_its_pinned_version_and_hashes() -> None:
     assert [name for name, _ in entries] == sorted(PINS)
     rest = [line for line in LOCKED.splitlines() if not re.match(r"#|    --hash|[\w.-]+==", line)]
     assert rest == ["--only-binary :all:"]
+
+
+def test_every_extra_is_tried_with_the_wheel() -> None:
+    assert wheel.EXTRAS.keys() == EXTRAS.keys()
+
+
+def made(*arguments: str) -> str:
+    """What make says, or, with -n, would do."""
+    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_uv_and_pip_install_the_same_lock(tmp_path: Path) -> None:
+    lock = "install .*--require-hashes --no-deps -r requirements/locked.txt"
+    ways = {
+        uv: made("-n", f"UV={uv}", "PYTHON=python3", f"VENV={tmp_path}", f"{tmp_path}/.installed")
+        for uv in ("/some/uv", "")
+    }
+    assert re.search(f"set -x; /some/uv pip {lock}", ways["/some/uv"])
+    assert re.search(f"set -x; {tmp_path}/bin/python -m pip .*{lock}", ways[""])
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_python_that_is_not_installed_is_left_out_of_the_matrix() -> None:
+    assert made("matrix", "MATRIX=3.0") == "Python 3.0: skipped, not installed\n"
 
 
 def test_torch_has_no_hash() -> None:

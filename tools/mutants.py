@@ -1,14 +1,16 @@
 """`make mutants`: the order of tests for mutmut, and the record of which mutants survived.
 
 As a plugin of pytest (``-p tools.mutants``) it lets a mutant meet its fastest tests first, and no more than take
-``SECONDS``: a mutant that these do not notice has survived. As a script it reads mutmut's verdicts in ``mutants/`` and
-writes ``benchmarks/results/mutants.json``; ``tools/equivalent.json`` says which survivors no test could tell from the
-original, and why. A verdict of 'equivalent' holds for the changed line it names, wherever mutmut numbers it.
+``SECONDS``: a mutant that these do not notice has survived. As a script (``python -m tools.mutants [TITLE]``) it reads
+mutmut's verdicts in ``mutants/`` and puts them into ``benchmarks/results/mutants.json``; ``tools/equivalent.json`` says
+which survivors no test could tell from the original, and why. A verdict of 'equivalent' holds for the changed line it
+names, wherever mutmut numbers it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from importlib.metadata import version
 from itertools import accumulate
@@ -64,7 +66,7 @@ def verdicts(folder: Path) -> tuple[dict[str, Counter[str]], list[dict[str, str]
     return files, left
 
 
-def main() -> None:
+def main(title: str = "all rooms") -> None:
     from softground.runs.provenance import provenance
 
     files, left = verdicts(Path("mutants"))
@@ -72,6 +74,7 @@ def main() -> None:
     told = total["killed"] + total["timeout"] + total["survived"]
     record: dict[str, Any] = provenance() | {
         "command": "make mutants",
+        "rooms": sorted({name.partition("/")[0] for name, count in files.items() if count.keys() - {"not tried"}}),
         "mutants": sum(total.values()),
         **{verdict: total[verdict] for verdict in ("killed", "timeout", "survived", "equivalent", "not tried")},
         "score": round(100 * (total["killed"] + total["timeout"]) / max(1, told), 1),  # of those not equivalent
@@ -80,11 +83,11 @@ def main() -> None:
         "left": left,
         "mutmut": version("mutmut"),
     }
-    (ROOT / "benchmarks" / "results" / "mutants.json").write_text(
-        json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-    )
+    path = ROOT / "benchmarks" / "results" / "mutants.json"
+    page = {"runs": json.loads(path.read_text())["runs"] | {title: record}}
+    path.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
     print({name: value for name, value in record.items() if isinstance(value, int | float)})
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
+import softground as sg
 from cli_cases import hurry, train
 from softground.cli import main
 from softground.cli.loading import load_run
@@ -130,6 +132,19 @@ def test_a_strip_is_the_file_of_all_its_symbols(
     assert main(["predict", str(run), strip, "--strip", "--csv", "--device", "cpu"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["file"] for row in rows] == [strip] * 5
+
+
+def test_a_network_trained_on_floats_is_given_floats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = torch.rand(8, 2, 1, 4, 4, generator=torch.Generator().manual_seed(0)).mul(255).byte()
+    images[..., 0, :] = images[..., -1, :] = images[..., 0] = 0  # a dark border: ink is bright
+    space = sg.Categorical([range(3)] * 2)
+    task = sg.Task(space, sg.Program(lambda a, b: a + b, space))
+    network = nn.Sequential(nn.Flatten(2), nn.Linear(16, 3))
+    learner = sg.Learner(task, network, sg.grounding_stages(task, epochs=1), device="cpu")
+    learner.fit(sg.Examples(images / 255, [2] * 8), out=tmp_path / "run", quiet=True)
+    predictions = told([str(tmp_path / "run"), *files(images, tmp_path)], capsys)
+    expected = learner.predict_proba(images / 255).max(-1)
+    assert [p["probabilities"] for p in predictions] == [pytest.approx(row, abs=1e-4) for row in expected.tolist()]
 
 
 def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -> None:

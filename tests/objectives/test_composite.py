@@ -171,6 +171,7 @@ def test_who_has_no_parts_takes_another_objective() -> None:
         CompositeLikelihood().begin(task, plain.encode([3]), seed=0)
     large = task_of([sg.Value(range(9), lambda *z: sum(z))], SQUARE)  # whose only part has no law either
     assert parts_objective(large) is None
-    made = parts_objective(sums(), sg.Exponential())
-    assert made is not None
-    assert made.settings(3)["gamma"] == sg.Exponential().gamma(3)
+    held, annealed = parts_objective(sums()), parts_objective(sums(), sg.Exponential())
+    assert held is not None
+    assert annealed is not None
+    assert [made.settings(3)["gamma"] for made in (held, annealed)] == [1.0, sg.Exponential().gamma(3)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -52,6 +54,23 @@ def test_a_feasible_mapping_is_drawn_once() -> None:
     other = FeasibleMapping()
     other.begin(task, y, seed=1)
     assert not torch.equal(other.state()["chains"], mapping)
+
+
+def test_examples_that_wait_for_a_first_state_are_left_out() -> None:
+    task, objective = addition(), FeasibleMapping()
+    y = task.constraint.encode([4] * 3)
+    objective.begin(task, y, seed=0)
+    objective.waiting = torch.tensor([0, 1, 0])
+    belief, rest = task.space.belief(torch.arange(36.0).sin().view(3, 3, 4)), torch.tensor([0, 2])
+    expected = -belief.rows(rest).log_prob(objective.mapping[rest]).mean() / 3
+    assert torch.allclose(objective.loss(batch_of(belief, y)).loss, expected)
+
+
+def test_some_examples_of_a_batch_keep_their_places() -> None:
+    task = addition()
+    batch, rows = batch_of(task.space.belief(torch.zeros(3, 3, 4)), torch.arange(3)), torch.tensor([2, 0])
+    assert batch.rows(rows).places == [2, 0]
+    assert replace(batch, positions=torch.tensor([7, 8, 9])).rows(rows).places == [9, 7]
 
 
 def test_an_inverse_that_does_not_know_the_best_is_refused() -> None:

@@ -172,6 +172,10 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, float], messa
         MAPO(**settings)  # type: ignore[arg-type]
 
 
+def test_the_memory_may_have_all_the_weight() -> None:
+    assert MAPO(weight=1.0).weight == 1.0
+
+
 def test_a_checkpoint_of_another_capacity_is_refused() -> None:
     task = addition()
     small, large = MAPO(capacity=2), MAPO(capacity=4)

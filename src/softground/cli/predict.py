@@ -48,7 +48,7 @@ class Command(OfRun):
                 "image per symbol. Use softground.load and its predict with inputs of its own kind."
             )
         sites, *image = model.shape
-        x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip)
+        x = read_symbols(self.images, sites, (image[0], image[1], image[2]), self.strip, model.dtype)
         codes = model.predict_codes(x, constrained=self.constrained).cpu()
         sure = torch.from_numpy(model.predict_proba(x)).gather(2, codes[..., None]).squeeze(2).tolist()
         values = model.task.computed(codes) if isinstance(model.task, Task) else None

@@ -16,9 +16,10 @@ def read_symbols(
     sites: int,
     image: tuple[int, int, int],
     strip: bool = False,
+    dtype: torch.dtype | None = None,
     contents: Mapping[Path, bytes] | None = None,
 ) -> Tensor:
-    """Bytes ``[examples, sites, 1, height, width]``, ink bright, as networks are trained on.
+    """Images ``[examples, sites, 1, height, width]``, ink bright: bytes, or floats from 0 to 1 where ``dtype`` says so.
 
     One file per symbol, or with ``strip`` one file per example, which is cut into ``sites`` parts of equal width. An
     image is padded to the network's proportions, never stretched, and then resized. ``contents`` are those of files
@@ -45,4 +46,5 @@ def read_symbols(
             raise DataError(f"{path} is {picture.shape[1]} pixels wide; that cannot be cut into {sites} symbols.")
         parts = np.array_split(picture, sites, axis=1) if strip else [picture]
         symbols += [fit(part, height, width, round(float(np.median(part[[0, -1]])))) for part in parts]
-    return torch.from_numpy(np.stack(symbols)).view(-1, sites, 1, height, width)
+    x = torch.from_numpy(np.stack(symbols)).view(-1, sites, 1, height, width)
+    return x.to(dtype) / 255 if dtype and dtype.is_floating_point else x

@@ -12,7 +12,7 @@ from .environment import environment
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[3]  # of a source tree
-WRITTEN = ("benchmarks/results", "docs", "README.md")  # by measurements; edits there change no number
+WRITTEN = ("benchmarks/results", "docs", "README.md", "examples/README.md")  # by measurements; they change no number
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
 FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--page": "FILE"}

@@ -37,9 +37,7 @@ def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> dict[str,
     model = known[len(pictures)]
     names = [Path(f"picture {site + 1}") for site in range(len(pictures))]
     shape: Any = model.shape
-    x = read_symbols(names, shape[0], shape[1:], contents=dict(zip(names, pictures, strict=True)))
-    if model.dtype is not None and model.dtype.is_floating_point:
-        x = x.to(model.dtype) / 255
+    x = read_symbols(names, shape[0], shape[1:], dtype=model.dtype, contents=dict(zip(names, pictures, strict=True)))
     chances = torch.from_numpy(model.predict_proba(x))[0]
     codes = model.predict_codes(x).cpu()
     found: dict[str, Any] = {"sites": _likeliest(model, chances), **_told(model, codes, chances)}
