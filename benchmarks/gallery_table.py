@@ -28,7 +28,8 @@ def gallery(record: Path) -> str:
         said = [shown(line) for line in runs[name]["printed"] if "held-out" in line or "accuracy" in line]
         title = TITLES.get(name, name.replace("_", " ").capitalize())
         code = f"```python\n{rule(name)}\n```"
-        reached = f"`python examples/{name}.py`: {'; '.join(said)}, in {runs[name]['seconds']:.0f} s."
+        seconds = runs[name].get("cpu_seconds", runs[name]["seconds"])
+        reached = f"`python examples/{name}.py`: {'; '.join(said)}, in {seconds:.0f} s."
         link = f"[The whole script](../examples/{name}.py)."
         entries.append(f"## {title}\n\n{teaches[:1].upper()}{teaches[1:]}.\n\n{code}\n\n{reached} {link}")
     return "\n\n".join(entries) + f"\n\n---\n\nFigures are of one run each, {origin(runs.values())}."

@@ -41,7 +41,15 @@ def headline(results: Path) -> str:
         lines.append(f"| {what} | {known} | {_shown(ours)} | {_shown(labels)} |")
     seeds = sorted({cell["seeds"] for pair in figures for cell in pair})
     words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    return "\n".join([*lines, "", f"Mean ± sd over {words} seeds; the same networks and recipes on both sides."])
+    grammar = [_shown(cell) for cell in reproduced(*formulas, "grammatical_calculation_accuracy")]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Mean ± sd over {words} seeds; the same networks and recipes on both sides. Formulas may be read as any "
+            f"symbols; as grammatical ones alone, {grammar[0]} of them are right, with labels {grammar[1]}.",
+        ]
+    )
 
 
 def _shown(cell: dict[str, Any]) -> str:
