@@ -46,7 +46,7 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--length", "4"], "length 4"),
         (["--epochs", "0"], "Stage I has 0 epochs"),
         (["--batch-size", "0"], "--batch-size 0 was given"),
-        (["--steps", "0"], "--steps 0 was given"),
+        (["--steps=-1"], "--steps -1 was given"),
         (["--evaluate-every", "0"], "--evaluate-every 0 was given"),
         (["--learning-rate", "-1"], "Invalid learning rate: -1"),
         (["--gamma", "0"], "0"),

@@ -288,7 +288,7 @@ def test_settings_that_cannot_work() -> None:
         (lambda: Stage("I", objective, 0, adam), "0 epochs"),
         (lambda: Stage("I", objective, 1, adam, batch_size=0), "Stage I has batch_size=0; give at least one"),
         (lambda: Stage("I", objective, 1, adam, keep="first"), "one of last, best, validation"),  # type: ignore[arg-type]
-        (lambda: SoftenedGrounding(kernel("exact", task), Constant(1.0), steps=0), "steps=0"),
+        (lambda: SoftenedGrounding(kernel("exact", task), Constant(1.0), steps=-1), "steps=-1"),
     ):
         with pytest.raises(LearnerError, match=words):
             make()  # type: ignore[no-untyped-call]
