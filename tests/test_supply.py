@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -83,7 +84,8 @@ def test_every_extra_is_tried_with_the_wheel() -> None:
 
 def made(*arguments: str) -> str:
     """What make says, or, with -n, would do."""
-    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    command, outside = ["make", *arguments], {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    return subprocess.run(command, cwd=ROOT, env=outside, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
