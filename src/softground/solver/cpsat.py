@@ -24,9 +24,9 @@ from typing import Any
 from ..constraints.cpmpy import CPMpy
 from ..constraints.native import Native, load_cp_model
 from .engine import Engine, engine
+from .formulas import Codes
 from .memory import held
 from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
-from .truth_table import Codes
 
 MODELS_KEPT = 1024  # one for each answer
 REPEATS = 1000  # of completions found already, after which these are forbidden

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InverseError
 from .queries import FibreQuery, Limits, Query, Reply, StartQuery
 
-TABLE_QUERIES = 8  # in one table; more of them are slower again
+TABLE_QUERIES = 64  # in one table
 
 
 class Engine(ABC):

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from .truth_table import Codes
+from .formulas import Codes
 
 if TYPE_CHECKING:
     from .engine import Engine

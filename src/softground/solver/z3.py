@@ -22,9 +22,10 @@ from typing import Any
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .engine import Engine, engine
+from .formulas import Codes
 from .memory import bounded, short_of_memory
 from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
-from .truth_table import Codes, TruthTable
+from .truth_table import TruthTable
 
 KINDS = ("SMT", "QF_FD", "tactics")  # of solvers: quick on small formulas; by bits, for hard ones; Z3's own choice
 
