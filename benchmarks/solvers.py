@@ -4,9 +4,9 @@
 
 **Fibres** are those of ``benchmarks/inverse.py``: length-7 formulas with two sites dropped, against the paper's way (a
 fresh Z3 solver for each query, one model, all cores). The rule is stated as a Z3 formula and in CPMpy. Each solver is
-asked as it comes, ``usual`` (Z3 simplifies, and a CPMpy rule is evaluated, on all combinations of the dropped sites),
-and with ``table=0``, ``searched``: every fibre by a search, on fewer queries. What is made once for an answer is there
-before the clock starts; no fibre is remembered.
+asked as it comes, ``usual`` (a formula is made for each query and evaluated on all combinations of the dropped sites; a
+CPMpy rule is evaluated for all queries together), and with ``table=0``, ``searched``: every fibre by a search, on fewer
+queries. What is made once for an answer is there before the clock starts; no fibre is remembered.
 
 **Lists** are all states of a 3×3 grid of digits (10⁹ states) with known sums of rows and columns, for answers drawn
 uniformly. Both list until they have proved that there are no more.

@@ -177,6 +177,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "addition": lambda: addition_table.addition(json.loads((RESULTS / "addition.json").read_text())),
     "any_rule": lambda: any_rule_table.table(RESULTS / "any_rule.json"),
     "choice": choice.table,
+    "circuit": lambda: solver_table.circuits(RESULTS),
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
     "growth": lambda: speed_table.growth(RESULTS, ROOT / "docs" / "images"),
     "long": lambda: long_table.table(RESULTS / "long_formulas.json"),

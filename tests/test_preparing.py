@@ -94,6 +94,19 @@ def test_nothing_is_printed(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("clock")
+def test_where_there_is_no_terminal_a_line_now_and_then_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    monkeypatch.setenv("RANK", "0")
+    with preparing("Parts", 200) as done:
+        for part in range(120):
+            done(part + 1)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "Parts: 32 of 200, 3 min left"
+    assert len(lines) == 3  # in two minutes, of which the first half says nothing
+    assert seam.line.since is None
+
+
+@pytest.mark.usefixtures("clock")
 def test_another_watcher_stays_when_the_line_is_hushed() -> None:
     said: list[str] = []
     with watched(said.append), hushed(), preparing("Parts", 10) as done:

@@ -2,7 +2,7 @@
 
 Whoever makes something part by part says so with :func:`preparing`. What takes longer than a second is told to the
 watcher, with the time that is left if the parts go on like those that are done. By default the watcher is
-:func:`line`, a line on the terminal; a run's display puts itself in its place.
+:data:`line`, a line on the terminal; a run's display puts itself in its place.
 
 >>> with watched(print), preparing("First states", 2) as done:
 ...     done(1)  # nothing is told: it was quick
@@ -19,13 +19,31 @@ from contextvars import ContextVar
 
 Watcher = Callable[[str], None]  # is given a sentence, and an empty one when the preparation is over
 PATIENCE, PAUSE = 1.0, 0.2  # seconds before the first sentence, and between two
+SELDOM = 30.0  # the same, where there is no terminal
 
 
-def line(text: str) -> None:
-    """Show a sentence in place of the one before, where stderr is a terminal; of several processes the first one's."""
-    if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("RANK", "0") == "0":
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+class Line:
+    """Shows a sentence in place of the one before, where stderr is a terminal; of several processes the first one's.
 
+    In files and notebooks it is a line twice a minute, so that what takes minutes is not silent there.
+    """
+
+    since: float | None = None  # when the last line was written, or could have been
+
+    def __call__(self, text: str) -> None:
+        if sys.stderr is None or os.environ.get("RANK", "0") != "0":
+            return
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            return
+        now = time.monotonic()
+        if text and self.since is not None and now - self.since >= SELDOM:
+            print(text, file=sys.stderr, flush=True)
+            self.since = now
+        self.since = (now if self.since is None else self.since) if text else None
+
+
+line = Line()
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=line)
 

@@ -61,6 +61,11 @@ class Task:
     _own: Inverse | None = field(default=None, init=False, repr=False)  # the rule's, where no inverse was given
 
     def __post_init__(self) -> None:
+        if not isinstance(self.constraint, Constraint):
+            raise SoftgroundError(
+                f"{self.constraint!r} was given as a rule; expected a constraint: Program(function, space) for a "
+                "function of the symbols, SMT or CPMpy for formulas."
+            )
         if getattr(self.constraint, "space", self.space) is not self.space:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if self.inverse is None:

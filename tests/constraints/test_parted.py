@@ -10,6 +10,7 @@ import torch
 from softground import SMT, Between, Categorical, CPMpy, Not, OneOf, Part, Scan
 from softground.constraints import parted
 from softground.constraints.parted import Parted
+from softground.inverses.composite import composite
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
 z3 = pytest.importorskip("z3", reason="z3-solver is not installed")
@@ -37,11 +38,29 @@ def test_a_cpmpy_conjunction_falls_apart() -> None:
     assert kinds == {(0, 1): Scan, (1, 2, 3): Scan, (0, 3): CPMpy, (2,): CPMpy}
 
 
-@pytest.mark.parametrize("sign", ["==", "<=", "<", ">=", ">", "!="])
-def test_sums_are_compared_in_every_way(sign: str) -> None:
-    compare = {"==": "__eq__", "<=": "__le__", "<": "__lt__", ">=": "__ge__", ">": "__gt__", "!=": "__ne__"}[sign]
-    rule = CPMpy(lambda z, y: [getattr(cp.sum(z[:3]), compare)(y), z[3] == 1], SPACE)
+@pytest.mark.parametrize("compare", ["__eq__", "__le__", "__lt__", "__ge__", "__gt__", "__ne__"])
+def test_sums_are_compared_in_every_way(compare: str) -> None:
+    rule = CPMpy(lambda z, y: [getattr(cp.sum(z[:3]), compare)(y), z[3] * z[0] == 1], SPACE)
     assert {type(part.rule) for part in together(rule, [4, 7])} == {Scan, CPMpy}
+    for total in (z3.Sum, sum, lambda z: z[0] + 2 + (z[1] + z[2]) - 2 + 0):
+        formula = SMT(lambda z, y, total=total: [getattr(total(z[:3]), compare)(y), z[3] * z[0] == 1], SPACE)
+        kinds = {part.sites: type(part.rule) for part in together(formula, [4, 7])}
+        assert kinds == {(0, 1, 2): Scan if total in (z3.Sum, sum) else SMT, (0, 3): SMT}
+        numeral = SMT(lambda z, y: [getattr(z3.IntVal(y), compare)(z3.Sum(z[:3])), z[3] * z[0] == 1], SPACE)
+        assert {type(part.rule) for part in together(numeral, [4, 7])} == {Scan, SMT}
+
+
+def test_usual_parts_of_z3_rules_need_no_table() -> None:
+    """A row of five digits has 100,000 states, and ten that differ 10¹⁰."""
+    space = Categorical([range(10)] * 15)
+    rule = SMT(lambda z, y: [z3.Sum(z[:5]) == y, sum(z[::3]) <= y, z3.Distinct(z[5:])], space)
+    rule.encode([20])
+    assert {part.sites: type(part.rule) for part in rule.parts()} == {
+        (0, 1, 2, 3, 4): Scan,
+        (0, 3, 6, 9, 12): Scan,
+        tuple(range(5, 15)): Scan,
+    }
+    assert composite(rule).exact
 
 
 def test_a_z3_conjunction_falls_apart() -> None:

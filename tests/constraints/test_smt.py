@@ -214,6 +214,15 @@ def test_formulas_with_their_own_constants_are_searched() -> None:
     assert ragged(fibre) == [[(a, b) for a in range(2) for b in range(10) if (a + b) % 3 == 0]]
 
 
+def test_a_formula_over_unknown_constants_alone_is_refused() -> None:
+    space = Categorical([range(10), range(10)])
+    smt = SMT(lambda z, y: z3.Int("w") == y, space)
+    with pytest.raises(ConstraintError, match=r"over unknown constants alone \(w\)"):
+        Z3(smt).solutions(smt.encode([2]))
+    helped = SMT(lambda z, y: z3.Int("w") + z[0] == y, space)
+    assert Z3(helped).solutions(helped.encode([2])).index.tolist() == list(range(100))
+
+
 def test_both_keep_to_their_protocols() -> None:
     smt = SMT(formula_rule, Categorical([range(1, 10), "+-*/", range(1, 10)]))
     constraint: Constraint = smt

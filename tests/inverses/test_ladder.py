@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -258,6 +259,27 @@ def test_a_slow_function_is_measured_before_it_is_tabulated() -> None:
     assert "more than 1.05 MB" in few.refused[0][1]
 
 
+def test_a_slow_function_is_not_tabulated_when_its_task_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.inverses.table.TABULATE_SECONDS", 5.0)
+    calls = []
+
+    def rule(*digits: int) -> int:
+        calls.append(digits)
+        time.sleep(0.001)
+        return sum(digits)
+
+    space = sg.Categorical([range(10)] * 4)
+    task = sg.Task(space, sg.Program(rule, space), budget=Budget(seconds=5.0))
+    assert not task.inverse.exact  # 10,000 states would take ten seconds
+    assert len(calls) <= 256
+    choice = task.settle(task.constraint.encode([3]))
+    assert choice is not None
+    (table, why, _), (scan, advice, _) = choice.refused[:2]
+    assert (choice.rung, table, scan) == ("chains", "table", "scan")
+    assert "10,000 states would take" in why
+    assert "can be written as one" in advice
+
+
 def test_a_table_beyond_the_default_is_made_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("softground.inverses.table.TABULATE_PLAIN", 10)
     task = sg.Task(SPACE, sg.Program(lambda a, b, c: a + b + c, SPACE))
@@ -280,6 +302,11 @@ def test_a_rule_that_knows_its_law_keeps_its_inverse(task: sg.Task, rung: str) -
     assert choice is not None
     assert choice.rung == rung
     assert task.inverse is own
+
+
+def test_a_function_that_is_no_rule_yet_is_refused() -> None:
+    with pytest.raises(sg.SoftgroundError, match=r"was given as a rule; expected a constraint: Program\(function"):
+        sg.Task(SPACE, lambda a, b, c: a + b + c)  # type: ignore[arg-type]
 
 
 def test_an_inverse_that_was_given_decides() -> None:

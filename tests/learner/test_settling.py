@@ -176,6 +176,8 @@ def test_signs_are_read_from_records() -> None:
     slow = {"stage": "I", "feasible": 0.1, "gamma": 1.0}
     assert list(signs([slow] * 8)) == ["chance"]
     assert not signs([slow] * 7)
+    lucky = [slow | {"feasible": slow["feasible"] + up} for up in (0.0, 0.01, 0.06, 0.02, -0.01, 0.07, 0.0, 0.03)]
+    assert list(signs(lucky)) == ["chance"]  # few examples, whose readings go up and down
     assert not signs([slow | {"gamma": None}] * 12)  # γ = ∞ learns nothing on purpose
     assert not signs([slow, *[slow | {"feasible": 0.2}] * 8])
     assert not signs([slow | {"feasible": 0.6}] * 8)

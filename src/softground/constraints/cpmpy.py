@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -36,23 +36,14 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .interned import Interned, remember_in
 from .native import Native
-from .parted import Conjunct, Parted, Sites
-from .pieces import AllDifferent, Piece, Sum
-from .relations import Between, Not
+from .parted import SUMS, Conjunct, Parted
 from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
 from .tape import Step, Tape, run
+from .terms import DIFFERENT
 
 CACHE_LIMIT = 2**18  # states whose feasibility took a solver
 STATEMENTS_KEPT = 2**12
 MODELS_KEPT = 256
-SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
-    "==": lambda n: n,
-    "<=": lambda n: Between(None, n),
-    "<": lambda n: Between(None, n - 1),
-    ">=": lambda n: Between(n),
-    ">": lambda n: Between(n + 1),
-    "!=": lambda n: Not(n),
-}
 SECONDS = 60.0  # for a solver to say whether a state is feasible
 
 
@@ -85,22 +76,6 @@ class CPMpy(Parted):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.rule, self.token, self.space = state["rule"], state["token"], Categorical(state["alphabets"])
         self._forget()
-
-    def encode(self, answers: Sequence[Any]) -> Tensor:
-        """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        return self._answers.encode(answers)
-
-    def answer(self, y: Tensor) -> Any:
-        return self._answers.given[int(y)]
-
-    def key(self, y: int) -> Hashable:
-        """Answer ``y`` (an id) in its exact form, which the rule is called with, or the relation that it is."""
-        answer: Hashable = self._answers.pattern(y)
-        return answer
-
-    @property
-    def negates(self) -> bool:
-        return self._answers.negates
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact; answers whose constraints differ in numbers only are evaluated together."""
@@ -147,23 +122,6 @@ class CPMpy(Parted):
             table = torch.tensor([constants for _, constants in members], dtype=torch.long, device=y.device)
             yield rows, steps, table[torch.searchsorted(those, place[rows])] if len(members) > 1 else table[0]
 
-    def admissible(self, z: Tensor) -> Tensor:
-        """Whether z is feasible for one of the answers **encoded so far**: a rule does not say which answers exist.
-
-        It is exact for a rule that ignores y, such as Sudoku's; otherwise it tries the answers one after the other.
-        """
-        answers = [i for i in self._answers.given if i >= 0]
-        if not answers:
-            raise ConstraintError(
-                "admissible() of a CPMpy rule looks among the answers encoded so far, and there are none. "
-                "Call encode() with the answers first (any answer will do for a rule that ignores y)."
-            )
-        found = torch.zeros(len(z), dtype=torch.bool, device=z.device)
-        for i in answers:
-            left = (~found).nonzero().flatten()
-            found[left] = self.feasible(z[left], torch.full_like(left, i))
-        return found
-
     @property
     def sites(self) -> Any:
         """CPMpy's variables for the sites, an array that the rule is called with."""
@@ -197,19 +155,16 @@ class CPMpy(Parted):
 
         return CPMpy(rule, space)
 
-    def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
-        """A sum of all these sites that is compared with a number, or their being all different."""
-        plain = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
-        arguments = expression.args if expression.name == "alldifferent" else ()
-        if expression.name in SUMS and getattr(expression.args[0], "name", "") == "sum":
-            arguments = expression.args[0].args
-        of_sites = [variable for variable in self.sites[list(sites)] if any(variable is given for given in arguments)]
-        if not plain or len(of_sites) != len(sites) or len(arguments) != len(sites):
+    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
+        name, arguments, number = DIFFERENT, expression.args, 0
+        if expression.name in SUMS:
+            name, (compared, number) = expression.name, expression.args
+            arguments = compared.args if getattr(compared, "name", "") == "sum" else ()
+        elif expression.name != "alldifferent":
             return None
-        if expression.name == "alldifferent":
-            return AllDifferent(sites), True
-        number = expression.args[1]
-        return (Sum(sites), SUMS[expression.name](int(number))) if hasattr(number, "__index__") else None
+        places = {id(variable): site for site, variable in enumerate(self.sites)}
+        sites = [places.get(id(variable), -1) for variable in arguments]
+        return (name, sites, int(number)) if hasattr(number, "__index__") and sites else None
 
     def stated(self, y: Tensor) -> str | None:
         statement = self.statement(self.key(int(y)))

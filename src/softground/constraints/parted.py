@@ -9,22 +9,33 @@ rule's own stay together.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .base import Constraint, Part
 from .interned import Interned, remember_in
-from .pieces import Piece
+from .pieces import AllDifferent, Piece, Sum
+from .relations import Between, Not
+from .terms import DIFFERENT
 
 Sites = tuple[int, ...]
 Conjunct = tuple[set[int], set[str], Any]  # the sites and the other variables that an expression is over
 Coded = dict[tuple[Constraint, Sites, int], int]  # by rule, sites and how many before it had both: the encoded answer
 TOGETHER = 10_000  # states of some sites, up to which all that is said of them is one part
 REMEMBERED = 2**12  # answers
+SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
+    "==": lambda n: n,
+    "<=": lambda n: Between(None, n),
+    "<": lambda n: Between(None, n - 1),
+    ">=": lambda n: Between(n),
+    ">": lambda n: Between(n + 1),
+    "!=": lambda n: Not(n),
+}
 
 
 class Parted(Constraint):
@@ -40,6 +51,39 @@ class Parted(Constraint):
     _split: dict[Hashable, dict[Sites, list[list[Any]]]]
     _coded: dict[int, Coded]
 
+    def encode(self, answers: Sequence[Any]) -> Tensor:
+        """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
+        return self._answers.encode(answers)
+
+    def answer(self, y: Tensor) -> Any:
+        return self._answers.given[int(y)]
+
+    def key(self, y: int) -> Hashable:
+        """Answer ``y`` (an id) in its exact form, which the rule is called with, or the relation that it is."""
+        answer: Hashable = self._answers.pattern(y)
+        return answer
+
+    @property
+    def negates(self) -> bool:
+        return self._answers.negates
+
+    def admissible(self, z: Tensor) -> Tensor:
+        """Whether z is feasible for one of the answers **encoded so far**: a rule does not say which answers exist.
+
+        It is exact for a rule that ignores y, such as Sudoku's; otherwise it tries the answers one after the other.
+        """
+        answers = [i for i in self._answers.given if i >= 0]
+        if not answers:
+            raise ConstraintError(
+                f"admissible() of a {type(self).__name__} rule looks among the answers encoded so far, and there are "
+                "none. Call encode() with the answers first (any answer will do for a rule that ignores y)."
+            )
+        found = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+        for i in answers:
+            left = (~found).nonzero().flatten()
+            found[left] = self.feasible(z[left], torch.full_like(left, i))
+        return found
+
     @abstractmethod
     def conjuncts(self, answer: Hashable) -> Iterable[Conjunct]:
         """What must hold together for an answer."""
@@ -48,9 +92,18 @@ class Parted(Constraint):
     def restricted(self, space: Categorical) -> Parted:
         """A rule over a space of some sites, for the answers that are described above."""
 
+    @abstractmethod
+    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
+        """The sites that an expression adds up, how it compares their sum (a key of :data:`SUMS`) and with what number;
+        or those that it says are :data:`DIFFERENT`. None where it says something else."""
+
     def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
-        """One of the usual parts, and its answer, where an expression is one."""
-        return None
+        """One of the usual parts, and its answer, where an expression is one of all these sites."""
+        whole = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
+        said = self.read(expression) if whole else None
+        if said is None or sorted(said[1]) != list(sites):
+            return None
+        return (AllDifferent(sites), True) if said[0] == DIFFERENT else (Sum(sites), SUMS[said[0]](said[2]))
 
     def parts(self) -> list[Part]:
         codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.coded(i))

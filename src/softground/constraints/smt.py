@@ -32,7 +32,7 @@ from .base import Constraint, Part, of_symbols
 from .interned import Interned, remember_in
 from .parted import Conjunct, Parted
 from .relations import Between, Not, Relation, complements, pattern, resolve
-from .terms import Terms, constants, load_z3, members, terms_of
+from .terms import Terms, compared, constants, load_z3, members, terms_of
 
 __all__ = ["SMT", "Terms", "load_z3"]
 
@@ -59,6 +59,7 @@ class SMT(Parted):
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._terms: Terms | None = None
         self._complements: set[Not] = set()  # those that can be stated
+        self._looked = False  # whether a formula was seen to be about the sites
         self._rules, self._split, self._coded = {}, {}, {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,26 +72,23 @@ class SMT(Parted):
         self._forget()
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
-        """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        return self._answers.encode(answers) if self.shared is None else self.shared.encode(answers)
+        return super().encode(answers) if self.shared is None else self.shared.encode(answers)
 
     def answer(self, y: Tensor) -> Any:
-        return self._answers.given[int(y)] if self.shared is None else self.shared.answer(y)
+        return super().answer(y) if self.shared is None else self.shared.answer(y)
 
     def compute(self, z: Tensor) -> list[Any]:
         return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
-        """Answer ``y`` (an id) in its exact form, which the formula is called with, or the relation that it is."""
-        answer = self._answers.pattern(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
-        return answer
+        return super().key(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
 
     def stated(self, y: Tensor) -> str:
         return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())
 
     @property
     def negates(self) -> bool:
-        return self._answers.negates if self.shared is None else self.shared.negates
+        return super().negates if self.shared is None else self.shared.negates
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
@@ -98,21 +96,7 @@ class SMT(Parted):
         return torch.tensor([self._holds(*point) for point in points], dtype=torch.bool, device=z.device)
 
     def admissible(self, z: Tensor) -> Tensor:
-        """Whether z is feasible for one of the answers **encoded so far**: a formula does not say which answers exist.
-
-        It is exact for a rule that ignores y, such as Sudoku's; otherwise it tries the answers one after the other.
-        """
-        if self.shared is not None:
-            return self.shared.admissible(z)
-        answers = [i for i in self._answers.given if i >= 0]
-        if not answers:
-            raise ConstraintError(
-                "admissible() of a Z3 rule looks among the answers encoded so far, and there are none. "
-                "Call encode() with the answers first (any answer will do for a rule that ignores y)."
-            )
-        states = [tuple(row) for row in z.tolist()]
-        some = [any(self._holds(i, codes) for i in answers) for codes in states]
-        return torch.tensor(some, dtype=torch.bool, device=z.device)
+        return super().admissible(z) if self.shared is None else self.shared.admissible(z)
 
     def terms(self) -> Terms:
         """The space's constants and numerals in Z3's main context, made once per process."""
@@ -130,7 +114,10 @@ class SMT(Parted):
         for site in free:
             z[site] = terms.variables[site]
         if not isinstance(answer, Relation | None):
-            return self._formula(z, answer)
+            formula = self._formula(z, answer)
+            if len(free) == len(z) and not self._looked:
+                self._look(formula, answer)
+            return formula
         for part in complements(answer):
             self._check_complement(part)
         return resolve(answer, partial(self._formula, z), partial(self._ranged, z), load_z3().BoolVal(True))
@@ -152,6 +139,9 @@ class SMT(Parted):
             return [load_z3().substitute(said, *swaps) for said in self.said(*described)]
 
         return SMT(formula, space)
+
+    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
+        return compared(expression, self.terms().variables)
 
     def _ranged(self, z: list[Any], relation: Relation) -> Any:
         """The formula for some number of a range."""
@@ -205,6 +195,17 @@ class SMT(Parted):
         if all(isinstance(part, bool) for part in parts):
             return z3.BoolVal(all(parts))
         return parts[0] if len(parts) == 1 else z3.And(*parts)
+
+    def _look(self, formula: Any, answer: Any) -> None:
+        """Refuse a formula that is about other constants than the sites."""
+        names, sites = constants(formula), {str(variable) for variable in self.terms().variables}
+        if names and not names & sites:
+            said = ", ".join(sorted(names))
+            raise ConstraintError(
+                f"The Z3 formula for the answer {answer!r} is over unknown constants alone ({said}). It must be over "
+                "the expressions z that it is called with, one per site; others may only help to say it."
+            )
+        self._looked = True
 
     def _holds(self, y: int, codes: tuple[int, ...]) -> bool:
         known = self._cache.get((y, codes))

@@ -11,6 +11,8 @@ from ..errors import ConstraintError
 from ..optional import load
 from ..spaces.categorical import Categorical
 
+DIFFERENT = "all different"
+
 
 def load_z3() -> Any:
     """The ``z3`` module, imported when it is first needed: nothing else in the library depends on it."""
@@ -111,3 +113,37 @@ def members(formula: Any) -> Iterator[Any]:
 def constants(formula: Any) -> set[str]:
     """The names of a formula's constants."""
     return {str(constant) for constant in load_z3().z3util.get_vars(formula)}
+
+
+def compared(formula: Any, variables: list[Any]) -> tuple[str, list[int], int] | None:
+    """What a formula says of some variables, if it compares their sum with a number or says that they all differ: how,
+    the places of the variables, and the number."""
+    z3 = load_z3()
+    places = {variable.get_id(): place for place, variable in enumerate(variables)}
+    kinds = {
+        z3.Z3_OP_EQ: ("==", "=="),
+        z3.Z3_OP_LE: ("<=", ">="),
+        z3.Z3_OP_LT: ("<", ">"),
+        z3.Z3_OP_GE: (">=", "<="),
+        z3.Z3_OP_GT: (">", "<"),
+        z3.Z3_OP_DISTINCT: ("!=", "!="),
+    }  # read from the left, and from the right
+    if not z3.is_app(formula):
+        return None
+    kind, sides = formula.decl().kind(), formula.children()
+    different = [places.get(side.get_id(), -1) for side in sides]
+    if kind == z3.Z3_OP_DISTINCT and min(different) >= 0:
+        return DIFFERENT, different, 0
+    numbers = [z3.is_int_value(side) for side in sides]
+    if kind not in kinds or len(sides) != 2 or sum(numbers) != 1:
+        return None
+    left, number, total = sides[numbers[0]], sides[numbers[1]].as_long(), []
+    addends = [left]
+    while addends:
+        if (each := addends.pop()).decl().kind() == z3.Z3_OP_ADD:
+            addends += each.children()
+        elif z3.is_int_value(each):
+            number -= each.as_long()  # Python's sum() begins with 0
+        else:
+            total.append(places.get(each.get_id(), -1))
+    return kinds[kind][numbers[0]], total, number

@@ -16,6 +16,7 @@ from ..preparing import duration, human, preparing, told
 from .base import Inverse
 from .cache import Cache
 from .circuit import Circuit
+from .columns import seconds_for
 from .composite import composite
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, GivesWay
@@ -23,8 +24,6 @@ from .lists import MOST_EACH, Key, Listed, Lists, keys
 from .scanned import Scanned
 from .table import Table
 
-SAMPLE = 256  # states of a plain function whose time is measured
-SAMPLE_VECTORISED = 2**16
 CHUNK_STATES = 2**18  # of a relation, tried at a time
 PROBE = 4  # answers that are listed one by one, which tells how long the others will take
 LEAST = 5.0  # seconds that an answer is given
@@ -64,12 +63,7 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
     size, needed = ask.space.size, Table.bytes_needed(ask.space)
     if needed > ask.budget.bytes:
         raise GivesWay(f"{number(size)} states take {human(needed)}, more than {human(ask.budget.bytes)}")
-    sample = min(size, SAMPLE_VECTORISED if rule.vectorised else SAMPLE)
-    generator = torch.Generator().manual_seed(0)
-    states = ask.space.states(torch.randint(size, (sample,), generator=generator))
-    began = time.perf_counter()
-    rule.answer_ids(states, remember=False)
-    needs = (time.perf_counter() - began) / sample * size
+    needs = seconds_for(rule)
     if needs > ask.budget.seconds:
         raise GivesWay(f"{number(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}")
     told(f"A table of {number(size)} states takes about {duration(needs)}")
@@ -99,7 +93,8 @@ def scan(ask: Ask) -> tuple[Inverse, str]:
     """Take a scan's own recursion."""
     if isinstance(ask.inverse, Scanned):
         return ask.inverse, "the rule reads its symbols from left to right with a small state"
-    raise GivesWay("the rule is no Scan")
+    advice = "; one that reads its symbols from left to right with a small memory can be written as one"
+    raise GivesWay(f"the rule is no Scan{advice * isinstance(ask.constraint, Program)}")
 
 
 @RUNGS.register("list")
@@ -108,7 +103,7 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
     if ask.inverse.exact:
         return ask.inverse, "S_y is listed"
     if ask.inverse.cost != "solver":
-        raise GivesWay("nothing can list S_y of a plain function; a rule in CPMpy or Z3 can be solved")
+        raise GivesWay("no solver lists S_y of a rule of this kind; those in CPMpy and Z3 can be solved")
     if not ask.space.indexable:
         raise GivesWay(f"{ask.space.size:.1e} states have no 64-bit numbers")
     answers, total = len(ask.answers), 0

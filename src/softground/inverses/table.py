@@ -22,7 +22,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
-from .columns import Columns
+from .columns import Columns, seconds_for
 from .complement import signed
 from .enumeration import Enumeration, default_inverse
 from .folded import Folded
@@ -34,6 +34,7 @@ FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 f
 # A plain Python rule takes some ten microseconds per state, a vectorised one a few nanoseconds.
 TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
+TABULATE_SECONDS = 60.0
 RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
 PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
@@ -227,7 +228,8 @@ class Table(Inverse):
 @default_inverse.register
 def _(constraint: Program, space: Categorical) -> Inverse:
     limit = TABULATE_VECTORISED if constraint.vectorised else TABULATE_PLAIN
-    return Table(constraint) if space.size <= limit else Enumeration(space, constraint)
+    small = space.size <= limit and (constraint.vectorised or seconds_for(constraint) <= TABULATE_SECONDS)
+    return Table(constraint) if small else Enumeration(space, constraint)
 
 
 @INVERSES.register("table")

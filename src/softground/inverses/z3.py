@@ -20,8 +20,7 @@ class Z3(Solved):
 
     The rule is an :class:`~softground.SMT` formula, or a :class:`~softground.CPMpy` rule, which CPMpy translates.
     ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check
-    may take. Up to ``table`` combinations of the dropped sites are evaluated by one simplification of the formula,
-    several times faster than search.
+    may take. Up to ``table`` combinations of the dropped sites are evaluated, several times faster than search.
 
     Notes
     -----

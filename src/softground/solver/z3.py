@@ -4,8 +4,8 @@ Which model Z3 finds depends on what the process did before. So no reply holds a
 answers alone, and any number of processes and any order of queries give the same bits. (Only *whether* a check reaches
 its resource or time limit can depend on more.)
 
-- **Table.** Where the free sites have few combinations, simplifying one expression evaluates the formula on all of
-  them, and several queries that drop the same sites at once.
+- **Table.** Where the free sites have few combinations, the formula is evaluated on all of them, and for several
+  queries that drop the same sites at once (:mod:`~softground.solver.truth_table`).
 - **Search.** Otherwise a warm, incremental solver lists models by blocking clauses. A complete fibre is the same set in
   any order. Of a larger one, the lexicographically first completions are found site by site.
 
