@@ -9,6 +9,7 @@ from problems import PROBLEMS, Problem
 from softground.constraints import Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
+from softground.preparing import watched
 from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.tasks.formulas import formula_program
@@ -129,3 +130,21 @@ def test_an_alphabet_larger_than_a_block_still_finds_a_start() -> None:
     start = Enumeration(space, program).start(program.encode([3]), seed=0)
     assert start.found.tolist() == [True]
     assert int(start.z.sum()) % 7 == 3
+
+
+def test_first_states_do_not_depend_on_how_many_are_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow rule is asked about few examples at a time, so that one sees how far it is."""
+    space = Categorical([range(10)] * 6)
+    rule = Program(lambda *digits: sum(digits) % 25, space)
+    y, said = rule.encode([3, 24, 20, 7] * 4), dict[float, list[str]]()
+    found = {}
+    for quick in (0.0, 60.0):
+        monkeypatch.setattr("softground.inverses.enumeration.QUICK", quick)
+        monkeypatch.setattr("softground.preparing.PATIENCE", 0.0)
+        monkeypatch.setattr("softground.preparing.PAUSE", 0.0)
+        with watched(said.setdefault(quick, []).append):
+            found[quick] = Enumeration(space, rule).start(y, 5)
+    assert torch.equal(found[0.0].z, found[60.0].z)
+    assert bool(found[0.0].found.all())
+    assert bool(rule.feasible(found[0.0].z, y).all())
+    assert len(said[0.0]) > len(said[60.0])

@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 from torch import Tensor
 
 from softground.metrics import (
+    accuracies,
     calibration_error,
     collapse,
     joint,
@@ -83,3 +84,9 @@ def test_published_variants() -> None:
     assert released_nesydm_error(torch.ones(3, 2), torch.zeros(3, 2, dtype=torch.bool)) == 0
     z = torch.tensor([[[0, 2], [2, 1]], [[1, 1], [0, 0]]])
     assert joint(z, (3, 3)).tolist() == [[2, 7], [4, 0]]
+
+
+def test_real_symbols_have_an_error_and_no_share_that_is_right() -> None:
+    predicted, true = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 4.0], [3.0, 2.0]])
+    found = accuracies(predicted, torch.tensor([True, False]), true)
+    assert found == {"answer_accuracy": 0.5, "error": pytest.approx(2**0.5)}

@@ -1,5 +1,7 @@
 """The inverse by enumeration: try every combination of the dropped sites, as one batched tensor operation."""
 
+import time
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
 
@@ -7,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..constraints.base import Constraint
+from ..constraints.program import Program
 from ..errors import InverseError
 from ..preparing import preparing
 from ..projections.base import Dropped
@@ -15,6 +18,7 @@ from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
 from .law import Solutions
 
 CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
+QUICK = 0.2  # seconds: what takes longer is not made larger, so that one sees how far it is
 
 
 class Enumeration(Inverse):
@@ -72,16 +76,18 @@ class Enumeration(Inverse):
                 rest = (~found).nonzero().squeeze(1)
                 if not len(rest):
                     break
-                uniform = torch.rand(len(rest), space.sites, generator=generator, dtype=torch.float64, device="cpu")
-                draw = (uniform.to(y.device) * space.layout(y.device).sizes).long()
+                # All chance comes first: how many rows are tried together, which is a matter of time, decides nothing.
+                uniform = torch.rand(len(rest), space.sites + 1, generator=generator, dtype=torch.float64, device="cpu")
+                uniform, which = uniform.to(y.device).split([space.sites, 1], 1)
+                draw = (uniform * space.layout(y.device).sizes).long()
                 draw = torch.where(known[rest] < 0, draw, known[rest])
-                for rows in torch.split(torch.arange(len(rest), device=y.device), max(1, CHUNK_STATES // options)):
+                for rows in _paced(len(rest), max(1, CHUNK_STATES // options), y.device):
                     dropped = Dropped(sites.expand(len(rows), -1), shared=True)
                     fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
                     fixed = known[rest[rows]][:, None, sites]
                     mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
-                    weight = torch.rand(mask.shape, generator=generator, device="cpu").to(y.device)
-                    pick = weight.masked_fill(~mask, -1.0).argmax(-1)
+                    order = (which[rows] * mask.sum(-1, keepdim=True)).long()
+                    pick = (mask.cumsum(-1) > order).to(torch.uint8).argmax(-1)
                     value = fibre.values[torch.arange(len(rows), device=y.device), pick]
                     hit = mask.any(-1)
                     state = complete(draw[rows], dropped, value)
@@ -91,10 +97,14 @@ class Enumeration(Inverse):
         return Start(z, found, torch.full_like(found, whole))
 
     def _largest_block(self) -> list[int]:
-        """As many sites as fit a moderate number of combinations: completing more of them finds a state sooner."""
+        """As many sites as fit a moderate number of combinations: completing more of them finds a state sooner.
+
+        A plain function is called for each of them, so that fewer at a time cost less where solutions are frequent.
+        """
+        plain = isinstance(self.constraint, Program) and not self.constraint.vectorised
         block: list[int] = []
         for site in reversed(range(self.space.sites)):
-            if self.space.combinations(len(block) + 1) > min(self.cap, 10_000):
+            if self.space.combinations(len(block) + 1) > min(self.cap, 1_000 if plain else 10_000):
                 break
             block.append(site)
         return block or [self.space.sites - 1]
@@ -105,6 +115,17 @@ class Enumeration(Inverse):
         zeros = torch.zeros(1, self.space.sites, dtype=torch.long, device=y.device)
         rows = [self.fibre(zeros, y[b : b + 1], everything) for b in range(len(y))]
         return Solutions.of([self.space.index(f.values[0][f.mask[0]]) for f in rows], y.device)
+
+
+def _paced(count: int, most: int, device: torch.device) -> Iterator[Tensor]:
+    """The numbers below ``count``, one at first and then as many together as were quick, up to ``most``."""
+    first, together = 0, 1
+    while first < count:
+        began = time.perf_counter()
+        yield torch.arange(first, min(first + together, count), device=device)
+        first += together
+        if time.perf_counter() - began < QUICK:
+            together = min(2 * together, most)
 
 
 @singledispatch

@@ -17,9 +17,12 @@ from torch import Tensor
 def accuracies(
     predicted: Tensor, feasible: Tensor, symbols: Tensor | None, name: str = "answer_accuracy"
 ) -> dict[str, float]:
-    """Share of predictions that give the right answer, under ``name``, and of symbols that are right."""
+    """Share of predictions that give the right answer, under ``name``, and of symbols that are right; where these are
+    real numbers, their root mean square ``error`` instead."""
     result: dict[str, float] = {name: feasible.double().mean().item()}
-    if symbols is not None:
+    if symbols is not None and predicted.is_floating_point():
+        result["error"] = (predicted - symbols).square().mean().sqrt().item()
+    elif symbols is not None:
         result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
     return result
 
