@@ -70,6 +70,15 @@ def test_the_time_left_follows_from_the_parts_done() -> None:
 
 
 @pytest.mark.usefixtures("clock")
+def test_where_nothing_is_done_yet_that_is_told() -> None:
+    said: list[str] = []
+    with watched(said.append), preparing("Parts", 10) as done:
+        for _ in range(3):
+            done(0)
+    assert said == ["Parts: 0 of 10 so far"] * 2 + [""]
+
+
+@pytest.mark.usefixtures("clock")
 def test_the_line_is_cleared_though_the_preparation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = look_at(monkeypatch)
     with suppress(ZeroDivisionError), preparing("Parts", 10) as done:

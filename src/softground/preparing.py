@@ -77,9 +77,10 @@ def preparing(what: str, total: int) -> Iterator[Callable[[int], None]]:
     def done(count: int) -> None:
         nonlocal told
         now = time.monotonic()
-        if watcher is not None and 0 < count < total and now - began >= PATIENCE and now - told >= PAUSE:
+        if watcher is not None and count < total and now - began >= PATIENCE and now - told >= PAUSE:
             told = now
-            watcher(f"{what}: {count:,} of {total:,}, {duration((now - began) / count * (total - count))} left")
+            left = f", {duration((now - began) / count * (total - count))} left" if count else " so far"
+            watcher(f"{what}: {count:,} of {total:,}{left}")
 
     try:
         yield done

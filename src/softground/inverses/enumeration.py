@@ -78,15 +78,15 @@ class Enumeration(Inverse):
                     break
                 # All chance comes first: how many rows are tried together, which is a matter of time, decides nothing.
                 uniform = torch.rand(len(rest), space.sites + 1, generator=generator, dtype=torch.float64, device="cpu")
-                uniform, which = uniform.to(y.device).split([space.sites, 1], 1)
-                draw = (uniform * space.layout(y.device).sizes).long()
+                uniform = uniform.to(y.device)
+                draw = (uniform[:, :-1] * space.layout(y.device).sizes).long()
                 draw = torch.where(known[rest] < 0, draw, known[rest])
                 for rows in _paced(len(rest), max(1, CHUNK_STATES // options), y.device):
                     dropped = Dropped(sites.expand(len(rows), -1), shared=True)
                     fibre = self.fibre(draw[rows], y[rest[rows]], dropped)
                     fixed = known[rest[rows]][:, None, sites]
                     mask = fibre.mask & ((fixed < 0) | (fixed == fibre.values)).all(-1)
-                    order = (which[rows] * mask.sum(-1, keepdim=True)).long()
+                    order = (uniform[rows, -1:] * mask.sum(-1, keepdim=True)).long()
                     pick = (mask.cumsum(-1) > order).to(torch.uint8).argmax(-1)
                     value = fibre.values[torch.arange(len(rows), device=y.device), pick]
                     hit = mask.any(-1)
