@@ -70,8 +70,8 @@ def lines(results: Results) -> list[str]:
         return []
     return [
         "The paper's method here (exponential cooling, both stages), in % of test data, and what stands beside it; "
-        "*treated alike*: the same walks, warm-up and Stage II (SSL by another optimiser). What the paper says of methods is "
-        "judged [further down](#what-the-paper-says-of-methods).",
+        "*treated alike*: the same walks, warm-up and Stage II (SSL by another optimiser). What the paper says of "
+        "methods is judged [further down](#what-the-paper-says-of-methods).",
         "",
         *found,
     ]
