@@ -174,7 +174,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
     "sdsp": sdsp,
-    "addition": lambda: addition_table.addition(json.loads((RESULTS / "addition.json").read_text())),
+    "addition": lambda: addition_table.table(RESULTS / "addition.json"),
     "any_rule": lambda: any_rule_table.table(RESULTS / "any_rule.json"),
     "choice": choice.table,
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
