@@ -1,6 +1,6 @@
 """Rules of one's own, with no kernel named: the way to S_y is chosen by the library. Labels are measured beside.
 
-    python benchmarks/any_rule.py [--seeds 3] [--jobs 2] [--only mixed grid large killer instruments]
+    python benchmarks/any_rule.py [--seeds 3] [--jobs 2] [--only mixed grid few large killer instruments]
 
 Every run is one of ``any_rule_cell.py``, which says what the rules and the data are. Runs on record in ``--out`` are
 not repeated.
@@ -18,6 +18,7 @@ CELL = Path(__file__).resolve().parent / "any_rule_cell.py"
 ROWS = {
     "mixed": {name: f"--rule {name}" for name in ("z3", "cpmpy", "own")} | {"labels": "--labels"},
     "grid": {"cpmpy": "--rule cpmpy", "parts": "--rule parts", "labels": "--labels"},
+    "few": {name: f"--then {name}" for name in ("parts", "zero", "chains")},
     "large": {"cpmpy": "--rule cpmpy", "parts": "--rule parts", "labels": "--labels"},
     "killer": {"cpmpy": "--rule cpmpy", "labels": "--labels"},
     "instruments": {"total": "", "labels": "--labels"},

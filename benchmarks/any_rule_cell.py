@@ -12,6 +12,8 @@ mixed
 grid, large
     1,000 grids of 3×4 (10¹² states) and of 4×5 digits (10²⁰), with the sums of all rows and all columns. In CPMpy, and
     as parts (``sg.All``).
+few
+    60 grids of 3×4. After 20 epochs of its parts, ten more; or ten of Stage II, or of chains on the whole rule.
 killer
     300 boards of 4×4 Sudoku, without clues but with cages: neighbouring cells whose sum is told. Sizes and shapes of
     cages are drawn for every board. In CPMpy.
@@ -41,10 +43,10 @@ from softground.seeds import seeded, stream
 from softground.tasks.sudoku.boards import random_boards
 from softground.tasks.sudoku.rule import groups
 
-SIZES = {"mixed": (3000, 1000), "grid": (1000, 300), "large": (1000, 300), "killer": (300, 500)}
-EPOCHS, DIALS = 20, 200
-BATCH = {"mixed": 64, "grid": 16, "large": 16, "killer": 16}
-SHAPES = {"grid": (3, 4), "large": (4, 5)}
+SIZES = {"mixed": (3000, 1000), "grid": (1000, 300), "few": (60, 300), "large": (1000, 300), "killer": (300, 500)}
+EPOCHS, DIALS, MORE = 20, 200, 10
+BATCH = {"mixed": 64, "grid": 16, "few": 16, "large": 16, "killer": 16}
+SHAPES = {"grid": (3, 4), "few": (3, 4), "large": (4, 5)}
 
 
 @dataclass(frozen=True)
@@ -176,13 +178,18 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     if given.problem == "instruments":
         return instruments(given)
     began = time.perf_counter()
-    problem = {"mixed": mixed, "grid": sums, "large": sums, "killer": killer}[given.problem](given)
+    problem = {"mixed": mixed, "grid": sums, "few": sums, "large": sums, "killer": killer}[given.problem](given)
     counts = SIZES[given.problem]
     train, test = (examples(problem, n, part, given.seed) for n, part in zip(counts, ("train", "test"), strict=True))
     task = sg.Task(problem.space, problem.rule, name=given.problem)
     with seeded(stream(given.seed, "weights")):
         network = sg.default_network(train.x, problem.space)
-    stages = sg.grounding_stages(task, epochs=given.epochs or EPOCHS)
+    epochs = (given.epochs or EPOCHS) + MORE * (given.then == "parts")
+    stages = sg.grounding_stages(task, epochs=epochs, zero_epochs=MORE * (given.then == "zero"))
+    if given.then == "chains":
+        kernel = sg.Guided(task.inverse, sg.RandomDrop(problem.space, 4), marginals=True)
+        objective = sg.SoftenedGrounding(kernel, sg.Constant(1.0), 2)
+        stages.append(sg.Stage("chains", objective, MORE, lambda p: torch.optim.Adam(p, lr=1e-3)))
     if given.labels:
         stages = [replace(stages[0], name="SUP", objective=sg.Supervised())]
     batch = BATCH[given.problem]
@@ -191,6 +198,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     return {
         **learner.evaluate(test),
         "recipe": {"task": given.problem, "rule": given.rule, "labels": given.labels, "seed": given.seed}
+        | ({"then": given.then, "more": MORE} if given.then else {})
         | {"epochs": stages[0].epochs, "batch_size": batch, "examples": {"train": counts[0], "test": counts[1]}},
         "choice": {name: choice[name] for name in ("rung", "reason", "seconds", "refused", "walk") if name in choice},
         "wall_seconds": time.perf_counter() - began,
@@ -222,6 +230,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problem", choices=[*SIZES, "instruments"])
     parser.add_argument("--rule", choices=("z3", "cpmpy", "own", "parts"), default="cpmpy")
+    parser.add_argument("--then", choices=("parts", "zero", "chains"), help="what follows after the epochs")
     parser.add_argument("--labels", action="store_true", help="train with labels, as a yardstick")
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
