@@ -55,7 +55,7 @@ class Convolved:
     def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
         parts = self._parts(cues, accepts, scores)
-        return torch.cat([self._drawn(self._tree(*part[1:]), *part, dice) for part in parts])
+        return torch.cat([self._drawn(self._tree(*part[1:]), dice, *part) for part in parts])
 
     def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
         """Both from the same tree; only the total is differentiable."""
@@ -63,7 +63,7 @@ class Convolved:
         for part in self._parts(cues, accepts, scores):
             tree = self._tree(*part[1:])
             with torch.no_grad():
-                drawn.append(self._drawn(tree, *part, dice))
+                drawn.append(self._drawn(tree, dice, *part))
             totals.append(self._total(tree, *part))
         return torch.cat(drawn), torch.cat(totals)
 
@@ -84,7 +84,7 @@ class Convolved:
             total = total.index_copy(0, rows, again)
         return total
 
-    def _drawn(self, tree: Blocks, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+    def _drawn(self, tree: Blocks, dice: Dice, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         levels, ends, lost = tree
         total = dice.categorical(ends)[:, None]
         for blocks in reversed(levels):
