@@ -152,7 +152,11 @@ class RenamableSymbols:
 
 
 def shown(symbol: object) -> str:
-    """A symbol as text; one that would be invisible, by its repr."""
+    """A symbol as text; one that would be invisible, by its repr.
+
+    >>> shown(3), shown("")
+    ('3', "''")
+    """
     return str(symbol) if str(symbol).strip() else repr(symbol)
 
 
