@@ -1,7 +1,8 @@
 """Accuracy tables: every cell is one ``softground train …`` in a process of its own, kept in a JSON once it is done.
 
-Several cells may share the machine, so wall times are those of a shared device. Finished cells are skipped when a
-command is run again, and one that fails or runs out of time is simply missing.
+Several cells may share the machine, so wall times are those of a shared device; ``cpu_seconds`` are those for which a
+cell was computing, whatever else went on. Finished cells are skipped when a command is run again, and one that fails or
+runs out of time is simply missing.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any
 
 from softground.runs import provenance
+from softground.runs.provenance import machine
 
 
 def parser(description: str, name: str) -> argparse.ArgumentParser:
@@ -55,7 +57,7 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
             str(out),
             *shlex.split(options),
         ]
-        if not ended(name, command, limit):
+        if not (computed := ended(name, command, limit)):
             return None
         summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
         summary["recipe"] = json.loads((out / "config.json").read_text())["recipe"]
@@ -63,7 +65,7 @@ def train(name: str, task: str, options: str, device: str, limit: float) -> dict
         summary["training_feasible"] = records[-1]["feasible"]
         parts = [r["seconds"]["network"] + r["seconds"]["sampling"] + r["seconds"]["solver"] for r in records]
         summary["epoch_seconds"] = round(statistics.median(parts), 3)
-        return summary
+        return summary | {"cpu_seconds": computed}
 
 
 def recorded(script: Path, name: str, options: str, device: str, limit: float) -> dict[str, Any] | None:
@@ -71,23 +73,30 @@ def recorded(script: Path, name: str, options: str, device: str, limit: float) -
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "record.json"
         command = [sys.executable, str(script), *shlex.split(options), "--device", device, "--out", str(out)]
-        if not ended(name, command, limit):
+        if not (computed := ended(name, command, limit)):
             return None
         record: dict[str, Any] = json.loads(out.read_text())
-        return record
+        return record | {"cpu_seconds": computed}
 
 
-def ended(name: str, command: Sequence[str], limit: float) -> bool:
-    """Run a cell's process; whether it ended well and in time."""
+def ended(name: str, command: Sequence[str], limit: float) -> float | None:
+    """Run a cell's process; for how many seconds it was computing, or None where it failed or did not end in time."""
     environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=max(1.0, limit))
-    except subprocess.TimeoutExpired:
-        print(f"{name}: out of time", flush=True)
-        return False
-    if done.returncode:
-        print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
-    return not done.returncode
+    with tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=told)
+        late = Timer(max(1.0, limit), process.kill)
+        late.start()
+        _, status, used = os.wait4(process.pid, 0)  # which also says what it used
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if not late.is_alive():
+            print(f"{name}: out of time", flush=True)
+            return None
+        late.cancel()
+        if process.returncode:
+            told.seek(0)
+            print(f"{name}: failed\n{told.read()[-2000:]}", flush=True)
+            return None
+    return round(used.ru_utime + used.ru_stime, 3)
 
 
 def fill(
@@ -104,6 +113,7 @@ def fill(
     missing = {k: v for k, v in cells.items() if not _counts(results.get(k, {}), v)}
     print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to go", flush=True)
     began, lock, made = time.monotonic(), Lock(), provenance()
+    made["environment"]["gpu"] = None if given.device == "cpu" else made["environment"]["gpu"]  # one that is not used
 
     def work(item: tuple[str, str]) -> None:
         name, options = item
@@ -115,7 +125,8 @@ def fill(
         found = [round(100 * value, 2) for f in figures if (value := figure(summary, f)) is not None]
         print(f"{name}: {found} in {summary['wall_seconds']:.0f} s", flush=True)
         with lock:
-            results[name] = summary | {"options": options, "jobs": given.jobs} | made
+            shared = {"jobs": given.jobs, "threads": int(os.environ.get("OMP_NUM_THREADS", "1"))}
+            results[name] = summary | {"options": options} | shared | made
             page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
             given.out.write_text(json.dumps(page, indent=1) + "\n")
 
@@ -136,7 +147,7 @@ def table(results: dict[str, Any], figures: Sequence[str]) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for group, members in sorted(groups.items()):
         rows[group] = {"seeds": len(members)}
-        if all("epoch_seconds" in member for member in members):
+        if all("epoch_seconds" in member for member in members) and len(set(map(machine, members))) == 1:
             rows[group]["epoch_seconds"] = min(member["epoch_seconds"] for member in members)
         for name in figures:
             values = [100 * value for member in members if (value := figure(member, name)) is not None]

@@ -49,6 +49,7 @@ ROWS = {
         "semantic, nine labels": f"--anchors 1 {SEMANTIC}",
         "ours, three labels": THREE,
         "semantic, three labels": f"{THREE} {SEMANTIC}",
+        "semantic": SEMANTIC,
         "paper": "--preset paper",
         "successor": f"{SUCCESSOR} 10",
     },
@@ -87,10 +88,11 @@ def inspected(name: str, task: str, folder: list[str], limit: float) -> dict[str
         program = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[2:], stdout=open(sys.argv[1], 'w')))"
         command = [sys.executable, "-c", program, str(out), sys.executable, "-m", "softground", "inspect", task]
         began = time.monotonic()
-        if not ended(name, [*command, "--data", "mnist", "--no-mixing", "--json", *folder], limit):
+        computed = ended(name, [*command, "--data", "mnist", "--no-mixing", "--json", *folder], limit)
+        if not computed:
             return None
-        found = json.loads(out.read_text())
-        return {"wall_seconds": time.monotonic() - began, "recipe": {"task": task}, "inspection": found}
+        took = {"wall_seconds": time.monotonic() - began, "cpu_seconds": computed}
+        return took | {"recipe": {"task": task}, "inspection": json.loads(out.read_text())}
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cells import figure
 
-from softground.runs.provenance import origin
+from softground.runs.provenance import machine, origin
 
 # What is counted, by which figures; then rows: what was trained, its name on record, and published figures of the same
 # definition, with their source.
@@ -21,6 +21,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         [
             ("ours, one label a digit", "evenodd/ours, ten labels", "Soft-PNet 96.4 ± 6.3, worst seed 77.6 ¹"),
             ("semantic loss, one label a digit", "evenodd/semantic, ten labels", "PNet + SL 85.4 ± 17.2 ¹"),
+            ("semantic loss, no labels", "evenodd/semantic", "–"),
             ("the paper's method, no labels", "evenodd/paper", "–"),
             ("the same as its successor ran it, no labels", "evenodd/successor", "SoftG 27.3 ± 11.5 ¹"),
         ],
@@ -91,6 +92,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
             ),
             ("ours, three labels", "kandlogic/ours, three labels", "–"),
             ("semantic loss, three labels", "kandlogic/semantic, three labels", "–"),
+            ("semantic loss, no labels", "kandlogic/semantic", "–"),
             ("the paper's method, no labels", "kandlogic/paper", "–"),
             ("the same as its successor ran it", "kandlogic/successor", "SoftG 8.8 ± 9.4 / 73.9 ± 9.8 ¹"),
         ],
@@ -101,6 +103,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         [
             ("ours, one label a digit", "validity/ours, four labels", "Soft-PNet 98.5 ± 0.3 / 89.3 ± 2.2 ¹"),
             ("semantic loss, the same labels", "validity/semantic, four labels", "PNet + SL 98.6 ± 0.4 / 90.1 ± 2.5 ¹"),
+            ("semantic loss, no labels", "validity/semantic", "–"),
             ("the paper's method, no labels", "validity/paper", "–"),
             ("the same as its successor ran it", "validity/successor", "SoftG 29.2 ± 29.8 / 76.8 ± 8.4 ¹"),
         ],
@@ -111,10 +114,15 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         [("ours", "visudo/ours", "–"), ("ours, valid boards alone", "visudo/ours, valid boards", "–")],
     ),
 ]
+HOW = (
+    "In %, mean ± sd, then every seed. Seconds are medians over the seeds named beside them: on a GPU of waiting, with "
+    "up to 19 runs at once; on a CPU of computing, as one core would take that does nothing else."
+)
 SOURCES = (
-    "Published figures stand beside runs of the same definition on data made alike, not on the same images. "
+    "Published figures are of data made alike, not of the same images; a note says where more differs. "
     "¹ Soft-PNet's `results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, population sd, one label a class but "
-    "for SoftG, which has none; its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, "
+    "for SoftG, which has none; PNet + SL learns prototypes by the semantic loss, on Kand-Logic and boards by an "
+    "approximate one. Its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, "
     "Table 3 (arXiv 2505.13138v2); SL there is re-evaluated from five runs of BEARS. It reads the mode of 1,000 "
     "sampled vectors, draws EvenOdd's test sets balanced by sums, and takes the ECE per position. ³ By a head of its "
     "own for sums. ⁴ The 70.61 printed there cannot be the ECE of digits: a certain shortcut has 57.1 at most."
@@ -126,28 +134,40 @@ def table(page: Path) -> str:
     if not page.exists():
         return "Not measured yet."
     found = json.loads(page.read_text())
-    lines = ["In %, mean ± sd, then every seed; seconds are medians, of up to 19 runs at once on one GPU.", ""]
-    lines += ["| what is counted | trained | | every seed | s | published |", "| --- | --- | --- | --- | --- | --- |"]
+    places = sorted(set(map(machine, found["runs"].values())), key=lambda place: ("CPU" in place, place))
+    heads = ["what is counted", "trained", "", "every seed", *(f"s on {place}" for place in places), "published"]
+    lines = [HOW, "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for title, figures, rows in LINES:
         for words, key, published in rows:
             if runs := runs_of(found["runs"], key):
-                each = [[figure(run, name) for name in figures] for run in runs]
-                seconds = statistics.median(run["wall_seconds"] for run in runs)
-                cells = [title, words, joined(each), listed(each), f"{seconds:.0f}", published]
-                lines.append(f"| {' | '.join(cells)} |")
+                each = [[figure(run, name) for name in figures] for run in runs.values()]
+                seconds = [spent(runs, place) for place in places]
+                lines.append(f"| {' | '.join([title, words, joined(each), listed(each), *seconds, published])} |")
     for task in ("evenodd", "half"):
         if runs := runs_of(found["runs"], f"inspect/{task}"):
-            seconds = [run["wall_seconds"] for run in runs]
-            cells = [f"`softground inspect {task}`", "–", "–", ", ".join(f"{s:.1f} s" for s in seconds)]
-            lines.append(f"| {' | '.join(cells)} | {statistics.median(seconds):.1f} | – |")
+            waited = ", ".join(f"{run['wall_seconds']:.1f} s" for run in runs.values())
+            seconds = [spent(runs, place, digits=1) for place in places]
+            lines.append(f"| {' | '.join([f'`softground inspect {task}`', '–', '–', waited, *seconds, '–'])} |")
     made = origin(found["runs"].values())
     return "\n".join([*lines, "", SOURCES, "", f"Measured by `{found['command']}` {made}."])
 
 
-def runs_of(runs: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The runs of a row, in the order of their seeds."""
+def runs_of(runs: dict[str, Any], key: str) -> dict[int, dict[str, Any]]:
+    """The runs of a row by their seeds, in order."""
     seeds = sorted(int(name.rsplit("/", 1)[1]) for name in runs if name.rsplit("/", 1)[0] == key)
-    return [runs[f"{key}/{seed}"] for seed in seeds]
+    return {seed: runs[f"{key}/{seed}"] for seed in seeds}
+
+
+def spent(runs: dict[int, dict[str, Any]], place: str, digits: int = 0) -> str:
+    """The median seconds of the runs made on a machine, and which they were; never of runs made elsewhere."""
+    own = {seed: run for seed, run in runs.items() if machine(run) == place}
+    if not own:
+        return "–"
+    clock = "cpu_seconds" if all("cpu_seconds" in run and "CPU" in place for run in own.values()) else "wall_seconds"
+    middle = statistics.median(run[clock] for run in own.values())
+    whole = len(own) > 2 and list(own) == list(range(min(own), max(own) + 1))
+    named = f"{min(own)}–{max(own)}" if whole else ", ".join(map(str, own))
+    return f"{middle:.{digits}f} (seed{'s' * (len(own) > 1)} {named})"
 
 
 def joined(each: list[list[float | None]]) -> str:

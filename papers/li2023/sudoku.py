@@ -66,8 +66,10 @@ ENDS = (
     "ssl-code",
 )
 LARGEST = ("hard-feasible", "hard-best")
-# Rows whose seeds part ways: MCMC, and those with two neighbours among three seeds 25 points or more apart in 0.2.
-APART = {("mcmc", 50), ("mcmc", 100), ("log", 100), ("log", 300), ("ssl", 300)}
+# Rows whose seeds part ways: MCMC, and those with two neighbours among three seeds 25 points or more apart, after one
+# stage or two, here or in 0.2.
+APART = {("mcmc", 50), ("mcmc", 100), ("log", 50), ("log", 100), ("log", 300), ("ssl", 300), ("exact", 50)}
+APART |= {("log-code", 50), ("linear-code", 50), ("mcmc-code", 50), ("exp-code", 100)}
 MANY_SEEDS = 10
 QUICK: dict[str, Any] = {"train_size": 16, "test_size": 16, "epochs": 2}
 

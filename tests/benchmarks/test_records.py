@@ -20,7 +20,6 @@ TRAINED = ("addition", "any_rule", "shortcuts", "your_data")  # trainings, each 
 # again or withdrawn, and then leaves this list.
 PENDING = {
     "addition": "83 runs of a GPU, of 0.2's recipe",
-    "peers": "compares speeds, for which two cores have to be idle for half an hour; the commit had edits",
     "reproduction": "cells of the plan that were not run yet",
     "torture": "trials that need a GPU",
 }

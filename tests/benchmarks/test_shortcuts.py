@@ -32,6 +32,20 @@ def test_the_table_shows_rows_that_are_measured(script: ModuleType) -> None:
     assert {name for _, figures, _ in table.LINES for name in figures} <= set(script.FIGURES)
 
 
+def test_seconds_of_machines_are_never_mixed(script: ModuleType) -> None:
+    spent = importlib.import_module("shortcuts_table").spent
+    gpu = {"environment": {"gpu": "H200", "cpus": 16}, "wall_seconds": 3.0, "cpu_seconds": 2.0}
+    cpu = {"environment": {"gpu": None, "cpus": 2}, "wall_seconds": 90.0, "cpu_seconds": 60.0}
+    runs = {0: gpu, 1: gpu, 2: gpu, 3: cpu, 5: cpu}
+    assert spent(runs, "H200") == "3 (seeds 0–2)"
+    assert spent(runs, "2 CPU cores") == "60 (seeds 3, 5)"
+    assert spent(runs, "16 CPU cores") == "–"
+    cells = importlib.import_module("cells")
+    both = {"row/0": gpu | {"epoch_seconds": 1.0}, "row/1": cpu | {"epoch_seconds": 9.0}}
+    assert "epoch_seconds" not in cells.table(both, [])["row"]
+    assert cells.table({"row/0": both["row/0"]}, [])["row"]["epoch_seconds"] == 1.0
+
+
 def test_a_successors_run_never_walks(script: ModuleType) -> None:
     words = [word.removeprefix("--").replace("-", "_") for word in shlex.split(script.SUCCESSOR)]
     assert words[-1] == "epochs"
@@ -55,6 +69,8 @@ def test_tiny_runs_are_kept_and_shown(
     run = json.loads(out.read_text())["runs"]["kandlogic/successor/0"]
     assert {"commit", "command", "environment", "recipe"} <= run.keys()
     assert run["recipe"]["objective"] == "hard-feasible"
+    assert run["cpu_seconds"] > 0
+    assert run["environment"]["gpu"] is None
     page = table.table(out)
     assert "| the same as its successor ran it |" in page
     assert "SoftG 8.8 ± 9.4 / 73.9 ± 9.8 ¹ |" in page

@@ -148,8 +148,8 @@ def test_nine_by_nine_chains_stay_feasible_and_move(name: str, steps: int, share
 def test_confident_jumps_to_the_board_the_network_reads() -> None:
     y = torch.zeros(4, dtype=torch.long)
     truth = torch.from_numpy(random_boards(9, 4, np.random.default_rng(0)))
-    output = 6.0 * torch.nn.functional.one_hot(truth, 9).double()
-    output[:, ::4] = 0.0  # 21 cells that the network cannot read
+    output = 9.0 * torch.nn.functional.one_hot(truth, 9).double()
+    output[:, ::4] = 0.0  # 21 cells that the network cannot read; it proposes the others rightly 95 times in 100
     kernel, dice, aim = Confident(NINE.inverse, 30), Sampler(0), Target.at(NINE.space.belief(output), y, 1.0)
     state = NINE.inverse.start(y, seed=1).z
     for _ in range(6):

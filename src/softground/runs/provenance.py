@@ -68,9 +68,17 @@ def origin(records: Iterable[Mapping[str, Any]]) -> str:
     known = [f"commit {', '.join(commits)}"] if commits else []
     if any("commit" not in record for record in found):
         known.append(f"{'one' if commits else 'a commit'} that was not recorded")
-    places = [record.get("environment") or record["versions"] for record in found]
-    machines = sorted({str(place["gpu"] or f"{place['cpus']} CPU cores") for place in places})
-    return f"at {' or '.join(known)}, on {', '.join(machines)}"
+    return f"at {' or '.join(known)}, on {', '.join(sorted(set(map(machine, found))))}"
+
+
+def machine(record: Mapping[str, Any]) -> str:
+    """What a record was made on: its GPU, or so many CPU cores.
+
+    >>> machine({"environment": {"gpu": None, "cpus": 2}})
+    '2 CPU cores'
+    """
+    place = record.get("environment") or record["versions"]
+    return str(place["gpu"] or f"{place['cpus']} CPU cores")
 
 
 def git(*arguments: str) -> str:
