@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,21 @@ def test_with_a_noise_level_they_are_suspects_for_certain(mode: Any, tmp_path: P
         certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
     assert certain == set(BAD)
     assert all(0 < record["noise"] < 0.5 for record in made.history_[:3])
+
+
+@pytest.mark.filterwarnings("ignore:No first state")
+def test_examples_that_wait_are_no_suspects() -> None:
+    """Neither is a stage asked that has not begun: the observer ends the run in the first epoch."""
+    task = numbers()
+    data = pictures(20)
+    guided = Guided(task.inverse, RandomDrop(task.space, 2))
+    stages = [Stage(name, SoftenedGrounding(guided, Constant(1.0)), 2, adam) for name in ("I", "II")]
+    made = make_learner(task, stages, mlp(10, 10), noise=0.2, unexplained="weigh")
+    made.fit(replace(data, y=[10**SITES, *data.y[1:]]), observer=lambda event, facts: event == "epoch")
+    assert len(made.history_) == 1
+    assert made.history_[0]["unstarted"] > 10
+    waiting = made.stages[0].objective.state()["waiting"]
+    assert not {one.example for one in made.suspects_} & set((waiting == WAITS).nonzero().flatten().tolist())
 
 
 def test_completed_readings_keep_what_is_known() -> None:

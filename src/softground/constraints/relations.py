@@ -66,7 +66,8 @@ class OneOf(Relation):
 
     def leaves(self) -> Iterator[Hashable]:
         for answer in self.answers:
-            yield from answer.leaves() if isinstance(answer, Relation) else (answer,)
+            if answer is not None:
+                yield from answer.leaves() if isinstance(answer, Relation) else (answer,)
 
 
 @dataclass(frozen=True)

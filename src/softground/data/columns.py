@@ -102,7 +102,7 @@ class Records(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     data
-        A sequence of mappings, such as a Hugging Face data set or a list of dicts.
+        A sequence of mappings, such as a Hugging Face data set or a list of dicts; or a frame of pandas.
     inputs, answer
         The names of the input, or of one input per site, and of the answer.
 
@@ -114,7 +114,7 @@ class Records(Dataset[tuple[Tensor, Any]]):
 
     def __init__(self, data: Any, inputs: Names, answer: str) -> None:
         self.data, self.inputs = data, inputs
-        if hasattr(data, "column_names"):  # it gives a column without reading, say, the images beside it
+        if hasattr(data, "column_names") or hasattr(data, "iloc"):  # a column, without, say, the images beside it
             values = column(data, answer)
         else:
             values = [_field(data[row], row, answer) for row in range(len(data))]
@@ -124,7 +124,8 @@ class Records(Dataset[tuple[Tensor, Any]]):
         return len(self.answers)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Any]:
-        record, names = self.data[index], [self.inputs] if isinstance(self.inputs, str) else self.inputs
+        record = getattr(self.data, "iloc", self.data)[index]  # of pandas by position, not by label
+        names = [self.inputs] if isinstance(self.inputs, str) else self.inputs
         entries = [_entry(_field(record, index, name), index, name) for name in names]
         return entries[0] if isinstance(self.inputs, str) else torch.stack(entries), self.answers[index]
 
