@@ -31,7 +31,7 @@ def formulas(length: int) -> sg.Task:
     return sg.Task(space, sg.Program(value, space))
 
 
-def main(epochs: int = 12, count: int = 3000) -> dict[str, float]:
+def main(epochs: int = 8, count: int = 2000) -> dict[str, float]:
     """Train on 5 symbols; the held-out shares of right symbols at 5, 9 and 15."""
     train = sg.TASKS["hwf"](lengths=(5,), train_size=count).load(seed=0).train  # type: ignore[call-arg]
     test = sg.TASKS["hwf"](lengths=(5, 9, 15), test_size=1500).load(seed=0).test  # type: ignore[call-arg]
