@@ -50,7 +50,7 @@ class Family:
         self._make = None if isinstance(tasks, Mapping) else tasks
         self.tasks: dict[Any, Task] = {}
         self._others: dict[Any, Task] = {}
-        if hasattr(shapes, "tolist"):  # an array or a tensor, whose entries are no plain numbers
+        if shapes is not None and hasattr(shapes, "tolist"):  # an array or a tensor, whose entries are no plain numbers
             shapes = shapes.tolist()
         for shape in shapes if shapes is not None else tasks:  # type: ignore[union-attr]
             if shape in self.tasks:
