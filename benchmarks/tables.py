@@ -75,8 +75,8 @@ def hwf() -> str:
         "",
         f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). Published: the paper's "
         "Table 1 (Li et al., ICLR 2023), one run. ¹ Its Table 3, *Stage I + NGS*. ² The table *Performance* of "
-        "`examples/hwf/README.md` in ABLkit's repository (read in 2026): trained and tested on formulas of length 7, "
-        "reasoning accuracy, on an A100; no seeds or spread given. "
+        "`examples/hwf/README.md` in ABLkit's repository (read in 2026): reasoning accuracy for equations of length 7, "
+        "on an A100; no seeds or spread given. "
         f"Settings of `--preset best` {choice.said('hwf')}. {measured('hwf')}",
     ]
     return "\n".join(lines)
@@ -174,7 +174,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "hwf": hwf,
     "sudoku": sudoku,
     "sdsp": sdsp,
-    "addition": lambda: addition_table.addition(json.loads((RESULTS / "addition.json").read_text())),
+    "addition": lambda: addition_table.table(RESULTS / "addition.json"),
     "any_rule": lambda: any_rule_table.table(RESULTS / "any_rule.json"),
     "choice": choice.table,
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),

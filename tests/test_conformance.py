@@ -19,7 +19,7 @@ import pytest
 
 import checks
 import softground
-from proofs import FAMILY, MOVE, PROBLEM, SPACE, TABLE, TABLES
+from proofs import FAMILY, MATRICES, MOVE, OTHER_CLAIMS, PROBLEM, SPACE, STATISTICS, TABLE, TABLES
 from softground.constraints import Constraint
 from softground.inverses import Inverse
 from softground.kernels import KERNELS, Kernel
@@ -56,6 +56,16 @@ def test_every_proof_is_a_test_there_is() -> None:
         file, test = proof.split("::")
         (path,) = Path(__file__).parent.rglob(f"test_{file}.py")
         assert re.search(rf"^def test_{test}\(", path.read_text(encoding="utf-8"), re.M), proof
+
+
+def test_every_kernel_is_proved_by_its_matrix_or_named_as_tested_by_drawing() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "choosing.md").read_text(encoding="utf-8")
+    proved, drawn = (set(re.findall(r"`(\w+)`", line)) for line in re.findall(r"^- \*\*By .*?$", page, re.M))
+    rows = {kind: set(row[2:]) for kind, row in TABLES[Kernel].items() if kind not in OTHER_CLAIMS}
+    assert {kind.__name__ for kind, proofs in rows.items() if proofs & MATRICES} == proved
+    assert {kind.__name__ for kind, proofs in rows.items() if not proofs & MATRICES and proofs & STATISTICS} == drawn
+    assert {kind.__name__ for kind in rows} == proved | drawn
+    assert all(proof in TABLES[Kernel][kind] for kind, proof in OTHER_CLAIMS.items())
 
 
 def test_everything_with_a_name_has_a_row() -> None:

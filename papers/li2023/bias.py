@@ -44,10 +44,12 @@ def inequality(results: Results) -> list[str]:
     header = ["γ", "z drawn from", "K", "α", "ε", "left", "right, no last term", "right, ‖m‖²", "right, (nεL)²"]
     header += ["holds without", "with ‖m‖²", "with (nεL)²"]
     lines = [
-        "(1/K) Σ E‖∇ℓ(θ_k)‖² ≤ 2Δ₀/(ηK) + ηλσ² + (nεL)², with η = α/√K: the inequality with the constants of the lemma "
-        "that its proof applies (Ajalloeian and Stich, 2020, Lemma 3), where ‖m‖², the mean squared length of the "
-        "bias, stands in the last place. On a problem so small that every constant and every law is known (two "
-        f"symbols, ab = 0; `papers/li2023/descent.py`); mean of {len(results.families['descent'])} seed(s), "
+        "(1/K) Σ E‖∇ℓ(θ_k)‖² ≤ 2Δ₀/(ηK) + ηλσ² + (nεL)², with η = α/√K ≤ 1/λ: the inequality with the constants of the "
+        "lemma that its proof applies (Ajalloeian and Stich, 2020, Lemma 3), where ‖m‖², the mean squared length of "
+        "the bias, stands in the last place. (The paper prints √(T + 1) for the lemma's √K, no expectation and no "
+        "bound on η, and takes L to bound ∇ log P(z) for every z.) On a problem so small that every constant and every "
+        "law is known (two symbols, ab = 0; `papers/li2023/descent.py`); mean of "
+        f"{len(results.families['descent'])} seed(s), "
         f"{rows[0]['runs']} runs a seed. The left side never exceeds L² = {limit:g}. Some of the cases; the counts "
         "below are of all of them.",
         "",

@@ -38,7 +38,7 @@ class Cell:
     curves
         Whether a figure needs the figures of every epoch.
     seeds
-        How many seeds it is run with where nobody asks for another number.
+        How many seeds it is run with where nobody asks for another number; none where only ``--seeds`` asks for it.
     """
 
     name: str

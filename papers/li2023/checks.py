@@ -18,6 +18,10 @@ KERNELS = {
     "first": "the paper's, solver's choice always the same",
     "collapsed": "`Collapsed`, exact for Q\\*",
 }
+TIMES = (
+    "The paper's milliseconds are of processes at work together (joblib), on a machine that it does not name; ours are "
+    "of one process on one of two CPU cores, which other work shared."
+)
 MANY = (300, 500)  # 'with the number of training puzzles increased'
 
 
@@ -28,29 +32,38 @@ def claims(results: Results, wanted: tuple[str, ...]) -> list[str]:
         jumps = f"{published.JUMPS:g} %"
         for walks, what in ((1, "one walk over the data"), (WALKS, f"T = {WALKS} walks, an epoch of ours")):
             ours = results.over("hwf/jump", _moved(walks))
-            rows.append([f"solutions that jump in an epoch at γ₀ = 1, untrained network: {what}", jumps, _share(ours)])
+            text = f"solutions that jump in an epoch at γ₀ = 1 (Section 5.1), untrained network: {what}"
+            rows.append([text, jumps, _share(ours), _seeds(ours)])
         trained = results.over("hwf/standard/exp", lambda r: 100 * r["annealing"]["moved"] if r["annealing"] else None)
-        rows.append([f"the same in training, first epoch after the warm-up, {WALKS} walks", jumps, _share(trained)])
+        text = f"the same in training, first epoch after the warm-up, {WALKS} walks"
+        rows.append([text, jumps, _share(trained), _seeds(trained)])
     low, high = published.Z3_MILLISECONDS
     for task in [task for task in TABLES if task in wanted]:
         for query, what in (("one", "one completion"), ("whole", "all completions")):
             ours = results.over(f"{task}/z3", _milliseconds(query))
             if query == "one" or ours is not None:
-                text = NONE if ours is None else f"{ours} ms"
-                rows.append([f"Z3, milliseconds per inversion, {task}: {what}, one process", f"{low}–{high} ms", text])
+                text = f"Z3, milliseconds per inversion (Section 5), {task}: {what}, one process"
+                rows.append([text, f"{low}–{high} ms", NONE if ours is None else f"{ours} ms", _seeds(ours)])
     if "sudoku" in wanted:
         for size in MANY:
-            shares = [results.grounded(f"sudoku/{size}/{row.method}", "II") for row in OURS if row.stage == "II"]
+            families = [f"sudoku/{size}/{row.method}" for row in OURS if row.stage == "II"]
+            shares = [results.grounded(family, "II") for family in families]
             found = [100 * s.mean / size for s in shares if s is not None]
-            ours_text = NONE if not found else f"{min(found):.1f}–{max(found):.1f} %"
             rows.append(
                 [
-                    f"training boards grounded after Stage I + II, {size} boards, three schedules",
+                    f"training boards grounded after Stage I + II (Section 5.2), {size} boards, three schedules",
                     f"> {published.GROUNDED_SHARE:g} %",
-                    ours_text,
+                    NONE if not found else f"{min(found):.1f}–{max(found):.1f} %",
+                    results.seeds(families),
                 ]
             )
-    return markdown(["claim", "paper", "ours"], rows)
+    lines = markdown(["claim", "paper", "ours", "seeds"], rows)
+    return [*lines, "", TIMES] if _timed(results, wanted) else lines
+
+
+def _timed(results: Results, wanted: tuple[str, ...]) -> list[str]:
+    """Which tasks' inversions were timed."""
+    return [task for task in wanted if f"{task}/z3" in results.families]
 
 
 def proposition(results: Results) -> list[str]:
@@ -121,6 +134,10 @@ def _moved(walks: int) -> Callable[[Record], float]:
 
 def _milliseconds(query: str) -> Callable[[Record], float | None]:
     return lambda result: result["inversions"].get(query, {}).get("milliseconds")
+
+
+def _seeds(figure: Figure | None) -> str:
+    return NONE if figure is None else str(figure.seeds)
 
 
 def _share(figure: Figure | None) -> str:

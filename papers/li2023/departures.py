@@ -6,8 +6,9 @@ from softground.tasks import ShortestPaths, Sudoku
 
 from . import hwf, sdsp
 from .settings import STAGE_II
-from .sudoku import CHOICES
+from .sudoku import CHOICES, SITES
 
+MCMC_FLOOR = SITES * 0.01
 PAPER, PATHS = Sudoku().recipe("paper"), ShortestPaths().recipe("paper")
 
 COMMON = (
@@ -34,8 +35,9 @@ COMMON = (
     "from them: its MAPO replays the sample just drawn instead of the memory and weighs samples by their probability "
     "twice; its REINFORCE counts a batch's own rewards into the baseline. Each of ours solves easy problems in the "
     "tests.",
-    "**Optimisers** are the paper's: RL, MAPO, NGS and SSL by Adam 5e-4; NA and Stage I by SGD 0.1; Stage II by Adam "
-    "1e-3. SSL and NA walk as Stage I does, warm-up included. The semantic loss, which the paper did not run, takes "
+    "**Optimisers** are the paper's: RL, MAPO and SSL by Adam 5e-4, Stage I by SGD 0.1, Stage II by Adam 1e-3; it "
+    "names none for NGS, which has Adam 5e-4 here, and for NA, which has Stage I's. SSL and NA walk as Stage I does, "
+    "warm-up included. The semantic loss, which the paper did not run, takes "
     f"SGD 0.1 on formulas and {CHOICES['semantic']} on Sudoku. Stage II has batches of 64 and, on formulas, the weight "
     "decay 5e-4 of the authors' code, which has it on Sudoku too, with batches of 32.",
     "**Choices.** Settings of the paper's rows are the paper's, its code's or, where neither could be followed, as "
@@ -90,7 +92,8 @@ SUDOKU = (
     "it learns from them (here batch by batch); it switches five of the six pairs of a box (both walks reach every "
     "board, and a switch can be completed in 53 % of the cases there, in 44 % here); its network has a fifth output "
     "that no board uses; MCMC is not shuffled, and proposes to switch a digit with itself one time in four.",
-    "**MCMC** switches two digits everywhere and is accepted by the paper's ratio.",
+    f"**MCMC** switches two digits everywhere and is accepted by the paper's ratio; γ falls to {MCMC_FLOOR:g}, as in "
+    "the authors' code (0.01).",
 )
 SDSP = (
     "**Graphs** are drawn as the authors draw them (the paper says only that they are random): a random recursive "

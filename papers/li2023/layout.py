@@ -78,8 +78,9 @@ SUDOKU = (
     Row("Not in the paper", "`--preset best --network lenet` (LeNet-5, distorted images)", "best-lenet", "I"),
     Row("Not in the paper", "`--preset best --no-augment` (convolutional network)", "best-plain", "I"),
     Row("With labels", "SUP (LeNet-5)", "sup", "SUP"),
-    Row("With labels", "SUP (`--preset best`)", "best-sup", "SUP"),
+    Row("With labels", "SUP (`--preset best`, convolutional network, distorted images)", "best-sup", "SUP"),
 )
+CONVOLUTIONAL = ("best", "best-plain", "best-sup")  # Sudoku's rows whose network is not the paper's LeNet-5
 SUDOKU_CODE = (
     Row(CODE, "SSL", "ssl-code", "I"),
     *(
@@ -123,4 +124,17 @@ def name(row: Row) -> str:
     return f"{row.label} ({'Stage I + II' if row.stage == 'II' else 'Stage I'})" if row in OURS else row.label
 
 
-__all__ = ["BOTH", "CODE", "COMBINATIONS", "HWF", "OURS", "SDSP", "STAGE_ONE", "SUDOKU", "SUDOKU_CODE", "Row", "name"]
+__all__ = [
+    "BOTH",
+    "CODE",
+    "COMBINATIONS",
+    "CONVOLUTIONAL",
+    "HWF",
+    "OURS",
+    "SDSP",
+    "STAGE_ONE",
+    "SUDOKU",
+    "SUDOKU_CODE",
+    "Row",
+    "name",
+]

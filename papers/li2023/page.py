@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from . import bias, checks, departures, judgements, layout, sudoku_page, tables, verdict
+from . import bias, checks, departures, judgements, layout, short, sudoku_page, tables, verdict
 from .plan import TABLES, What
 from .plots import CURVES, DISTANCES, PATHS
 from .summary import Results
@@ -39,6 +39,11 @@ def page(results: Results, what: What = "all", pictures: str = "images") -> str:
     return "\n\n".join(parts) + "\n"
 
 
+SEEDS = (
+    "The last column of a table says how many seeds stand behind a row; where its columns differ, it gives the fewest "
+    "and the most. Three are the rule, ten where three had come out far apart, fewer where a run was too dear; one "
+    "seed has no spread, and decides nothing. Rows of ours of which nothing is on record are left out."
+)
 JUDGED = "## What the paper says of methods"
 STAND_IN = "**The built-in digits stand in for the paper's data, so its figures cannot be compared with these.**"
 HWF = (
@@ -84,11 +89,13 @@ def _head(results: Results, what: What) -> str:
         f"{done} of {total} cells are on record: {hours:.1f} hours of runs, {at_once} at a time, on "
         f"{', '.join(machines)}. Data: {', '.join(_data(results)) or 'graphs alone'}."
     )
-    commits, commands = (Counter(str(r[name]) for r in results.records) for name in ("commit", "command"))
-    text[-1] += " Every record holds its recipe, commit and command. " + " ".join(
-        f"{name}: {', '.join(f'`{value}` ({count} cells)' for value, count in found.most_common())}."
-        for name, found in (("Commits", commits), ("Commands", commands))
+    commits = Counter(str(r["commit"]) for r in results.records)
+    text[-1] += (
+        " Every record holds its recipe, its commit and the command that made it, `python -m papers.li2023` with "
+        f"options. Commits: {', '.join(f'`{value}` ({count} cells)' for value, count in commits.most_common())}."
     )
+    summed = short.lines(results) if "digits" not in _data(results) else []
+    text += [*["", *summed] * bool(summed), "", SEEDS]
     return "\n".join([*text, *["", STAND_IN] * ("digits" in _data(results))])
 
 
@@ -165,8 +172,9 @@ def _verdicts(results: Results) -> str:
     lists = [
         (
             "Numbers of the paper's own method that are lower here. The paper gives one number without a spread, so "
-            "each is held against the 95 % prediction interval for one more run of ours, the mean ± t sd √(1 + 1/n). "
-            "With three seeds that is ± 4.97 sd, so wide that being inside it says little; with ten, ± 2.37 sd:",
+            "each is held against the 95 % prediction interval for one more run of ours, the mean ± t sd √(1 + 1/n), "
+            "as far as it lies in 0 … 100. With three seeds that is ± 4.97 sd, so wide that being inside it says "
+            "little; with ten, ± 2.37 sd:",
             [*verdict.unmatched(results), *verdict.shortfall(results)],
         ),
         (
@@ -175,7 +183,7 @@ def _verdicts(results: Results) -> str:
             verdict.beyond_labels(results),
         ),
         (
-            "SUP is no limit on Sudoku: rows of ours, by the same network, that are above it:",
+            "SUP is no limit on Sudoku: rows by the same network, LeNet-5, whose means are above it:",
             verdict.above_labels(results),
         ),
         (
@@ -184,9 +192,10 @@ def _verdicts(results: Results) -> str:
             verdict.stronger_baselines(results),
         ),
         (
-            "The semantic loss by exact enumeration, which the paper calls intractable on these tasks; a lead counts "
-            "where it is outside the 95 % interval of the difference of two means:",
-            verdict.semantic_wins(results),
+            "Exact sums over S_y, which the paper calls intractable on these tasks, against its walk, each after the "
+            "stages that serve it best; a win counts where it is outside the 95 % interval of the difference of two "
+            "means:",
+            verdict.exact_wins(results),
         ),
     ]
     lines: list[str] = []
@@ -218,7 +227,7 @@ def _again(results: Results, what: What) -> str:
         minutes = sum(on_gpu) / 60
         lines[-1] += f" The {len(on_gpu)} that ran on a GPU, several at a time, took it about {minutes:.0f} minutes."
     if missing and results.records:
-        lines += ["", f"{missing} cell(s) are not on record yet."]
+        lines += ["", f"{missing} cell(s) of the plan are not on record yet."]
     return _part("## Once more", lines)
 
 

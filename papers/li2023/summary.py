@@ -33,7 +33,7 @@ class Figure:
 
     def as_json(self) -> dict[str, Any]:
         """For ``tables.json``."""
-        return {"mean": round(self.mean, 3), "sd": round(self.sd, 3), "seeds": self.seeds}
+        return {"mean": round(self.mean, 6), "sd": round(self.sd, 6), "seeds": self.seeds}
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,21 @@ def formulas(results: Results, rows: Sequence[Row] = layout.HWF, writers: bool =
     header = ["", "method", "symbol, paper", "symbol, ours", "calculation, paper", "calculation, ours"]
     header += ["symbol, writers", "calculation, writers"] * writers + ["seeds"]
     lines = []
-    for row, group in zip(rows, _groups(rows), strict=True):
+    for row in rows:
         paper = [decimal(value) for value in published.HWF.get(row.key, ())] or [NONE, NONE]
         families = [f"hwf/standard/{row.method}", *[f"hwf/writer/{row.method}"] * writers]
+        if _left_out(results, row, families):
+            continue
         ours, *elsewhere = (_both_readings(results, family, row.stage) for family in families)
         figures = [paper[0], ours[0], paper[1], ours[1], *itertools.chain(*elsewhere)]
-        lines.append([group, row.label, *figures, results.seeds(families)])
-    return markdown(header, lines)
+        lines.append([row.group, row.label, *figures, results.seeds(families)])
+    return markdown(header, _once(lines))
+
+
+def _left_out(results: Results, row: Row, families: Sequence[str]) -> bool:
+    """Whether a row that is not in the paper has no record, and so nothing to show."""
+    ours = row.group == layout.CODE or (row.key not in published.HWF and row.key not in published.SUDOKU)
+    return ours and not any(family in results.families for family in families)
 
 
 def formula_figures(
@@ -61,35 +69,36 @@ def _both_readings(results: Results, family: str, stage: str) -> list[str]:
 def boards(results: Results) -> list[str]:
     """Table 2: board accuracy per training size, grounded boards in brackets."""
     lines = []
-    for row, group in zip(layout.SUDOKU, _groups(layout.SUDOKU), strict=True):
+    for row in layout.SUDOKU:
+        families = [f"sudoku/{size}/{row.method}" for size in SIZES]
+        if _left_out(results, row, families):
+            continue
         cells = []
-        for place, size in enumerate(SIZES):
-            family = f"sudoku/{size}/{row.method}"
+        for place, family in enumerate(families):
             number, known = published.SUDOKU.get(row.key), published.GROUNDED.get(row.key)
             paper = _bracket(decimal(number[place]) if number else NONE, str(known[place]) if known else NONE)
             ours = results.test(family, row.stage, "board_accuracy")
             cells += [paper, _bracket(shown(ours), _count(results.grounded(family, row.stage)))]
-        lines.append([group, row.label, *cells, results.seeds(f"sudoku/{size}/{row.method}" for size in SIZES)])
+        lines.append([row.group, row.label, *cells, results.seeds(families)])
     header = ["", "method"] + [f"{size}, {whose}" for size in SIZES for whose in ("paper", "ours")] + ["seeds"]
-    return markdown(header, lines)
+    return markdown(header, _once(lines))
 
 
 def paths(results: Results, trees: str) -> list[str]:
     """The SDSP figure as a table: the paper prints no numbers there."""
     lines = []
-    rows = layout.SDSP[trees]
-    for row, group in zip(rows, _groups(rows), strict=True):
+    for row in layout.SDSP[trees]:
         family = f"sdsp/{trees}/{row.method}"
         metrics = ("path_accuracy_all", "path_accuracy", "spearman")
         figures = [results.test(family, row.stage, metric) for metric in metrics]
-        lines.append([group, row.label, *map(shown, figures), results.seeds([family])])
-    return markdown(["", "method", "of all 30 paths", "of 29, without vertex 0", "Spearman", "seeds"], lines)
+        lines.append([row.group, row.label, *map(shown, figures), results.seeds([family])])
+    return markdown(["", "method", "of all 30 paths", "of 29, without vertex 0", "Spearman", "seeds"], _once(lines))
 
 
-def _groups(rows: Sequence[Row]) -> list[str]:
+def _once(lines: Sequence[list[str]]) -> list[list[str]]:
     """Each group's name in its first row, and nothing in the others."""
-    before = ["", *(row.group for row in rows)]
-    return [row.group if row.group != group else "" for row, group in zip(rows, before, strict=False)]
+    before = ["", *(line[0] for line in lines)]
+    return [["" if line[0] == group else line[0], *line[1:]] for line, group in zip(lines, before, strict=False)]
 
 
 def decimal(value: float) -> str:

@@ -222,3 +222,23 @@ def test_every_script_explains_itself(
     shown = capsys.readouterr().out
     assert "--quick" in shown
     assert f"python benchmarks/{name}.py" in shown
+
+
+def test_the_table_of_addition_says_what_is_missing_and_which_runs_failed(
+    benchmark: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    table, path = benchmark("addition_table").table, tmp_path / "addition.json"
+    assert "Not measured yet" in table(path)
+    where = {"commit": "abc", "environment": {"gpu": None, "cpus": 2}}
+    runs = {
+        f"{row}/1/{seed}": {"sum_accuracy": share, "symbol_accuracy": share} | where
+        for row, shares in {"lenet": [0.97, 0.98, 0.99], "draws": [0.1]}.items()
+        for seed, share in enumerate(shares)
+    }
+    found = benchmark("cells").table(runs, ("sum_accuracy", "symbol_accuracy"))
+    path.write_text(json.dumps({"command": "python benchmarks/addition.py", "table": found, "runs": runs}))
+    text = table(path)
+    assert "| exact marginals of the scan | 98.0 ± 1.0 | – | – | – |" in text
+    assert "| exact draws instead of marginals (`--no-marginals`) | 10.0 (1 seed) | – | – | – |" in text
+    assert "| with labels" not in text
+    assert "counted in the means: exact draws instead of marginals (`--no-marginals`), 1 digit, 1 of 1." in text

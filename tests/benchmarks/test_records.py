@@ -19,7 +19,6 @@ TRAINED = ("addition", "any_rule", "shortcuts", "your_data")  # trainings, each 
 # Measured before records kept their provenance, and why not since. Pages that show them say so. Each is to be measured
 # again or withdrawn, and then leaves this list.
 PENDING = {
-    "addition": "83 runs of a GPU, of 0.2's recipe",
     "reproduction": "cells of the plan that were not run yet",
     "torture": "trials that need a GPU",
 }

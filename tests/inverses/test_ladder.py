@@ -123,6 +123,17 @@ def test_lists_have_the_law_of_the_table() -> None:
     assert "3 answers" in repr(lists)
 
 
+def test_first_states_are_uniform_on_each_list() -> None:
+    rule, count = sg.SMT(in_z3, SPACE), 3000
+    y = rule.encode([("=", 1), ("=", 26)] * count)  # three states each
+    start = Lists.of(sg.Z3(rule), y).start(y, 0)
+    assert bool((start.found & start.proved).all())
+    for own in (start.z[::2], start.z[1::2]):
+        states, often = torch.unique(SPACE.index(own), return_counts=True)  # type: ignore[no-untyped-call]
+        assert len(states) == 3
+        assert float((often - count / len(states)).abs().max()) < 5 * (count * 2 / 9) ** 0.5  # once in a million seeds
+
+
 def test_large_lists_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = sg.SMT(in_z3, SPACE)
     lists, y = Lists.of(sg.Z3(rule), rule.encode(MIXED[:3])), rule.encode(MIXED[:3])

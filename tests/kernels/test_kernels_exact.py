@@ -48,6 +48,7 @@ def kernels(problem: Problem, inverse: Inverse | None = None) -> dict[str, Kerne
         "guided": Guided(inverse, family),
         "guided, fixed drop": Guided(inverse, fixed),
         "several": Several(inverse, family, tries=1, reach=1),
+        "several, fixed drop": Several(inverse, fixed, tries=1, reach=1),
         "exact": Exact(ragged),
         "exact, padded": Exact(padded),
         "composed": Composed([Guided(inverse, fixed), Uniform(inverse, fixed, move)]),
@@ -68,7 +69,7 @@ def test_leaves_the_softened_grounding_invariant(problem: Problem, name: str, ga
     assert reaches_everything(matrix)
 
 
-@pytest.mark.parametrize("name", ["uniform", "exact", "exact, padded"])
+@pytest.mark.parametrize("name", ["uniform", "several, fixed drop", "exact", "exact, padded"])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_detailed_balance_where_claimed(problem: Problem, name: str) -> None:
     matrix = matrix_of(kernels(problem)[name], problem, 0.7)

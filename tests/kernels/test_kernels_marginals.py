@@ -28,6 +28,7 @@ def reporting(problem: Problem) -> dict[str, Kernel]:
     return {
         "guided": Guided(table, family, marginals=True),
         "several": Several(table, family, tries=1, marginals=True),
+        "several, nearby": Several(table, fixed, tries=1, marginals=True, reach=1),
         "collapsed": Collapsed(table, family, move, marginals=True),
         "composed": Composed([Uniform(table, fixed, move), Collapsed(table, fixed, move, marginals=True)]),
     }

@@ -16,8 +16,10 @@ from cli_cases import read
 from learner_cases import DIGITS, adam, addition, assert_same_run, classifier, examples, kernel, make_learner
 from reals import PROBLEMS as REALS
 from softground import (
+    All,
     Categorical,
     Constant,
+    Enumeration,
     Examples,
     Learner,
     Program,
@@ -25,6 +27,7 @@ from softground import (
     SoftenedGrounding,
     SoftGrounder,
     Stage,
+    Sum,
     Supervised,
     Target,
     Task,
@@ -36,6 +39,7 @@ from softground.learner.noise import Noise
 from softground.tasks.sudoku import sudoku_task
 
 LEVEL = 0.2
+PARTS = All([Sum([0, 1]), Sum([1, 2]), Sum([1, 3])], Categorical([range(3)] * 4))
 
 
 def noisy(task: Task, count: int = 400, share: float = 0.2) -> tuple[Examples, Tensor]:
@@ -94,9 +98,10 @@ def test_known_symbols_count_on_both_sides() -> None:
     [
         addition(),
         sudoku_task(4),
+        Task(PARTS.space, PARTS, Enumeration(PARTS.space, PARTS)),
         Task(s := Categorical([range(2), "+-", "abc"], readings="all"), Program(lambda *z: z, s)),
     ],
-    ids=["addition", "sudoku", "all readings"],
+    ids=["addition", "sudoku", "parts", "all readings"],
 )
 def test_a_network_that_knows_nothing_leaves_all_at_one_weight(task: Task) -> None:
     answer = task.constraint.compute(torch.zeros(1, task.space.sites, dtype=torch.long))[0]
@@ -104,6 +109,33 @@ def test_a_network_that_knows_nothing_leaves_all_at_one_weight(task: Task) -> No
     belief = task.space.belief(torch.zeros(3, task.space.sites, task.space.outputs))
     meant = Noise(LEVEL, task, y, None).meant(belief, y, torch.arange(3), LEVEL, None)
     assert torch.allclose(meant, torch.full((3,), 1 - LEVEL, dtype=torch.float64), atol=1e-5)
+
+
+def test_parts_speak_as_if_every_site_spoke_once() -> None:
+    """M and R are products over the parts, of which 6/4 touch a site on average, by brute force."""
+    space, answers = PARTS.space, [(3, 2, 1), (0, 0, 0)]
+    y = PARTS.encode(answers)
+    belief = space.belief(torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    noise = Noise(LEVEL, Task(space, PARTS, Enumeration(space, PARTS)), y, None)
+    states = space.states(torch.arange(space.size))
+    for row, answer in enumerate(answers):
+        p = belief.rows(torch.full((space.size,), row)).log_prob(states).exp()
+        holds = [states[:, piece.sites].sum(1) == own for piece, own in zip(PARTS.pieces, answer, strict=True)]
+        odds = math.prod(float(p[part].sum() / part.double().mean()) for part in holds) ** (4 / 6)
+        meant = float(noise.meant(belief, y, torch.arange(2), LEVEL, None)[row])
+        assert meant == pytest.approx((1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
+
+
+def test_each_example_is_weighed_by_its_own_chain() -> None:
+    """Where no law is known, M is P(z|x) over the reading's, z being where the example's chain stands."""
+    task = addition(tabulated=False)
+    y, index = task.constraint.encode([3, 4, 5, 3]), torch.tensor([2, 0])
+    belief = task.space.belief(torch.randn(2, 3, DIGITS, dtype=torch.float64))
+    objective = SoftenedGrounding(kernel("guided", task), Constant(1.0))
+    objective.begin(task, y, 0)
+    _, found = Noise(LEVEL, task, y, None).weigh(belief, y[index], index, LEVEL, objective)
+    odds = (belief.log_prob(objective.chains[index]) - belief.log_prob(belief.mode())).exp() / 0.1
+    assert torch.allclose(found["meant"], (1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
 
 
 @pytest.mark.parametrize(("level", "tabulated"), [("learn", True), (0.2, True), ("learn", False)])

@@ -125,6 +125,7 @@ def lists() -> inverses.Lists:
     return inverses.Lists.of(inverses.Z3(rule), rule.encode(MIXED.answers))
 
 
+BIAS, LINES = "kernels_exact::bias_of_the_papers_kernel", "hit_and_run::the_law_is_that_of_integration"
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
 WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
 CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
@@ -155,6 +156,11 @@ YARDSTICK = "learner::supervision_is_the_yardstick_and_does_look_at_them"
 READINGS = "readings::the_law_is_that_of_brute_force_over_all_strings"
 PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_on"
 
+# How a kernel's law is known: by its transition matrix, over all outcomes of the code that runs; or by drawing.
+MATRICES = {MATRIX, WALK, BOARD_MATRIX}
+STATISTICS = {BOARD_DRAWS, REAL_DRAWS, LINES}
+OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST, Graphed: RECORDED}  # they do not claim to sample Q* by themselves
+
 TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Kernel: {
         Exact: (lambda: Exact(TABLE), SUM, MATRIX, DRAWS),
@@ -163,13 +169,13 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Collapsed: (lambda: Collapsed(TABLE, FAMILY, MOVE, marginals=True), SUM, MATRIX, DRAWS),
         Uniform: (lambda: Uniform(TABLE, FAMILY, MOVE), SUM, MATRIX, DRAWS),
         kernels.Composed: (lambda: kernels.Composed([GUIDED, Exact(TABLE)]), SUM, MATRIX),
-        Metropolis: (lambda: Metropolis(TABLE, FAMILY, MOVE), SUM, "kernels_exact::bias_of_the_papers_kernel"),
+        Metropolis: (lambda: Metropolis(TABLE, FAMILY, MOVE), SUM, BIAS),
         DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, WALK, CRUDE),
         Kempe: (lambda: Kempe(4), BOARD, BOARD_MATRIX),
         Confident: (lambda: Confident(LISTING, 5), BOARD, BOARD_DRAWS),
         SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
         BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
-        HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, "hit_and_run::the_law_is_that_of_integration"),
+        HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, LINES),
         PointMass: (lambda: PointMass(Intervals(REAL.rule)), LINE, NEAREST),
         Graphed: (lambda: Graphed(GUIDED), SUM, RECORDED),
     },
