@@ -3,6 +3,9 @@
 A formula of 5 symbols is one of 11,664, so that all explanations of a value are summed up exactly; one of 15 is one of
 700,000,000,000. But a network that reads every symbol by itself does not know how many there are. A family made by a
 function makes the task of any other length when formulas of that length are to be read.
+
+Digits are read as digits and operators as operators, since each site has its own alphabet. What the network reads where
+any of the 13 symbols may stand anywhere is printed beside it: that is the harder question.
 """
 
 from fractions import Fraction
@@ -32,7 +35,7 @@ def formulas(length: int) -> sg.Task:
 
 
 def main(epochs: int = 8, count: int = 2000) -> dict[str, float]:
-    """Train on 5 symbols; the held-out shares of right symbols at 5, 9 and 15."""
+    """Train on 5 symbols; the held-out shares of right symbols, any symbol anywhere, at 5, 9 and 15."""
     train = sg.TASKS["hwf"](lengths=(5,), train_size=count).load(seed=0).train  # type: ignore[call-arg]
     test = sg.TASKS["hwf"](lengths=(5, 9, 15), test_size=1500).load(seed=0).test  # type: ignore[call-arg]
     family = sg.Family(formulas, [5])
@@ -41,9 +44,9 @@ def main(epochs: int = 8, count: int = 2000) -> dict[str, float]:
     learner = sg.Learner(family, network, lambda task: sg.grounding_stages(task, epochs=epochs)).fit(train)
     figures, reached = learner.evaluate(test), {}
     for length in (5, 9, 15):
-        right, symbols = (figures[f"shape_{length}_{what}_accuracy"] for what in ("answer", "symbol"))
-        print(f"{length} symbols: held-out formulas {right:.1%}, symbols {symbols:.1%}")
-        reached[str(length)] = symbols
+        right, plain = (figures[f"shape_{length}_{kind}answer_accuracy"] for kind in ("", "plain_"))
+        print(f"{length} symbols: held-out formulas {right:.1%}, any symbol anywhere {plain:.1%}")
+        reached[str(length)] = figures[f"shape_{length}_plain_symbol_accuracy"]
     return reached
 
 
