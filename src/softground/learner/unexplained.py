@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Mode = Literal["raise", "drop", "weigh"]
-REMEDY = (
-    "No symbols explain the answer: S_y is empty. Correct these examples, or train without them: unexplained='drop' "
-    "(--unexplained drop)."
-)
+REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
 NONE_LEFT = (
     "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
 )
