@@ -20,7 +20,7 @@ TRAINED = ("addition", "any_rule", "shortcuts", "your_data")  # trainings, each 
 # again or withdrawn, and then leaves this list.
 PENDING = {
     "reproduction": "cells of the plan that were not run yet",
-    "torture": "trials that need a GPU",
+    "torture": "two trials need a GPU, the others two idle cores for twenty minutes",
 }
 
 pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="the benchmarks are not part of this distribution")
