@@ -37,7 +37,7 @@ ROWS = {
         "ours, two labels": "--anchor-symbols 0 1",
         "semantic, two labels": f"--anchor-symbols 0 1 {SEMANTIC}",
         "ours": "",
-        "ours, restarts": "--members 8 --member best",
+        "ours, scouts": "--scouts 32",
         "ours, undecided": "--usage none --mixture 8 --entropy-weight 1",
         "semantic": SEMANTIC,
         "paper": "--preset paper",

@@ -7,6 +7,12 @@ are missing. Runners follow one another, never two at a time; one that crashes, 
 that says so. A row takes at most ``2 × seconds + 120`` s of wall time (usually ``seconds`` and half a minute), so ten
 rows of 120 s take some 25 minutes and never more than an hour; installing takes at most 15 minutes for each of four
 environments, once. Rows are merged into ``benchmarks/results/peers.json``; ``docs/peers.md`` is written from it.
+
+    python benchmarks/peers/compare.py --data-dir DIR --device cuda --carried FOLDER [--only softground klay …]
+
+measures on a GPU, into ``peers_cuda.json``. Where nothing can be installed, ``FOLDER/NAME`` holds what the environment
+of that name lacks beside torch (``pip install --no-deps --target FOLDER/klay klaycircuits PySDD``), and this Python
+runs all rows.
 """
 
 from __future__ import annotations
@@ -43,10 +49,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "peers.json")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--carried", type=Path, help="folders of packages, one for each environment, in their place")
+    parser.add_argument("--out", type=Path, help="by default peers.json in benchmarks/results, or peers_cuda.json")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "peers.md", help="document with the tables")
     given = parser.parse_args()
     given.envs = given.envs.resolve()
+    usual = "peers.json" if given.device == "cpu" else f"peers_{given.device}.json"
+    given.out = given.out or ROOT / "benchmarks" / "results" / usual
     for seed in given.seeds:
         for name in given.only:
             print(f"{name}, seed {seed}: ", end="", flush=True)
@@ -57,7 +67,8 @@ def main() -> None:
             given.out.parent.mkdir(parents=True, exist_ok=True)
             given.out.write_text(json.dumps(page, indent=1) + "\n")
             print({k: result.get(k) for k in ("status", "reason", "per_second", "to_goal", "final")}, flush=True)
-    table.write(given.out, given.page)
+    if given.device == "cpu":  # the page speaks of these
+        table.write(given.out, given.page)
 
 
 def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
@@ -74,7 +85,8 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     } | provenance()
     try:
         examples = prepared(row, given)
-        python = interpreter(row.environment, row.packages, given.envs) if row.environment else Path(sys.executable)
+        own = given.carried or not row.environment
+        python = Path(sys.executable) if own else interpreter(row.environment, row.packages, given.envs)
     except InstallFailed as error:
         return about | {"status": "does not install", "reason": str(error)}
     except Exception as error:
@@ -96,9 +108,12 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
             str(given.threads),
             "--seed",
             str(seed),
+            "--device",
+            given.device,
             *row.options,
         ]
-        verdict = supervised(command, folder, given, own=not row.environment)
+        carried = given.carried and given.carried.resolve() / row.environment
+        verdict = supervised(command, folder, given, carried if row.environment else ROOT / "src")
         lines = parsed(out.read_text()) if out.exists() else []
     return about | summary(lines) | verdict
 
@@ -110,12 +125,12 @@ def prepared(row: Row, given: argparse.Namespace) -> Path:
     return path if path.exists() else make(given.data_dir, given.envs)
 
 
-def supervised(command: list[str], folder: str, given: argparse.Namespace, own: bool) -> dict[str, str]:
-    """Run it in ``folder``, with its children killed when it overstays; how it ended."""
+def supervised(command: list[str], folder: str, given: argparse.Namespace, path: Path | None) -> dict[str, str]:
+    """Run it in ``folder``, with packages from ``path``, its children killed when it overstays; how it ended."""
     settings = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     settings |= {"OMP_NUM_THREADS": str(given.threads), "PYTHONDONTWRITEBYTECODE": "1"}
-    if own:
-        settings["PYTHONPATH"] = str(ROOT / "src")
+    if path:
+        settings["PYTHONPATH"] = str(path)
     limit = 2 * given.seconds + 120
     with open(Path(folder) / "said", "w+") as said:
         process = subprocess.Popen(

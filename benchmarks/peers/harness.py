@@ -47,6 +47,7 @@ def options(description: str | None, **more: Any) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=120.0, help="training time at most")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="where network and examples lie: cpu or cuda")
     for name, default in more.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     given = parser.parse_args()
@@ -56,13 +57,14 @@ def options(description: str | None, **more: Any) -> argparse.Namespace:
     return given
 
 
-def read(path: Path, mean: float = 0.0, sd: float = 1.0) -> tuple[Part, Part]:
-    """Training and test examples; ``mean`` and ``sd`` are a recipe's own normalisation of its inputs."""
-    with np.load(path) as arrays:
+def read(given: argparse.Namespace, mean: float = 0.0, sd: float = 1.0) -> tuple[Part, Part]:
+    """Training and test examples on the device; ``mean`` and ``sd`` are a recipe's own normalisation of its inputs."""
+    with np.load(given.data) as arrays:
         parts = []
         for side in ("train", "test"):
             images = torch.from_numpy(arrays[f"{side}_images"]).unsqueeze(2).float().div_(255).sub_(mean).div_(sd)
-            parts.append(Part(images, *(torch.from_numpy(arrays[f"{side}_{k}"]) for k in ("symbols", "answers"))))
+            rest = [torch.from_numpy(arrays[f"{side}_{k}"]) for k in ("symbols", "answers")]
+            parts.append(Part(*(part.to(given.device) for part in (images, *rest))))
     return parts[0], parts[1]
 
 
@@ -73,7 +75,8 @@ def batches(part: Part, size: int, seed: int) -> Iterator[tuple[int, Tensor, Ten
     """
     generator = torch.Generator().manual_seed(seed)
     for epoch in itertools.count():
-        for index in torch.split(torch.randperm(len(part.images), generator=generator), size):
+        order = torch.randperm(len(part.images), generator=generator).to(part.images.device)
+        for index in torch.split(order, size):
             yield epoch, part.images[index], part.answers[index]
 
 
@@ -91,7 +94,7 @@ class Run:
     """
 
     def __init__(self, given: argparse.Namespace, examples: int, measure: Callable[[], dict[str, float]]) -> None:
-        self.limit, self.examples, self.measure = given.seconds, examples, measure
+        self.limit, self.examples, self.measure, self.device = given.seconds, examples, measure, given.device
         self.seconds, self.seen = 0.0, 0
         self._due, self._block, self._measured = FIRST, (0.0, 0), -1
         self._file = given.out.open("w")
@@ -109,15 +112,17 @@ class Run:
                 "settings": settings,
                 "setup_seconds": round(setup, 2),
                 "threads": torch.get_num_threads(),
+                "device": torch.cuda.get_device_name() if self.device == "cuda" else self.device,
             }
         )
-        self._since = time.perf_counter()
+        self._since = self._now()
 
     def step(self, count: int) -> None:
         """``count`` examples were trained on since the last call; raises :class:`TimeUp` when the time is spent."""
-        self.seconds += time.perf_counter() - self._since
-        self.seen += count
-        begun, before = self._block
+        now, (begun, before) = time.perf_counter(), self._block
+        if self.seconds + now - self._since >= min(self._due, begun + self.limit / BLOCKS):
+            now = self._now()  # a time that counts is one at which the work is done
+        self.seconds, self._since, self.seen = self.seconds + now - self._since, now, self.seen + count
         if self.seconds - begun >= self.limit / BLOCKS:
             self._write(block={"seconds": self.seconds - begun, "examples": self.seen - before})
             self._block = (self.seconds, self.seen)
@@ -127,7 +132,13 @@ class Run:
         if self.seconds >= self._due:
             self._evaluate()
             self._due = max(self.seconds + FIRST, self.seconds * GROWTH)
-        self._since = time.perf_counter()
+            self._since = self._now()
+
+    def _now(self) -> float:
+        """The clock, once a GPU has done what it was given."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
 
     def finish(self, why: str) -> None:
         """The last evaluation."""
@@ -171,8 +182,8 @@ def formula_accuracy(network: nn.Module, test: Part) -> dict[str, float]:
     is wrong. That is how a method predicts which is not told where digits and operators stand.
     """
     outputs = scores(network, test.images)
-    digit = torch.arange(outputs.shape[-1]) < 9
-    even = torch.arange(outputs.shape[1]) % 2 == 0
+    digit, even = (torch.arange(outputs.shape[dim], device=outputs.device) for dim in (2, 1))
+    digit, even = digit < 9, even % 2 == 0
     grammatical = outputs.masked_fill(digit != even[:, None], -torch.inf).argmax(-1)
     found = {}
     for name, predicted in (("", grammatical), ("plain_", outputs.argmax(-1))):
@@ -186,7 +197,7 @@ def formula_accuracy(network: nn.Module, test: Part) -> dict[str, float]:
 
 def values(symbols: Tensor) -> tuple[Tensor, Tensor]:
     """Numerators and denominators of formulas whose symbols are places in 1 … 9 + − × ÷, in whole numbers."""
-    over, under = torch.zeros(len(symbols), dtype=torch.long), torch.ones(len(symbols), dtype=torch.long)
+    over, under = torch.zeros_like(symbols[:, 0]), torch.ones_like(symbols[:, 0])
     n, d = symbols[:, 0] + 1, torch.ones_like(under)
     for site in range(1, symbols.shape[1], 2):
         operator, digit = symbols[:, site] - 9, symbols[:, site + 1] + 1

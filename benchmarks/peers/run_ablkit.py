@@ -57,8 +57,8 @@ def silence() -> None:
 def main() -> None:
     given = options(__doc__, loops=2)
     silence()
-    train, test = read(given.data, mean=0.1307, sd=0.3081)
-    network = lenet()
+    train, test = read(given, mean=0.1307, sd=0.3081)
+    network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     images = [list(pair) for pair in train.images]  # ABLkit reads lists of lists of tensors
     optimizer = torch.optim.RMSprop(network.parameters(), lr=RATE, alpha=ALPHA)
@@ -66,9 +66,8 @@ def main() -> None:
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, max_lr=RATE, pct_start=0.15, total_steps=given.loops * (int(1 / SEGMENT) + 1)
     )
-    model = BasicNN(
-        network, nn.CrossEntropyLoss(label_smoothing=SMOOTHING), optimizer, schedule, batch_size=BATCH, num_epochs=1
-    )
+    loss, device = nn.CrossEntropyLoss(label_smoothing=SMOOTHING), torch.device(given.device)
+    model = BasicNN(network, loss, optimizer, schedule, device=device, batch_size=BATCH, num_epochs=1)
     base = Addition()
     bridge = ClockedBridge(ABLModel(model), Reasoner(base), [])
     bridge.run = run

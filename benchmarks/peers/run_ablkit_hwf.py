@@ -73,17 +73,18 @@ class Ground(GroundKB):
 def main() -> None:
     given = options(__doc__, base="ground")
     silence()
-    train, test = read(given.data)
+    train, test = read(given)
     # The example's normalisation, on its own polarity: dark ink on white, less 0.5.
     for part in (train, test):
         part.images.neg_().add_(0.5)
-    network = lenet(train.images.shape[-1], len(SYMBOLS))
+    network = lenet(train.images.shape[-1], len(SYMBOLS)).to(given.device)
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
     images = [list(formula) for formula in train.images]
     answers = [over / under for over, under in train.answers.tolist()]
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
     loss = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)
-    model = ABLModel(BasicNN(network, loss, optimizer, batch_size=BATCH, num_epochs=PASSES))
+    device = torch.device(given.device)
+    model = ABLModel(BasicNN(network, loss, optimizer, device=device, batch_size=BATCH, num_epochs=PASSES))
     bridge = ClockedBridge(model, Reasoner(Ground() if given.base == "ground" else Searched()), [])
     bridge.run = run
     run.start(

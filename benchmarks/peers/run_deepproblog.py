@@ -71,7 +71,9 @@ class Clock(StopCondition):
 
 def main() -> None:
     given = options(__doc__, batch=2)
-    train, test = read(given.data, mean=0.5, sd=0.5)
+    if given.device != "cpu":
+        raise SystemExit("DeepProbLog evaluates its circuits on a CPU, one query after the other.")
+    train, test = read(given, mean=0.5, sd=0.5)
     classifier = lenet()
     run = Run(given, len(train.images), lambda: sum_accuracy(classifier, test))
     network = Network(nn.Sequential(classifier, nn.Softmax(1)), "mnist_net", batching=True)

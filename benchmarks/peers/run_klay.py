@@ -52,10 +52,10 @@ def main() -> None:
     given = options(__doc__, recipe="published", compile=0, batch=0)
     recipe = RECIPES[given.recipe]
     size = given.batch or int(recipe["batch"])
-    train, test = read(given.data, mean=0.1307, sd=0.3081)
-    network = lenet()
+    train, test = read(given, mean=0.1307, sd=0.3081)
+    network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
-    layer = circuit().to_torch_module(semiring="log", compile=bool(given.compile))
+    layer = circuit().to_torch_module(semiring="log", compile=bool(given.compile)).to(given.device)
     optimizer = torch.optim.AdamW(network.parameters(), lr=recipe["rate"], weight_decay=recipe["decay"])
     steps = int(recipe["epochs"]) * -(-len(train.images) // size)
     schedule = steps and torch.optim.lr_scheduler.OneCycleLR(

@@ -37,8 +37,9 @@ class Digit(nn.Module):
 
 def main() -> None:
     given = options(__doc__, grounding="images", batch=32, normalise=0)
-    train, test = read(given.data, mean=0.1307, sd=0.3081) if given.normalise else read(given.data)
-    network = lenet()
+    train, test = read(given, mean=0.1307, sd=0.3081) if given.normalise else read(given)
+    ltn.device = torch.device(given.device)
+    network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     if given.grounding == "images":
         digit = ltn.Predicate(Digit(network))

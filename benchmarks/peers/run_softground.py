@@ -22,7 +22,7 @@ IMAGE = (1, 28, 28)
 
 def main() -> None:
     given = options(__doc__, epochs=25, batch=128, rate=4e-3, warm=0.02)
-    train, test = read(given.data, mean=0.1307, sd=0.3081)
+    train, test = read(given, mean=0.1307, sd=0.3081)
     space = sg.Categorical([range(10)] * 2)
     network = sg.lenet(IMAGE, outputs=space.outputs)
     if repr(network) != repr(lenet()):
@@ -36,7 +36,7 @@ def main() -> None:
 
     stage = sg.Stage("I", grounding, given.epochs, adamw, sg.one_cycle(given.warm))
     learner = sg.Learner(
-        task, sg.PerSite(network, IMAGE), [stage], batch_size=given.batch, seed=given.seed, device="cpu"
+        task, sg.PerSite(network, IMAGE), [stage], batch_size=given.batch, seed=given.seed, device=given.device
     )
 
     def observe(event: str, facts: dict[str, Any]) -> None:

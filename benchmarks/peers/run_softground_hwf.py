@@ -24,7 +24,7 @@ RATE, DECAY, BATCH = 8e-3, 0.01, 128
 
 def main() -> None:
     given = options(__doc__, augment=1, readings="all")
-    train, test = read(given.data)
+    train, test = read(given)
     side = train.images.shape[-1]
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
     task = formula_task(length=train.images.shape[1], readings=given.readings)
@@ -45,7 +45,7 @@ def main() -> None:
         [stage],
         batch_size=BATCH,
         seed=given.seed,
-        device="cpu",
+        device=given.device,
         augment=sg.RandomAffine() if given.augment else None,
     )
 

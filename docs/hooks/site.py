@@ -21,6 +21,8 @@ from formulas import typeset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
+BLOCK = re.compile(r"(<pre\b.*?</pre>)", re.S)
+INLINE = re.compile(r"<code>[^<]*</code>")
 FENCE = re.compile(r"^(```.*?^```[ \t]*$)", re.M | re.S)
 
 
@@ -65,6 +67,16 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path, page in copied().items():
         files.append(File.generated(config, page, content=as_page(ROOT / path)))
     return files
+
+
+def on_page_content(html: str, *, page: Any, config: Any, files: Files) -> str:
+    """Keep every option in running text whole: browsers would break a line after its hyphens."""
+    parts = BLOCK.split(html)
+    return "".join(part if part.startswith("<pre") else INLINE.sub(_whole, part) for part in parts)
+
+
+def _whole(code: re.Match[str]) -> str:
+    return re.sub(r"(?<![\w-])--?\w[\w-]*", r'<span class="option">\g<0></span>', code[0])
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:

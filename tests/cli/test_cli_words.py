@@ -29,6 +29,14 @@ def test_help_says_a_default_once_and_names_options(task: str, capsys: pytest.Ca
 def test_a_message_names_the_option_and_not_the_parameter() -> None:
     assert in_options("give its folder (data_dir).") == "give its folder (--data-dir)."
     assert in_options("/home/me/data_dir is empty") == "/home/me/data_dir is empty"
+    assert in_options("train without them: unexplained='drop'.") == "train without them: --unexplained drop."
+    for path in ("'/home/me/size=4'", "/home/me/lr=0.1/run", "/home/me/a run/lr=0.1/b"):
+        assert in_options(path) == path
+
+
+def test_advice_is_given_in_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "sudoku", "--size", "9", "--boards", "authors"]) == 2
+    assert "use --boards all, or --size 4." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("folder", ["src", "docs", "examples", "README.md"])

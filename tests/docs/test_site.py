@@ -112,6 +112,8 @@ def test_pictures_are_used_and_fetch_nothing() -> None:
         assert root.find("{http://www.w3.org/2000/svg}title") is not None
         assert not re.search(r"(?:href|src)=|url\((?!#)|@import", path.read_text(encoding="utf-8"))
         assert f"images/{path.name}" in words
+        shown = re.sub(r"<desc.*?</desc>", "", path.read_text(encoding="utf-8"))
+        assert not re.search(r"S_y|\^\(", shown), f"{path.name}: a formula that is not typeset"
 
 
 COMMAND = re.compile(r"(?:^|; |-m |do )softground (\S+)(?: ([\w.]+))?([^;#\n]*)", re.M)
@@ -188,6 +190,9 @@ def test_the_site_is_whole_and_loads_nothing_from_elsewhere(site: Path) -> None:
     idea = (site / "idea.html").read_text(encoding="utf-8")
     assert "<msub><mi>S</mi><mi>y</mi></msub>" in idea
     assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in idea
+    tasks = (site / "tasks.html").read_text(encoding="utf-8")
+    assert '<code><span class="option">--readings</span></code>' in tasks  # no line ends after its hyphens
+    assert 'data-md-color-media="(prefers-color-scheme)"' in tasks  # as the system is, until a reader decides otherwise
 
 
 def test_its_search_works_from_the_folder(site: Path, tmp_path: Path) -> None:

@@ -14,8 +14,11 @@ from softground.inverses import Scanned, Table
 from softground.inverses.composite import composite
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.projections import ChangeOne, RandomDrop
+from softground.reals import PointMass
+from softground.reals.gaussian import GaussianBelief
 from softground.target import Target
 from softground.tasks.addition import addition_task
+from softground.tasks.sdsp import random_graphs, sdsp_task
 from softground.tasks.sudoku import sudoku_task
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="recordings need a GPU, and torch sees none")
@@ -72,6 +75,23 @@ def test_a_scans_steps_can_be_recorded() -> None:
         results.append((state.clone(), info.marginals.clone()))
     assert torch.equal(results[0][0], results[1][0])
     assert torch.allclose(results[0][1], results[1][1], atol=1e-12)
+
+
+@needs_gpu
+def test_the_nearest_point_is_found_in_one_recording() -> None:
+    task = sdsp_task(30, margin=1.0)
+    graphs = random_graphs(8, 30, 0)
+    y = task.constraint.encode(graphs.examples().y).cuda()
+    belief, z = GaussianBelief(0.7 * graphs.distances.cuda(), 0.0), task.inverse.start(y, 0).z
+    kernel = Graphed(PointMass(task.inverse))
+    for _ in range(3):
+        point, _ = kernel.step(Sampler(0, "cuda"), z, Target(belief, y, 0.0))
+    assert not kernel._refused
+    assert bool(task.feasible(point, y).all())
+    plain, _ = PointMass(task.inverse).step(
+        Sampler(0), z.cpu(), Target(GaussianBelief(belief.mean.cpu(), 0.0), y.cpu(), 0.0)
+    )
+    assert torch.allclose(point.cpu(), plain, atol=1e-2)
 
 
 @needs_gpu

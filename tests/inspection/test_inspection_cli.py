@@ -12,6 +12,7 @@ from softground.cli import main
 from softground.cli.inspect import kernels_of
 from softground.experiments import Experiment
 from softground.kernels import Exact, Metropolis
+from softground.tasks.shortcuts import EvenOdd
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 
@@ -36,6 +37,17 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(size["exact"] for size in read["sizes"])
 
 
+def test_no_data_are_read_where_the_task_says_what_occurs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load(problem: EvenOdd, seed: int) -> None:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(EvenOdd, "load", load)
+    assert main(["inspect", "evenodd", "--data", "mnist", "--data-dir", "nowhere", "--no-mixing"]) == 0
+    assert "36 maps explain every answer, 2 of them one-to-one" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("arviz_stats")
     assert main(["inspect", *TINY, "--json"]) == 0
@@ -47,7 +59,7 @@ def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_both_presets_bring_their_kernels() -> None:
     made = Experiment.named("hwf", length=3, train_size=64, test_size=8, image_size=8, seed=3)
-    kernels = kernels_of(made, made.task, made.train.y)  # type: ignore[arg-type, union-attr]
+    kernels = kernels_of(made.recipe, made.task, made.train.y)  # type: ignore[arg-type, union-attr]
     assert list(kernels) == ["preset best", "preset paper"]
     assert isinstance(kernels["preset best"], Exact)
     assert isinstance(kernels["preset paper"], Metropolis)

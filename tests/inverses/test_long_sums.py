@@ -21,6 +21,9 @@ from softground.errors import InfeasibleAnswer
 from softground.inverses import Scanned
 from softground.spaces import CategoricalBelief
 from softground.target import Target
+from softground.task import Task
+from softground.tasks.addition import addition_task
+from softground.tasks.sums import sums_task
 
 CPU = torch.device("cpu")
 
@@ -191,3 +194,23 @@ def test_states_are_all_totals_on_the_way_and_named_from_the_least_at_the_end() 
     found = totals.tabulated([[0, 1, 2], [0, 3]], 5)
     assert [list(states) for states in found.states] == [[0], [0, 1, 2], [5, 6, 7, 8, 9, 10]]
     assert [len(layer[0]) - 1 for layer in found.layers] == [1, 3]  # and one that is dead
+
+
+@pytest.mark.parametrize("task", [addition_task(1), addition_task(6), sums_task(3), sums_task(90)], ids=repr)
+def test_draws_and_marginals_together_are_those_apart(task: Task) -> None:
+    """Site by site with cues and without, by a tree of matrices, by a tree of convolutions: they share their sums."""
+    scan, generator = task.constraint, torch.Generator().manual_seed(0)
+    y = scan.encode([3, 7, 12])
+    belief = task.space.belief(torch.randn(3, task.space.sites, 10, generator=generator).double())
+    law = task.inverse.law(Target(belief, y, 1.0))
+    z, marginals = law.draw_with_marginals(Sampler(0))
+    assert torch.equal(z, law.draw(Sampler(0)))
+    assert torch.equal(marginals, law.marginals())
+    assert bool(task.feasible(z, y).all())
+
+
+def test_draws_and_marginals_together_refuse_an_empty_set() -> None:
+    task = sums_task(3)
+    law = task.inverse.law(Target(task.space.uniform(2, CPU), task.constraint.encode([5, 28]), 1.0))
+    with pytest.raises(InfeasibleAnswer, match="row\\(s\\) \\[1\\]"):
+        law.draw_with_marginals(Sampler(0))

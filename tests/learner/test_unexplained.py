@@ -83,7 +83,7 @@ def test_an_error_names_the_examples_and_the_option(objective: str, answer: Any)
     with pytest.raises(InfeasibleAnswer) as caught:
         made.fit(spoilt(examples(made.task, 80), answer))
     assert caught.value.examples == tuple(BAD)
-    for words in (f"5 example(s) are infeasible: 0 (answer {answer!r}), 3 ", "--unexplained drop", "'drop'"):
+    for words in (f"5 example(s) are infeasible: 0 (answer {answer!r}), 3 ", "unexplained='drop'"):
         assert words in str(caught.value)
     assert equal(weights(made.network), before)
 

@@ -15,7 +15,7 @@ from cli_cases import read
 from learner_cases import Stop, adam, addition, assert_same_run, classifier, equal, examples, kernel, stop_at, weights
 from softground.cli import main
 from softground.errors import LearnerError, SpaceError
-from softground.networks import Ensemble, Mixture
+from softground.networks import Ensemble, Mixture, Scouted
 from softground.objectives import SemanticLoss
 from softground.spaces import MixtureBelief
 
@@ -46,7 +46,10 @@ def ensemble() -> Ensemble:
 
 
 def learner(task: sg.Task, net: nn.Module, stages: list[sg.Stage] | None = None, **given: Any) -> sg.Learner:
-    stages = stages or sg.grounding_stages(task, epochs=6, optimizer=adam, terms=[sg.Usage()])
+    if stages is None:
+        stages = sg.grounding_stages(task, epochs=6, optimizer=adam, terms=[sg.Usage()])
+        first = sg.Stage("0", SemanticLoss(), 2, adam, terms=[sg.Usage()])
+        stages = [first, *stages] if isinstance(net, Scouted) else stages
     return sg.Learner(task, net, stages, batch_size=32, device="cpu", **given)
 
 
@@ -88,7 +91,59 @@ def restarts() -> Ensemble:
     return Ensemble([classifier(0), classifier(1)], "best")
 
 
-@pytest.mark.parametrize("make", [mixture, ensemble, restarts])
+def test_members_that_lost_learn_no_more() -> None:
+    task, net = addition(), restarts()
+    data, kept = examples(task, 64), [weights(member) for member in net.members]
+    several = learner(task, net, [sg.Stage("I", SemanticLoss(), 4, lambda p: torch.optim.SGD(p, lr=0.1))])
+    told: list[list[Any]] = []
+
+    def watch(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch":
+            told.append([weights(member) for member in net.members])
+
+    several.fit(data, quiet=True, observer=watch)
+    best = int(net.losses.argmin())
+    halfway, end = told[2], told[3]  # the third epoch's first batch is still in the first half
+    assert not equal(halfway[best], end[best])
+    assert equal(halfway[1 - best], end[1 - best])
+    assert not equal(kept[1 - best], end[1 - best])
+
+
+def scouted(count: int = 3) -> Scouted:
+    torch.manual_seed(0)
+    return Scouted(classifier(0), count, inputs=4, outputs=4)
+
+
+def test_a_network_begins_with_its_best_scouts_reading() -> None:
+    net, x = scouted(), torch.rand(5, 3, 4)
+    net.note(torch.tensor([2.0, 1.0, 3.0]))
+    every = net.eval().linear(net.centred(x.flatten(0, 1)) * 1.5).view(5, 3, 3, 4)  # GAIN over the root of 4 inputs
+    assert torch.allclose(net(x), every[:, :, 1], atol=1e-6)  # the network's last layer is 0
+    net.scouting = True
+    assert net(x).shape == (5, 3, 4)
+    assert net.train()(x).shape == (5, 3, 3, 4)
+    whole = (255 * x).round().to(torch.uint8)
+    assert torch.allclose(net(whole), net(whole / 255), atol=1e-6)
+
+
+def test_scouts_compete_in_the_first_stage_alone() -> None:
+    task, net = addition(), scouted()
+    stages = [sg.Stage(name, SemanticLoss(), 3, adam, terms=[sg.Usage()]) for name in ("0", "I")]
+    before = weights(net.network)
+    made, seen = learner(task, net, stages), []
+
+    def watch(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch":
+            seen.append((equal(before, weights(net.network)), net.losses.tolist()))
+
+    made.fit(examples(task), examples(task, 32, seed=1), quiet=True, observer=watch)
+    assert [still for still, _ in seen] == [True, True, True, False, False, False]
+    assert seen[2][1] == seen[-1][1]
+    assert len(set(seen[0][1])) == 3
+    assert made.results_["I"]["symbol_accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("make", [mixture, ensemble, restarts, scouted])
 def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module], tmp_path: Path) -> None:
     task = addition()
     data, test = examples(task), examples(task, 32, seed=1)
@@ -101,7 +156,7 @@ def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module],
     assert_same_run(tmp_path / "whole", tmp_path / "run")
     assert equal(weights(whole.network), weights(again.network))
     loaded = sg.load(tmp_path / "run" / "model")
-    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief) is (make is not restarts)
+    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief) is (make in (mixture, ensemble))
     assert loaded.predict(test.x) == whole.predict(test.x)
     assert loaded.predict(test.x, test.y) == whole.predict(test.x, test.y)
 
@@ -137,12 +192,19 @@ def test_a_mixture_does_not_cool() -> None:
         Mixture(nn.Linear(4, 4), 0)
 
 
-@pytest.mark.parametrize("option", [["--mixture", "2", "--usage", "uniform"], ["--members", "2", "--member", "best"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--mixture", "2", "--usage", "uniform"],
+        ["--members", "2", "--member", "best"],
+        ["--scouts", "2", "--usage", "uniform"],
+    ],
+)
 def test_on_the_command_line(option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
     assert main([*ADDITION, *option, "--out", str(run)]) == 0
     recipe = read(run / "config.json")["recipe"]
-    assert (recipe["mixture"], recipe["members"]) == ((2, 1) if option[0] == "--mixture" else (1, 2))
+    assert recipe[option[0].removeprefix("--")] == 2
     assert main(["evaluate", str(run), "--device", "cpu", "--json"]) == 0
     assert main(["resume", str(run), "--previous", "--quiet"]) == 0
 
@@ -153,6 +215,9 @@ def test_on_the_command_line(option: list[str], tmp_path: Path, capsys: pytest.C
         ("--mixture 0", "--mixture 0 was given"),
         ("--members 0", "--members 0 was given"),
         ("--mixture 2 --members 2", "expected one of them"),
+        ("--members 2 --scouts 2 --usage uniform", "expected one of them"),
+        ("--scouts -1", "--scouts -1 was given"),
+        ("--scouts 2", "without a usage prior"),
         ("--usage 0.5,0.6", "adds up to 1.1"),
         ("--usage often", "--usage often was given"),
         ("--usage estimated", "no known symbols to estimate from"),

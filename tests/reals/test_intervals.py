@@ -11,12 +11,14 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from softground.dice import Sampler
 from softground.learner.prediction import most_probable
 from softground.projections import Dropped
-from softground.reals import Differences, Gaussian, Intervals
+from softground.reals import Differences, Gaussian, Intervals, PointMass
+from softground.reals import nearest as nearest_points
 from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.reals.intervals import interval
-from softground.reals.nearest import SLACK, Pairs, Search, advance, project
+from softground.reals.nearest import SLACK, Pairs, Search, advance, nearest, project
 from softground.reals.z3 import Z3Reals
 from softground.target import Target
 from softground.tasks.sdsp import random_graphs, sdsp_task
@@ -171,7 +173,7 @@ def test_nearest_points_against_a_quadratic_program() -> None:
 
 
 def test_entries_that_bind_nothing_change_nothing() -> None:
-    """As a GPU sees the list: padded, and with those that have ended still in it."""
+    """As a GPU sees them: room for more than there are, and those that have ended go on."""
     task = sdsp_task(6, margin=0.25)
     rows = task.constraint.rows(task.constraint.encode(random_graphs(20, 6, 0).examples().y))  # type: ignore[attr-defined]
     assert bool(rows.marked[0, 0].isinf().all())  # where padding points to: a row without marks
@@ -184,8 +186,27 @@ def test_entries_that_bind_nothing_change_nothing() -> None:
         search = advance(centre, rows.marked, tolerance, *pairs, *search)
     assert bool(search.ended.all())
     assert torch.allclose(search.point, wanted, rtol=0, atol=1e-9)
+    unasked = nearest(rows, centre, limit=2_000, most=task.constraint.most_others)  # type: ignore[attr-defined]
+    assert bool(rows.feasible(unasked).all())
+    assert torch.allclose(unasked, nearest(rows, centre), rtol=0, atol=1e-5)
     alone = torch.cat([project(rows.select(torch.tensor([i])), centre[[i]], 1e-4, 2_000) for i in range(20)])
     assert torch.allclose(alone, wanted, rtol=0, atol=1e-9)
+
+
+def test_a_point_that_nobody_looked_at_is_feasible_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a GPU records the step, a chain whose last rise did not end stays where it is."""
+    task, graphs = sdsp_task(30, margin=1.0), random_graphs(8, 30, 0)
+    y = task.constraint.encode(graphs.examples().y)
+    target, z = Target(GaussianBelief(0.5 * graphs.distances, 0.0), y, 0.0), task.inverse.start(y, 0).z
+    looked, _ = PointMass(task.inverse).step(Sampler(0), z, target)
+    monkeypatch.setattr(Intervals, "static_law", lambda *_: True)
+    after, _ = PointMass(task.inverse).step(Sampler(0), z, target)
+    assert bool(task.feasible(after, y).all())
+    assert torch.allclose(after, looked, atol=1e-2)
+    monkeypatch.setattr(nearest_points, "LAST_RISES", 0)
+    after, _ = PointMass(task.inverse).step(Sampler(0), z, target)
+    assert bool(task.feasible(after, y).all())
+    assert bool((after == z).all(1).any())
 
 
 @pytest.mark.parametrize("margin", [2.0**-10, 1.0])

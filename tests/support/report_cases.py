@@ -40,6 +40,8 @@ ALLOWED = VOID | {
     "code",
     "pre",
     "small",
+    "sub",
+    "sup",
     "span",
     "div",
     "details",

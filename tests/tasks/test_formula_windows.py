@@ -51,6 +51,25 @@ def test_whole_numbers_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert before.count.tolist() == [1]
 
 
+def test_where_doubles_cannot_tell_digits_apart_a_fibre_is_incomplete() -> None:
+    """A term of 9¹³ hides what comes after it; no completion is lost in silence."""
+    program = formula_program(35)
+    z = program.space.encode(
+        [
+            [9, *[times, 9] * 12, "+", 1, "/", 9, "/", digit, "/", 7, last, 5]
+            for times in "*+"
+            for digit in range(1, 10)
+            for last in "+-"
+        ]
+    )
+    y = program.encode(program.compute(z))
+    dropped = Dropped(torch.arange(30, 35).expand(len(z), -1))
+    fibre = windows.window_fibre(program, z, y, dropped)
+    own = ((fibre.values == z[:, None, 30:]).all(-1) & fibre.mask).any(1)
+    assert bool((own | ~fibre.complete).all())
+    assert fibre.complete.tolist() == [False] * 18 + [True] * 18
+
+
 def test_only_windows_are_windows() -> None:
     sites = {"window": [2, 3, 4], "begins with an operator": [1, 2, 3], "apart": [0, 2, 4], "even": [2, 3], "one": [2]}
     assert [name for name, given in sites.items() if windows.is_window(Dropped(torch.tensor([given])))] == ["window"]

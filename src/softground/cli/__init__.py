@@ -31,6 +31,8 @@ COMMANDS = {
 }
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
 NESTED = (*BY_TASK, "runs")  # commands that are one of several classes
+# A parameter and its value in a message: no part of a path, of a call's inside or of a quotation.
+ARGUMENT = re.compile(r"(?<![\w./'\"-])(?<!\w\()([a-z]\w*)=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))(?![\w(/])")
 HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
 
 Teach networks to recognise symbols from rules instead of labels.
@@ -142,12 +144,13 @@ def in_options(text: str) -> str:
 
     >>> in_options("batch_size=0 was given. Leave it out, or use previous=True.")
     '--batch-size 0 was given. Leave it out, or use --previous.'
+    >>> in_options("use boards=all, or device='cpu'; in Python: fit(…, anchors=Anchors(images)), load(x, task=…)")
+    'use --boards all, or --device cpu; in Python: fit(…, anchors=Anchors(images)), load(x, task=…)'
     """
 
     def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2]
+        name, value = found[1].replace("_", "-"), found[2].strip("'")
         return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
 
-    text = re.sub(r"\b(\w+)=(\S+)(?= (?:was|were) given)", option, text)
-    text = re.sub(r"(?<![\w./-])(data|image)_(dir|size)(?![\w./-])", r"--\1-\2", text)
-    return re.sub(r"\b(previous|mixing|epochs|zero_epochs)=(\w+)", option, text)
+    text = ARGUMENT.sub(option, text)
+    return re.sub(r"(?<![\w./-])(data|image)_(dir|size)(?![\w./-])", r"--\1-\2", text)

@@ -11,7 +11,8 @@ from rich.console import Console
 from ..constraints import Cnf
 from ..constraints.cnf import dimacs
 from ..errors import LearnerError, SoftgroundError
-from ..experiments.experiment import problem_of
+from ..experiments.experiment import named_recipe, problem_of
+from ..experiments.recipe import Recipe
 from ..inspection import Inspection, inspect
 from ..inspection.show import renderables
 from ..kernels import Kernel
@@ -74,18 +75,23 @@ class Command(Look, RunOptions):
 
     def run(self) -> None:
         self.check()
-        experiment = self.experiment(**self._less())
-        shapes = divided(experiment.task, experiment.train)
-        self.show({s: self._inspected(experiment, s, task, data, len(shapes)) for s, task, data, _ in shapes})
+        recipe, place = named_recipe(self.task_name, self.preset, **self.given | self._less())
+        problem = problem_of(recipe, getattr(self, "data_dir", None))
+        task, support = problem.task(recipe.inverse, **place.solver(recipe.inverse)), problem.support()
+        answers = task.computed(support) if isinstance(task, Task) and support is not None else None
+        shapes: dict[Any, tuple[Task, Any, Any]]
+        if isinstance(task, Task) and answers is not None and None not in answers:
+            shapes = {None: (task, answers, support)}  # what occurs says all; no image need be read
+        else:
+            parts = divided(task, problem.load(recipe.seed).train)
+            shapes = {s: (t, data.y, occurring(t, data) if support is None else support) for s, t, data, _ in parts}
+        self.show({shape: self._inspected(recipe, shape, *each, len(shapes)) for shape, each in shapes.items()})
 
-    def _inspected(self, experiment: Any, shape: Any, task: Task, data: Any, count: int) -> Inspection:
+    def _inspected(self, recipe: Recipe, shape: Any, task: Task, answers: Any, support: Any, count: int) -> Inspection:
         """What is found for one shape, in its part of the time."""
         name = task.name if shape is None else f"{task.name}, shape {shape}"
-        support = problem_of(experiment.recipe).support()
-        if support is None and task.space.categorical and getattr(data, "symbols", None) is not None:
-            support = data
-        kernels = kernels_of(experiment, task, data.y)
-        return self.look(task, data.y, name, self.seconds / count, kernels=kernels, seed=self.seed, support=support)
+        kernels = kernels_of(recipe, task, answers)
+        return self.look(task, answers, name, self.seconds / count, kernels=kernels, seed=self.seed, support=support)
 
     def _less(self) -> dict[str, int]:
         """No more data than an inspection reads, where their number is an option."""
@@ -115,10 +121,14 @@ class Formula(Look):
         self.show({None: found})
 
 
-def kernels_of(experiment: Any, task: Task, answers: Any) -> dict[str, Kernel]:
+def occurring(task: Task, data: Any) -> Any:
+    """The data themselves, where they say which combinations of symbols occur."""
+    return data if task.space.categorical and getattr(data, "symbols", None) is not None else None
+
+
+def kernels_of(recipe: Recipe, task: Task, answers: Any) -> dict[str, Kernel]:
     """The kernels of this command's recipe and of the paper's preset, as training would make them."""
-    recipe, found = experiment.recipe, {}
-    problem = problem_of(recipe)
+    problem, found = problem_of(recipe), {}
     for preset in dict.fromkeys([recipe.preset, "paper"]):
         try:
             which = recipe if preset == recipe.preset else problem.recipe(preset)

@@ -29,7 +29,7 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import exact, integers, shaped
 from .base import Constraint, of_symbols
-from .interned import INTERNING, Interned, remember_in
+from .interned import INTERNING, Interned, distinct_rows, remember_in
 from .related import admits, met
 from .relations import misfit, pattern
 
@@ -163,7 +163,7 @@ class Program(Constraint):
         """The id of each state's answer; −1 where it has none. A plain rule's answers are remembered, or not."""
         if self.vectorised:
             rows, defined = self._values(z)
-            distinct, inverse = torch.unique(rows, dim=0, return_inverse=True)
+            distinct, inverse = distinct_rows(rows)
             ids = torch.tensor([self.answers.number(tuple(row)) for row in distinct.tolist()], device=z.device)
             return torch.where(defined, ids[inverse], NO_ANSWER)
         found = [self._answer_id(tuple(row), remember) for row in z.tolist()]

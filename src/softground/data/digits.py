@@ -1,8 +1,9 @@
 """Images of handwritten digits: scikit-learn's 1,797, which need no download, or MNIST's."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -29,17 +30,27 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
 
 def embedded_digits(enlarge: int = 1) -> tuple[Digits, Digits]:
     """scikit-learn's 8×8 digits to train and to test on, each pixel repeated ``enlarge`` times in both directions."""
-    try:
-        datasets = import_module("sklearn.datasets")
-    except ImportError as error:
-        raise DataError("The source 'digits' needs scikit-learn: pip install scikit-learn.") from error
-    data = datasets.load_digits()
-    grey = (data.images * (255 / 16)).round().astype(np.uint8).repeat(enlarge, 1).repeat(enlarge, 2)
-    labels = data.target.astype(np.uint8)
+    images, labels = _sklearn_digits()
+    grey = (images * (255 / 16)).round().astype(np.uint8).repeat(enlarge, 1).repeat(enlarge, 2)
     held_out = np.zeros(len(labels), dtype=np.bool_)
     for digit in range(10):
         held_out[np.flatnonzero(labels == digit)[TEST_EVERY - 1 :: TEST_EVERY]] = True
     return Digits(grey[~held_out], labels[~held_out]), Digits(grey[held_out], labels[held_out])
+
+
+def _sklearn_digits() -> tuple[Any, Any]:
+    """Images of 0 … 16 and labels, from scikit-learn's file: to import the library takes longer than most of a run."""
+    try:
+        package = Path(str(find_spec("sklearn").origin)).parent  # type: ignore[union-attr]
+        rows = np.loadtxt(package / "datasets" / "data" / "digits.csv.gz", delimiter=",", dtype=np.uint8)
+        return rows[:, :64].reshape(-1, 8, 8), rows[:, 64]
+    except (OSError, AttributeError, ValueError):  # another layout
+        pass
+    try:
+        data = import_module("sklearn.datasets").load_digits()
+    except ImportError as error:
+        raise DataError("The source 'digits' needs scikit-learn: pip install scikit-learn.") from error
+    return data.images, data.target.astype(np.uint8)
 
 
 def handwritten(digits: Tensor, part: Literal["train", "test"], seed: int = 0) -> Tensor:

@@ -7,6 +7,7 @@ the untrained network, training, summary, report and model, all in one folder.
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from ..learner.noise import Level
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
-from ..networks import Ensemble
+from ..networks import Ensemble, Scouted
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -106,6 +107,8 @@ class Experiment:
         with seeded(stream(recipe.seed, "weights")):
             members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
             network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
+            if recipe.scouts:
+                network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None

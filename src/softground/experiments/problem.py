@@ -5,6 +5,7 @@ stages) is made here from the recipe, the same way for all problems; a problem o
 """
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -43,6 +44,8 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "adamw": partial(torch.optim.AdamW, weight_decay=0.01, fused=True),
 }
+# Steps of Stage 0, in half of which scouts are compared; their learning rate, and the usage prior's weight.
+SCOUTING, SCOUTING_RATE, SCOUTING_USAGE = 400, 0.02, 1.0
 NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
 
 
@@ -138,13 +141,19 @@ class Problem(ABC):
         return Recipe(task=self.name, problem=problem, preset=preset, **values)
 
     def stages(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> list[Stage]:
-        """Stage I, a baseline or supervision; then, where the recipe has epochs for it, Stage II."""
+        """Stage I, a baseline or supervision; before it scouts, after it Stage II, where the recipe has them."""
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
         objective, ends = self._objective(recipe, task, answers), recipe.patience
         terms, keep = self.terms(recipe), recipe.keep
         stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms, wait=recipe.wait)]  # type: ignore[arg-type]
+        if recipe.scouts:
+            batches = math.ceil((0 if answers is None else len(answers)) / recipe.batch_size)
+            own, scouting = self._objective(recipe, task, answers), _optimizer("adam", SCOUTING_RATE, 0.0)
+            epochs = math.ceil(SCOUTING / max(1, batches))
+            prior = Usage.named(recipe.usage, min(SCOUTING_USAGE, recipe.usage_weight))
+            stages.insert(0, Stage("0", own, epochs, scouting, terms=[prior]))
         if recipe.zero_epochs:
             adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
             zero, size = self.zero(recipe, task), recipe.zero_batch_size

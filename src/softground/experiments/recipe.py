@@ -114,6 +114,11 @@ class Recipe:
     member: str = setting(
         "mean", "The members of an ensemble read by their mean, or the one with the lowest loss does (best).", READS
     )
+    scouts: int = setting(
+        0,
+        "Linear readings of the raw images that compete in a short Stage 0, with the usage prior; the network begins "
+        "with the best one. 0: none.",
+    )
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -140,11 +145,16 @@ class Recipe:
         for name in ("mixture", "members"):
             if getattr(self, name) < 1:
                 raise LearnerError(f"{name}={getattr(self, name)} was given; expected 1 or more.")
-        if self.mixture > 1 and self.members > 1:
+        if self.scouts < 0:
+            raise LearnerError(f"scouts={self.scouts} was given; expected 0 or more.")
+        if self.scouts and self.usage == "none":
             raise LearnerError(
-                f"mixture={self.mixture} and members={self.members} were given; expected one of them. An ensemble is a "
-                "mixture already."
+                f"scouts={self.scouts} was given without a usage prior, which tells the best of them; give one, as in "
+                "--usage uniform."
             )
+        several = {"mixture": self.mixture, "members": self.members, "scouts": self.scouts}
+        if len(chosen := [f"{name}={count}" for name, count in several.items() if count > 1]) > 1:
+            raise LearnerError(f"{' and '.join(chosen)} were given; expected one of them.")
         if not self.validation and (self.patience or self.keep == "validation"):
             given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
             raise LearnerError(

@@ -189,8 +189,9 @@ class MapSearch:
         return tuple(islice(filter(None, found), SHOWN))
 
     def further(self, others: Support) -> tuple[str, ...] | None:
-        """Some combinations whose answers would leave one map."""
-        task = self.rows.task
+        """Some combinations whose answers would leave one map, the first by their codes where several would do."""
+        task, order = self.rows.task, sorted(range(len(others)), key=others.z.tolist().__getitem__)
+        others = replace(others, z=others.z[order], y=others.y[order])
         chosen = further_rows(self.search(False), SymbolRows(task, others, self.symbols), len(others))
         return None if chosen is None else tuple(map(_combination, task.space.decode(others.z[chosen])))
 

@@ -18,8 +18,8 @@ analysis and mitigation of reasoning shortcuts, NeurIPS 2023; C. C. Sims, Comput
 permutation groups (1970).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,6 +29,7 @@ from ..spaces.categorical import Categorical
 from ..task import Task
 from .automaton import keeps
 from .solutions import Found, Sample
+from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 NODES = 4_000  # most symbols assigned, in all searches together
@@ -60,32 +61,26 @@ class Relabellings:
 
 def relabellings(task: Task, sample: Sample, limit: TimeLimit, nodes: int = NODES) -> Relabellings:
     """Search for them."""
-    from sympy.combinatorics import Permutation, PermutationGroup  # here, because it takes long to import
-
     search = _Search(task, sample, limit, nodes)
-    symbols, size = search.symbols, search.symbols.count
-    found = [Permutation(size - 1)]
+    symbols, size, group = search.symbols, search.symbols.count, Symmetry()
     for base in reversed(range(size)):
         for image in range(base + 1, size):
-            if search.alike[base][image] and image not in PermutationGroup(found).orbit(base):
+            if search.alike[base][image] and image not in group.orbit(base):
                 images = search.extend([*range(base), image])
-                found += [] if images is None else [Permutation(images)]
-    group: Any = PermutationGroup(found)
-    count = int(group.order())
-    orbits = sorted((list(o) for o in group.orbits() if len(o) > 1), key=lambda o: min(symbols.order[e] for e in o))
+                group = group if images is None else Symmetry([*group.generators, images])
+    orbits = sorted((o for o in group.orbits() if len(o) > 1), key=lambda o: min(symbols.order[e] for e in o))
     return Relabellings(
         # What was refuted is refuted for good; what was kept is proved where all solutions were tried, or by the scan.
-        count=count,
-        proved=search.finished
-        and (count == 1 or all(search.proved(f, g.array_form) for f in sample.found for g in found)),
+        count=group.order,
+        proved=search.finished and all(search.proved(f, g) for f in sample.found for g in group.generators),
         finished=search.finished,
-        examples=tuple(symbols.cycles(g.cyclic_form) for g in found[:0:-1][:SHOWN]),
+        examples=tuple(symbols.cycles(g) for g in group.generators[::-1][:SHOWN]),
         groups=tuple(symbols.listed(kind) for kind in symbols.kinds() if len(kind) > 1),
         confused=tuple(symbols.listed(orbit) for orbit in orbits),
         nameless=sum(map(len, orbits)) == size,
         answers=len(sample.found),
         solutions=sum(len(f.z) for f in sample.found),
-        generators=tuple(symbols.unordered(g.array_form) for g in found[1:]),
+        generators=tuple(symbols.unordered(g) for g in group.generators),
     )
 
 
@@ -131,26 +126,37 @@ class RenamableSymbols:
             kinds.setdefault(tuple(self.where[:, e].tolist()), []).append(e)
         return list(kinds.values())
 
-    def listed(self, members: list[int]) -> str:
+    def listed(self, members: Sequence[int]) -> str:
         """Some symbols, in the order of the alphabets."""
         names = [self.names[e] for e in sorted(members, key=self.order.__getitem__)]
         return " ".join(names) if len(names) <= 16 else f"{names[0]} … {names[-1]}"
 
-    def unordered(self, images: list[int]) -> tuple[int, ...]:
+    def unordered(self, images: Sequence[int]) -> tuple[int, ...]:
         """A relabelling in the order of the alphabets."""
         found = list(range(self.count))
         for e, image in enumerate(images):
             found[self.order[e]] = self.order[image]
         return tuple(found)
 
-    def cycles(self, cycles: list[list[int]]) -> str:
-        """A relabelling as people write it."""
-        named = [[self.names[e] for e in cycle] for cycle in cycles]
+    def cycles(self, images: Sequence[int]) -> str:
+        """A relabelling as people write it: ``0 ↔ 1, 2 → 3 → 4 → 2``."""
+        named, seen = [], set[int]()
+        for first in range(self.count):
+            cycle, e = [], first
+            while e not in seen:
+                seen.add(e)
+                cycle.append(self.names[e])
+                e = images[e]
+            named += [cycle] if len(cycle) > 1 else []
         return ", ".join(" ↔ ".join(c) if len(c) == 2 else " → ".join([*c, c[0]]) for c in named)
 
 
 def shown(symbol: object) -> str:
-    """A symbol as text; one that would be invisible, by its repr."""
+    """A symbol as text; one that would be invisible, by its repr.
+
+    >>> shown(3), shown("")
+    ('3', "''")
+    """
     return str(symbol) if str(symbol).strip() else repr(symbol)
 
 
@@ -210,7 +216,7 @@ class _Search:
                     return found
         return None
 
-    def proved(self, found: Found, images: list[int]) -> bool:
+    def proved(self, found: Found, images: Sequence[int]) -> bool:
         """Whether a relabelling that was not refuted surely keeps an answer's S_y."""
         scan = self.task.constraint
         if found.whole or not isinstance(scan, Scan):

@@ -106,7 +106,7 @@ class Search:
         spoken |= set(np.flatnonzero(self.rows.scopes[node.pending].any(0)).tolist())
         variable = self._choice(node, [v for v in spoken if node.domains[v].bit_count() > 1])
         total, images = 0, dict.fromkeys(variables, 0)
-        for value, many in symmetry.orbits(domains[variable]):
+        for value, many in symmetry.apart(domains[variable]):
             if (below := self._below(node, variable, value)) is not None:
                 found = self._count(variables, below, symmetry.fixing(value))
                 total += many * found.maps

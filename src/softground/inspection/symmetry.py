@@ -1,4 +1,4 @@
-"""Renamings that keep every S_y, as a short cut in counting maps.
+"""Groups of renamings, and those that keep every S_y as a short cut in counting maps.
 
 If a map f fits what occurs and a renaming g keeps every S_y, then g∘f fits as well. So there are as many maps that take
 a symbol to t as to any other symbol of t's orbit, and one symbol of each orbit is tried; below it, the renamings that
@@ -29,16 +29,28 @@ class Symmetry:
         return PermutationGroup([Permutation(list(g)) for g in self.generators])
 
     @cached_property
+    def order(self) -> int:
+        """How many renamings there are, the identity included."""
+        return int(self.group.order()) if self.generators else 1
+
+    def orbit(self, value: int) -> set[int]:
+        """What renamings take a value to."""
+        return set(self.group.orbit(value)) if self.generators else {value}
+
+    def orbits(self) -> list[list[int]]:
+        """The sets of values that renamings take to each other."""
+        return [sorted(orbit) for orbit in self.group.orbits()] if self.generators else []
+
+    @cached_property
     def orbit_of(self) -> dict[int, int]:
         """The orbit of every value that has others, as bits."""
-        groups = self.group.orbits() if self.generators else []
-        orbits = [sum(1 << e for e in orbit) for orbit in groups if len(orbit) > 1]
+        orbits = [sum(1 << e for e in orbit) for orbit in self.orbits() if len(orbit) > 1]
         return {value: orbit for orbit in orbits for value in members(orbit)}
 
-    def orbits(self, domain: int) -> list[tuple[int, int]]:
+    def apart(self, domain: int) -> list[tuple[int, int]]:
         """One value of each orbit in a domain, and how many it stands for.
 
-        >>> Symmetry([[1, 0, 2], [0, 2, 1]]).orbits(0b1111)
+        >>> Symmetry([[1, 0, 2], [0, 2, 1]]).apart(0b1111)
         [(0, 3), (3, 1)]
         """
         found = []

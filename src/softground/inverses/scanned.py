@@ -7,7 +7,7 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -115,14 +115,26 @@ class Recursive(Law):
         return self.scan.sample(self.weights, self.y, dice)
 
     def marginals(self) -> Tensor:
+        return self._gradient(lambda belief: (self.y, self.scan.log_partition(belief, self.y)))[1]
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        if not self.scan.solvable:  # some S_y is empty, perhaps one of these
+            return super().draw_with_marginals(dice)
+        tables, read = self.scan.tables(self.y.device), self.scan.read
+        at = tables.at(self.y)
+        z, marginals = self._gradient(lambda belief: tables.recursion.sample_with_total(*at, read(belief), dice))
+        return self.scan.unread(z), marginals
+
+    def _gradient(self, found: Callable[[CategoricalBelief], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """What is ``found`` first, and the gradient of what is found second: log Z, whose gradient is the marginals."""
         taped = torch.is_grad_enabled() and self.weights.scores.requires_grad
         with torch.enable_grad():
             scores = self.weights.scores
             scores = scores if taped else scores.detach().requires_grad_()
-            total = self.scan.log_partition(CategoricalBelief(self.weights.space, scores), self.y)
+            first, total = found(CategoricalBelief(self.weights.space, scores))
             (marginals,) = torch.autograd.grad(total.sum(), scores, create_graph=taped)
         self._refuse_empty(total.detach())
-        return marginals
+        return first, marginals
 
     def log_mass(self) -> Tensor:
         return self.scan.log_partition(self.weights, self.y)

@@ -120,11 +120,14 @@ def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: 
 
     Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
     """
-    marginals = one_hot(z, width).to(weights.dtype)
-    for j in range(dropped.count):
-        law = torch.zeros(len(z), width, dtype=weights.dtype, device=z.device).scatter_add(1, values[:, :, j], weights)
-        marginals = marginals.scatter(1, dropped.sites[:, j, None, None].expand(-1, 1, width), law[:, None])
-    return marginals
+    return redraw_marginals(one_hot(z, width).to(weights.dtype), dropped, values, weights)
+
+
+def redraw_marginals(marginals: Tensor, dropped: Dropped, values: Tensor, weights: Tensor) -> Tensor:
+    """``marginals[batch, sites, K]``, with the law of the completions at dropped sites."""
+    at = dropped.sites[:, :, None].expand(-1, -1, marginals.shape[2])
+    law = weights.new_zeros(at.shape).scatter_add(2, values.mT, weights[:, None].expand_as(values.mT))
+    return marginals.scatter(1, at, law)
 
 
 def redraw(

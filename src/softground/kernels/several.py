@@ -24,11 +24,11 @@ from torch.nn.functional import one_hot
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..inverses.base import complete
+from ..inverses.base import Fibre, complete
 from ..projections.base import Dropped, Walk
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from .base import KERNELS, Info, Kernel, Projected, conditional_marginals, fibre_weights, info, pick
+from .base import KERNELS, Info, Kernel, Projected, fibre_weights, info, pick, redraw_marginals
 
 FIXED_POINT = 2**52
 
@@ -52,33 +52,46 @@ class Several(Projected):
             raise LearnerError(f"tries={self.tries} was given; expected 1 or more.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
-        scores, each, width = target.weights.scores, 1 + self.tries, target.weights.scores.shape[2]
+        scores, each = target.weights.scores, 1 + self.tries
         dropped = self.projection.draw(dice, len(z), z.device)
         kept = dropped.kept(z.shape[1])[:, None]
         fresh = kept & self._proposed(dice, dropped, z.shape[1])[:, None] if self.reach else kept
         drawn = dice.categorical(scores.repeat_interleave(self.tries, 0).flatten(0, 1)).view(len(z), self.tries, -1)
         states = torch.cat([z[:, None], torch.where(fresh, drawn, z[:, None])], 1)  # the chain's own first
         row = torch.arange(len(z), device=z.device).repeat_interleave(each)
-        wide, sites = Target(target.weights.rows(row), target.answers[row], target.gamma), dropped.rows(row)
-        fibre = self.inverse.fibre(states.flatten(0, 1), wide.answers, sites)
+        fibre = self.inverse.fibre(states.flatten(0, 1), target.answers[row], dropped.rows(row))
         options, whole = fibre.values.shape[1], fibre.complete.view(len(z), each)
-        held = ~whole[:, :1]
-        weights = fibre_weights(wide, sites, fibre).masked_fill(~fibre.complete[:, None], -torch.inf)
-        weights = weights.reshape(len(z), each * options).masked_fill(held, 0.0)
-        values, choice = fibre.values.reshape(len(z), each * options, dropped.count), dice.categorical(weights)
-        after = complete(pick(states, choice // options), dropped, pick(values, choice))
-        after = torch.where(held, z, after)
+        held, found = ~whole[:, :1], fibre.mask & fibre.complete[:, None]
+        # The completions of all candidates of an example, side by side.
+        place, mask = self._places(found.reshape(len(z), each * options))
+        values = fibre.values.reshape(len(z), each * options, dropped.count)
+        values = values.gather(1, place[..., None].expand(-1, -1, dropped.count))
+        weights = fibre_weights(target, dropped, Fibre(values, mask, held)).masked_fill(held, 0.0)
+        choice = dice.categorical(weights)
+        candidate = place // options
+        taken = candidate.gather(1, choice[:, None])[:, 0]
+        after = torch.where(held, z, complete(pick(states, taken), dropped, pick(values, choice)))
         marginals = None
         if self.marginals:
-            law = weights.double().softmax(-1)
-            share = law.view(len(z), each, options).sum(-1)[..., None, None]
             # Whole numbers add up to the same in any order, on a GPU too.
-            redrawn = (
-                conditional_marginals(z, dropped, values, (law * FIXED_POINT).long(), width).double() / FIXED_POINT
-            )
-            marginals = torch.where(kept.mT, (one_hot(states, width) * share).sum(1), redrawn)
-            marginals = torch.where(held[..., None], one_hot(z, width), marginals).to(scores.dtype)
-        return after, info(z, after, (choice >= options) & ~held[:, 0], ~whole.all(1), marginals)
+            law = (weights.double().softmax(-1) * FIXED_POINT).long()
+            share = law.new_zeros(len(z), each).scatter_add(1, candidate, law)
+            marginals = law.new_zeros(scores.shape).scatter_add(2, states.mT, share[:, None].expand_as(states.mT))
+            marginals = redraw_marginals(marginals, dropped, values, law).double() / FIXED_POINT
+            marginals = torch.where(held[..., None], one_hot(z, scores.shape[2]), marginals).to(scores.dtype)
+        return after, info(z, after, (taken > 0) & ~held[:, 0], ~whole.all(1), marginals)
+
+    def _places(self, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Where each row of ``mask`` is true, side by side, and how far that goes: most candidates have no completion.
+
+        Where a GPU is to record the step, everything stays in its place.
+        """
+        if self.inverse.static:
+            return torch.arange(mask.shape[1], device=mask.device).expand(mask.shape), mask
+        (row, place), count = mask.nonzero(as_tuple=True), mask.sum(1)
+        packed = place.new_zeros(len(mask), max(1, int(count.max())))
+        packed[row, torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]] = place
+        return packed, torch.arange(packed.shape[1], device=row.device) < count[:, None]
 
     def _proposed(self, dice: Dice, dropped: Dropped, sites: int) -> Tensor:
         """All sites, or those within reach of the dropped ones, by the toss of a coin: ``[batch, sites]``."""

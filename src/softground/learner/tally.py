@@ -42,7 +42,7 @@ class Tally:
             if part.prefix:
                 seen |= {part.prefix + name: value for name, value in seen.items()}
             for name, value in (seen | dict(more)).items():
-                self._sums[name] = self._sums.get(name, 0) + value.detach().double().sum()
+                self._sums[name] = self._sums.get(name, 0) + value.detach().sum(dtype=torch.double)
                 self._counts[name] = self._counts.get(name, 0) + len(value)
 
     def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from ..errors import LearnerError
-from ..networks.ensemble import Ensemble
+from ..networks.ensemble import Several
+from ..networks.scouts import Scouted
 from ..objectives import SoftenedGrounding
 from ..objectives.base import Batch, Objective
 from ..objectives.starts import WAITING
 from ..objectives.usage import HOLD
 from ..seeds import stream
+from ..spaces.mixture import MixtureBelief
 from .batches import shuffled
 from .device import everyone
 from .labels import Labels
@@ -40,7 +42,7 @@ class Training(Part):
         self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric)
         self.labels = Labels(self.task, self.data, self.y, fabric.world_size)
         self.labels.probe(learner.network)
-        self.ensemble = learner.network if isinstance(learner.network, Ensemble) else None
+        self.several = learner.network if isinstance(learner.network, Several) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
 
     @property
@@ -61,7 +63,9 @@ class Training(Part):
             known = self._known_anywhere()
             for term in terms:
                 term.begin(self.task, known, anchors)
-        if self.ensemble is not None:
+        if isinstance(self.several, Scouted):
+            self.several.scouting = number == 0 and len(self.stages) > 1
+        if self.several is not None and (number == 0 or not isinstance(self.several, Scouted)):
             _refuse_chains(objective)
         return objective
 
@@ -76,15 +80,18 @@ class Training(Part):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
-        Members of an ensemble learn each for itself, and are compared while terms have their whole weight; diagnostics
-        are those of the last.
+        Members of an ensemble learn each for itself, and are compared while terms have their whole weight; then the
+        best learns alone, where it is to read alone. Diagnostics are those of the last.
         """
-        belief: Any = batch.belief
-        members = [belief.component(k) for k in range(belief.count)] if getattr(belief, "apart", False) else [belief]
+        belief, several, compared = batch.belief, self.several, number > 0 or share > HOLD
+        members: list[Any] = [belief]
+        if several is not None and isinstance(belief, MixtureBelief) and belief.apart:
+            best = compared and several.read == "best"
+            members = [belief.component(k) for k in ([int(several.losses.argmin())] if best else range(belief.count))]
         found = [self._loss(number, replace(batch, belief=each), anchors, level, share) for each in members]
         losses = torch.stack([loss for loss, _ in found])
-        if self.ensemble is not None and number == 0 and share <= HOLD:
-            self.ensemble.note(losses.detach())
+        if several is not None and not compared:
+            several.note(losses.detach())
         return losses.sum(), found[-1][1]
 
     def _loss(

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Mode = Literal["raise", "drop", "weigh"]
-REMEDY = (
-    "No symbols explain the answer: S_y is empty. Correct these examples, or train without them: unexplained='drop' "
-    "(--unexplained drop)."
-)
+REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
 
 NAMED = 1000  # positions that a summary lists
 

@@ -10,8 +10,9 @@ from .mixture import Mixture
 from .mlp import mlp
 from .per_site import PerSite
 from .prototype import Prototypes, prototype
+from .scouts import Scouted
 from .standardise import Standardise
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
-__all__ += ["Ensemble", "Mixture", "Prototypes", "prototype"]
+__all__ += ["Ensemble", "Mixture", "Prototypes", "Scouted", "prototype"]

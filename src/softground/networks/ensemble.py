@@ -12,8 +12,31 @@ from .blueprint import LAYERS
 MOMENTUM = 0.02  # of the running means of losses
 
 
+class Several(nn.Module):
+    """Readings that learn side by side, each by its own loss; the one whose training loss is lowest is the best."""
+
+    losses: Tensor
+    noted: Tensor
+    read = "best"
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.register_buffer("losses", torch.zeros(count))
+        self.register_buffer("noted", torch.tensor(False))
+
+    def note(self, losses: Tensor) -> None:
+        """Take a batch's losses of the readings into their running means."""
+        losses = losses.to(self.losses)
+        self.losses.copy_(torch.where(self.noted, self.losses.lerp(losses, MOMENTUM), losses))
+        self.noted.fill_(True)
+
+    def best(self, every: Tensor) -> Tensor:
+        """What the best reading says, out of ``every[batch, count, …]``."""
+        return every.index_select(1, self.losses.argmin()[None]).squeeze(1)
+
+
 @LAYERS.register("softground.Ensemble")
-class Ensemble(nn.Module):
+class Ensemble(Several):
     """P(z|x) as the mean of its members' (:mod:`softground.spaces.mixture`, with equal weights).
 
     A learner adds up the losses of the members, so that each learns as it would alone. They see the same batches, and
@@ -22,25 +45,20 @@ class Ensemble(nn.Module):
     et al., UAI 2024, who also push members apart).
 
     With ``read="best"`` members are restarts: the one whose training loss, with all terms, was lowest while these had
-    their whole weight reads alone. No label is looked at.
+    their whole weight reads alone, and learns alone from then on. No label is looked at.
 
     >>> Ensemble([nn.Linear(16, 10) for _ in range(3)])(torch.zeros(2, 4, 16)).shape
     torch.Size([2, 3, 4, 10])
     """
 
-    losses: Tensor
-    noted: Tensor
-
     def __init__(self, members: Sequence[nn.Module], read: Literal["mean", "best"] = "mean") -> None:
-        super().__init__()
+        super().__init__(len(members))
         if not members or read not in ("mean", "best"):
             raise LearnerError(
                 f"An ensemble of {len(members)} members that reads by {read!r} was given; expected at least one "
                 "member, and 'mean' or 'best'."
             )
         self.read = read
-        self.register_buffer("losses", torch.zeros(len(members)))
-        self.register_buffer("noted", torch.tensor(False))
         for number, member in enumerate(members):
             self.add_module(str(number), member)
 
@@ -48,12 +66,6 @@ class Ensemble(nn.Module):
     def members(self) -> tuple[nn.Module, ...]:
         """The networks."""
         return tuple(self.children())
-
-    def note(self, losses: Tensor) -> None:
-        """Take a batch's losses of the members into their running means."""
-        losses = losses.to(self.losses)
-        self.losses.copy_(torch.where(self.noted, self.losses.lerp(losses, MOMENTUM), losses))
-        self.noted.fill_(True)
 
     def forward(self, x: Tensor) -> Tensor:
         outputs = [member(x) for member in self.members]
@@ -63,6 +75,4 @@ class Ensemble(nn.Module):
                 "outputs). A member cannot be a mixture or an ensemble itself."
             )
         every = torch.stack(outputs, 1)
-        if self.training or self.read == "mean":
-            return every
-        return every.index_select(1, self.losses.argmin()[None]).squeeze(1)
+        return every if self.training or self.read == "mean" else self.best(every)

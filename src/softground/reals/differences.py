@@ -80,10 +80,13 @@ class Rows:
         parts = ((part.gather(2, index), (part + fixed[:, None]).amin(-1)) for part in (self.marked, self.others))
         return Rows(*(torch.cat([own, rest[..., None]], -1) for own, rest in parts))
 
-    def raised(self, z: Tensor, free: Tensor | None = None, rounds: int = MOST_ROUNDS) -> tuple[Tensor, Tensor]:
+    def raised(
+        self, z: Tensor, free: Tensor | None = None, rounds: int = MOST_ROUNDS, look: bool = True
+    ) -> tuple[Tensor, Tensor]:
         """The least solution above z that agrees with it outside ``free``, and whether the rise came to an end.
 
-        Components that are not free may leave rows violated; the caller checks.
+        Components that are not free may leave rows violated; the caller checks. Without a ``look`` at the device it
+        takes all ``rounds``.
         """
         settled = torch.zeros(len(z), dtype=torch.bool, device=z.device)
         pause = ROUNDS_PER_LOOK if z.is_cuda else 1
@@ -95,7 +98,7 @@ class Rows:
                 higher = torch.where(free, higher, z)
             settled = (higher == z).all(-1)
             z = higher
-            if number % pause == 0 and bool(settled.all()):
+            if look and number % pause == 0 and bool(settled.all()):
                 break
         return z, settled
 
@@ -121,6 +124,7 @@ class Differences(Constraint):
             raise ConstraintError(f"lowest={lowest} was given; expected a margin from 0 to {margin:g}.")
         self.space = space
         self.margin, self.lowest = (round(m / GRID) * GRID for m in (margin, margin if lowest is None else lowest))
+        self.most_others = 1  # entries without a mark, of the answer seen so far that has the most
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Pairs (weights, marks) of ``n × n`` tables as one tensor ``[len(answers), 2, n, n]``.
@@ -139,6 +143,7 @@ class Differences(Constraint):
             rows.append(pair)
         y = torch.stack(rows).double() if rows else torch.zeros(0, 2, n, n, dtype=torch.float64)
         weights, marks = snap(y[:, 0]), y[:, 1]
+        self.most_others = max([self.most_others, *((weights > 0) & (marks == 0)).sum((1, 2)).tolist()])
         good = torch.isfinite(y[:, 0]) & (y[:, 0] >= 0) & ((marks == 0) | ((marks == 1) & (weights > 0)))
         if not bool(good.all()):
             row = int((~good).flatten(1).any(1).nonzero()[0])

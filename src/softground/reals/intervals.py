@@ -25,7 +25,7 @@ from ..projections.base import Dropped
 from ..target import Target
 from .differences import Differences, Rows
 from .gaussian import GaussianBelief, snap
-from .nearest import nearest
+from .nearest import MOST_RECORDED, nearest
 
 # How far below everything else dropped components begin their rise: a power of two, so that the grid stays exact.
 START_DEPTH = 2.0**20
@@ -135,7 +135,12 @@ class Intervals(Inverse):
 
     def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
         """The feasible point next to each example's mean, Q* at γ = 0: see :mod:`softground.reals.nearest`."""
-        return nearest(self.rule.rows(target.answers), target.weights.mean, tolerance=self.tolerance, limit=self.limit)
+        rows, most = self.rule.rows(target.answers), self.rule.most_others if self.static_law(target) else None
+        return nearest(rows, target.weights.mean, tolerance=self.tolerance, limit=self.limit, most=most)
+
+    def static_law(self, target: Target[GaussianBelief]) -> bool:
+        """Of the law at γ = 0, the point that :meth:`most_probable` finds."""
+        return target.answers.is_cuda and self.limit <= MOST_RECORDED
 
     def default_kernel(self) -> Kernel:
         from .gibbs import SiteGibbs  # which needs the intervals

@@ -13,6 +13,8 @@ feasible.
 
 All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
 a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
+Where few steps are to do, a GPU is asked for nothing at all: every example has room for as many constraints as the
+fullest, and the whole step is one recording.
 
 References: A. Beck and M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2 (2009);
 B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
@@ -21,7 +23,7 @@ B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,6 +43,8 @@ PADDING = 2048  # constraints are padded to a multiple of this on a GPU
 SLACK = 1e12  # the weight of an entry that binds nothing
 COARSE_TOLERANCE = 1e-3  # for which single precision will do
 SHARE_IN_USE = 0.7  # of the constraints, below which the others are dropped
+MOST_RECORDED = 200  # steps that are recorded together
+LAST_RISES = 40  # rounds of the last rise, where nobody looks whether it has ended; a handful is usual
 
 
 class Pairs(NamedTuple):
@@ -58,6 +62,15 @@ class Pairs(NamedTuple):
         example, row, other = torch.isfinite(rows.others).nonzero(as_tuple=True)
         first = example * rows.others.shape[-1]
         return cls(first + row, first + other, first, example, rows.others[example, row, other])
+
+    @classmethod
+    def room(cls, rows: Rows, most: int) -> Pairs:
+        """The same for examples with at most so many, without asking the device how many there are."""
+        value, place = rows.others.flatten(1).topk(most, largest=False, sorted=False)
+        n, example = rows.others.shape[-1], torch.arange(len(value), device=value.device)[:, None].expand_as(place)
+        first = example * n
+        parts = first + place // n, first + place % n, first, example, value.clamp(max=SLACK)
+        return cls(*(part.flatten() for part in parts))
 
     def padded(self, size: int) -> Pairs:
         """With entries that bind nothing, up to a number that is a multiple of ``size``."""
@@ -94,7 +107,7 @@ def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -
     degree = torch.zeros_like(flat).index_add_(0, ends, binds.to(flat.dtype).repeat(2))
     step = 1 / degree.index_select(0, ends).view(2, -1).sum(0).clamp(min=1)
     since = search.momentum + torch.arange(STEPS_PER_LOOK, dtype=flat.dtype, device=flat.device)[:, None]
-    carry = since / (since + 3)
+    carry = (since / (since + 3)).index_select(1, example)
 
     def primal(weights: Tensor) -> Tensor:
         return flat.clone().index_add_(0, pairs.other, weights).index_add_(0, upper, weights, alpha=-1)
@@ -108,7 +121,7 @@ def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -
     for iteration in range(STEPS_PER_LOOK):
         better = torch.addcmul(ahead, step, excess(primal(ahead))).clamp_(min=0)
         change, before, weight = better - weight, ahead, better
-        ahead = torch.addcmul(better, carry[iteration].index_select(0, example), change)
+        ahead = torch.addcmul(better, carry[iteration], change)
     z = primal(weight)
     rest = excess(z)
     # Feasible, and every constraint with a weight is tight: the conditions for the optimum.
@@ -134,10 +147,20 @@ def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -
 ADVANCE = Recorded(advance)
 
 
-def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000) -> Tensor:
-    """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps."""
+def nearest(
+    rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000, most: int | None = None
+) -> Tensor:
+    """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps.
+
+    With ``most``, the constraints that an example has at most, the device is asked for nothing. A point that the last
+    rise has not made feasible is then left as it is.
+    """
     result = snap(centre)
-    rest = (~rows.feasible(result)).nonzero().flatten()
+    there = rows.feasible(result)
+    if most is not None:
+        found = snap(project(rows, centre.double(), tolerance, limit, most))
+        return torch.where(there[:, None], result, rows.raised(found, None, LAST_RISES, look=False)[0])
+    rest = (~there).nonzero().flatten()
     if not len(rest):
         return result
     if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
@@ -148,15 +171,20 @@ def nearest(rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int =
     return result
 
 
-def project(rows: Rows, centre: Tensor, tolerance: float, limit: int) -> Tensor:
+def project(rows: Rows, centre: Tensor, tolerance: float, limit: int, most: int | None = None) -> Tensor:
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
     if tolerance >= COARSE_TOLERANCE:
         rows, centre = Rows(rows.marked.float(), rows.others.float()), centre.float()
-    # On a GPU the lists come in few lengths, so that few recordings serve.
-    pairs = Pairs.of(rows).padded(PADDING) if centre.is_cuda else Pairs.of(rows)
+    if most is not None:
+        pairs = Pairs.room(rows, most)
+    else:  # on a GPU the lists come in few lengths, so that few recordings serve
+        pairs = Pairs.of(rows).padded(PADDING) if centre.is_cuda else Pairs.of(rows)
     fixed = centre, rows.marked, torch.full((), tolerance, dtype=centre.dtype, device=centre.device)
     search = Search.at(rows, centre, pairs)
     for _ in range(max(1, limit // STEPS_PER_LOOK)):
+        if most is not None:
+            search = advance(*fixed, *pairs, *search)
+            continue
         search = ADVANCE(*fixed, *pairs, *search)
         if bool(search.ended.all()):
             break
@@ -183,4 +211,9 @@ class PointMass(Kernel):
         after = self.inverse.most_probable(target)
         if after is None:
             raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
+        if self.static(target):  # nobody has looked whether the point is feasible
+            after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
         return after, redrawn(z, after, None)
+
+    def static(self, target: Target[Any]) -> bool:
+        return self.inverse.static_law(target)

@@ -46,11 +46,15 @@ def figure(name: str, value: Any, decimals: int = 2) -> str:
 
     >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", None), figure("gamma", None)
     ('99.81%', '0.988', '–', '∞')
+    >>> figure("wall_seconds", 200)
+    '3 min 20 s'
     """
     if not is_number(value):
         return value if isinstance(value, str) else "∞" if name == "gamma" and value is None else "–"
     if is_share(name):
         return f"{value:.{decimals}%}"
+    if name == "wall_seconds":
+        return seconds(value)
     return f"{value:,}" if isinstance(value, int) else number(value)
 
 

@@ -95,7 +95,7 @@ class Display:
 
 def title(stage: str) -> str:
     """A stage's name as a heading."""
-    return f"Stage {stage}" if stage in ("I", "II") else stage
+    return f"Stage {stage}" if stage in ("0", "I", "II") else stage
 
 
 def summary_line(record: dict[str, Any]) -> str:

@@ -55,5 +55,10 @@ def seeds_table(title: str, found: Mapping[str, Spread]) -> Table:
     for number, name in enumerate(("on held-out data", "mean ± sd", "least", "most")):
         table.add_column(name, justify="right" if number else "left")
     for name, each in found.items():
-        table.add_row(worded(name), each.words(name), figure(name, each.least), figure(name, each.most))
+        table.add_row(
+            "time" if name == "wall_seconds" else worded(name),
+            each.words(name),
+            figure(name, each.least),
+            figure(name, each.most),
+        )
     return table

@@ -16,6 +16,7 @@ from ..data.symbol_images import read_symbols
 from ..errors import DataError, SoftgroundError
 from ..model import Model
 from ..report.gathering import written
+from ..report.numbers import symbol
 from ..task import Task
 
 LIKELIEST = 4  # symbols of a site that are shown
@@ -55,7 +56,7 @@ def _likeliest(model: Model, chances: Tensor) -> list[list[tuple[str, float]]]:
     """The most probable symbols of each site, and how probable they are."""
     best, codes = chances.topk(min(LIKELIEST, chances.shape[1]))
     return [
-        [(str(named[code]), round(p, 4)) for p, code in zip(*row, strict=True) if p > 0]
+        [(symbol(str(named[code])), round(p, 4)) for p, code in zip(*row, strict=True) if p > 0]
         for named, row in zip(model.space.named, zip(best.tolist(), codes.tolist(), strict=True), strict=True)
     ]
 
@@ -64,7 +65,7 @@ def _told(model: Model, codes: Tensor, chances: Tensor) -> dict[str, Any]:
     """A reading in words, with its value where the rule computes one, and its probability."""
     values = model.task.computed(codes) if isinstance(model.task, Task) else None
     return {
-        "symbols": [str(symbol) for symbol in model.space.decode(codes)[0]],
+        "symbols": [symbol(str(each)) for each in model.space.decode(codes)[0]],
         "value": None if values is None else written(values[0]),
         "computes": values is not None,
         "probability": float(chances.gather(1, codes[0, :, None]).prod()),

@@ -38,6 +38,7 @@ from .totals import Totals
 STEPS = 16  # of Newton's method, each between bounds that close in
 MARGIN = 60.0  # how much further than the scores' differences θ may go, besides log n
 DOUBLES = 2**27  # of the tree for the rows that are looked at together
+Blocks = tuple[list[Tensor], Tensor, Tensor]  # see Convolved._tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,23 @@ class Convolved:
 
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``; its gradient with respect to the scores is Q*'s marginals."""
-        return torch.cat([self._total(*part) for part in self._parts(cues, accepts, scores)])
+        parts = self._parts(cues, accepts, scores)
+        return torch.cat([self._total(self._tree(*part[1:]), *part) for part in parts])
 
     def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
-        return torch.cat([self._drawn(dice, *part) for part in self._parts(cues, accepts, scores)])
+        parts = self._parts(cues, accepts, scores)
+        return torch.cat([self._drawn(self._tree(*part[1:]), dice, *part) for part in parts])
+
+    def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        """Both from the same tree; only the total is differentiable."""
+        drawn, totals = [], []
+        for part in self._parts(cues, accepts, scores):
+            tree = self._tree(*part[1:])
+            with torch.no_grad():
+                drawn.append(self._drawn(tree, dice, *part))
+            totals.append(self._total(tree, *part))
+        return torch.cat(drawn), torch.cat(totals)
 
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``."""
@@ -63,16 +76,16 @@ class Convolved:
         rows = max(1, DOUBLES // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
         return list(zip(*(torch.split(tensor, rows) for tensor in given), strict=True))
 
-    def _total(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
-        _, ends, lost = self._tree(accepts, scores)
+    def _total(self, tree: Blocks, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+        _, ends, lost = tree
         total, rows = ends.logsumexp(1), lost.nonzero().flatten()
         if len(rows):
             again = OneByOne(self.layers).log_partition(cues[rows], accepts[rows], scores[rows])
             total = total.index_copy(0, rows, again)
         return total
 
-    def _drawn(self, dice: Dice, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
-        levels, ends, lost = self._tree(accepts, scores)
+    def _drawn(self, tree: Blocks, dice: Dice, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+        levels, ends, lost = tree
         total = dice.categorical(ends)[:, None]
         for blocks in reversed(levels):
             a, b = blocks[:, 0::2], blocks[:, 1::2]
@@ -90,7 +103,7 @@ class Convolved:
             z[rows] = OneByOne(self.layers).sample(cues[rows], accepts[rows], scores[rows], dice)
         return z
 
-    def _tree(self, accepts: Tensor, scores: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+    def _tree(self, accepts: Tensor, scores: Tensor) -> Blocks:
         """The laws of all blocks below the root, the log-weights of final totals, and where these are too small.
 
         Each level is ``[batch, blocks, totals]`` with an even number of blocks: a block of no sites, whose total is 0,

@@ -110,7 +110,7 @@ class OneByOne:
 
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``."""
-        if scores.device.type != "cpu" or any(len(layer) > 1 for layer in self.layers):
+        if not self._plain(scores):
             return suffix(self.layers, cues, accepts, scores)[0][:, 0]  # no device is asked what is too small
         rows = max(1, CACHED // max(layer[0].numel() for layer in self.layers))
         parts = zip(torch.split(accepts, rows), torch.split(scores, rows), strict=True)
@@ -119,6 +119,19 @@ class OneByOne:
     def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
         return draw(self.layers, cues, suffix(self.layers, cues, accepts, scores), scores, dice)
+
+    def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        """Both from the same messages; only the total is differentiable."""
+        if self._plain(scores):
+            return self.sample(cues, accepts, scores.detach(), dice), self.log_partition(cues, accepts, scores)
+        beta = suffix(self.layers, cues, accepts, scores)
+        with torch.no_grad():
+            z = draw(self.layers, cues, beta, scores, dice)
+        return z, beta[0][:, 0]
+
+    def _plain(self, scores: Tensor) -> bool:
+        """Whether :func:`total` does."""
+        return scores.device.type == "cpu" and all(len(layer) == 1 for layer in self.layers)
 
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``."""

@@ -77,7 +77,17 @@ class Tree:
 
     def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
-        first, second, *levels = self._levels(cues, scores)
+        return self._drawn(self._levels(cues, scores), cues, accepts, scores, dice)
+
+    def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        """Both from the same products; only the total is differentiable."""
+        levels = self._levels(cues, scores)
+        with torch.no_grad():
+            z = self._drawn(levels, cues, accepts, scores, dice)
+        return z, self._ending(levels[-1], accepts).logsumexp(-1)
+
+    def _drawn(self, products: list[Tensor], cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+        first, second, *levels = products
         last = dice.categorical(self._ending(levels[-1], accepts))
         states = torch.stack([torch.zeros_like(last), last], 1)  # at the ends of all blocks, [batch, blocks + 1]
         for below in levels[-2::-1]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts
-from ..numbers import figure, is_brief, is_number, is_share, seconds, spoken
-from ..seeds import Spread, groups, spreads
+from ..numbers import figure, is_brief, is_number, is_share, spoken
+from ..seeds import groups, spreads
 from .config import flat
 from .curves import PARTS, keys, points, timing
 from .lines import Chart, Epochs, Line, colour, numbers, shares
@@ -39,13 +39,15 @@ def write_comparison(folders: Sequence[RunFolder], path: Path) -> Path:
 def compare_page(given: Sequence[Facts]) -> str:
     """Facts of runs in, one HTML document out."""
     runs = [Run(facts, place, letter(place), colour(place)) for place, facts in enumerate(given)]
+    seeds = _seeds(runs)
     timings = [(run, timing(run.facts.history)) for run in runs]
     return render(
         "compare.html",
         runs=runs,
         tasks=", ".join(dict.fromkeys(run.facts.task for run in runs)),
         figures=_figures(given),
-        seeds=_seeds(runs),
+        seeds=seeds,
+        seed_figures=list(dict.fromkeys(name for _, found in seeds for name in found)),
         settings=_settings(given),
         charts=_charts(runs),
         timings=timings,
@@ -103,19 +105,11 @@ def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
     for places in groups([run.facts for run in runs]):
         members = [runs[place] for place in places]
         each = spreads([run.facts for run in members])
-        found.append((members, {HEADINGS.get(n, spoken(n)): _spread(n, spread) for n, spread in each.items()}))
+        found.append((members, {HEADINGS.get(n, spoken(n)): spread.words(n) for n, spread in each.items()}))
     return found
 
 
-def _spread(name: str, spread: Spread) -> str:
-    if name == "wall_seconds":
-        return f"{seconds(spread.mean)} ± {seconds(spread.sd)}"
-    return spread.words(name)
-
-
 def _words(name: str, value: Any) -> str:
-    if name == "wall_seconds" and is_number(value):
-        return seconds(value)
     return str(value) if name == "seed" and is_number(value) else figure(name, value)
 
 

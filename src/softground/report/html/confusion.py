@@ -21,7 +21,7 @@ LEDES = {
 }
 
 
-Cell = tuple[float, float, bool, float, str, str]  # x, y, on the diagonal or not, strength, words, percent
+Cell = tuple[float, float, bool, float, str, str, str]  # x, y, on the diagonal, strength, words, in brief, percent
 
 
 class Confusion(NamedTuple):
@@ -51,7 +51,8 @@ def confusion(matrix: Matrix, symbols: Sequence[str]) -> Confusion:
         words = f"{matrix.rows} {names[i]}, {matrix.columns} {names[j]}: {count:,} ({share:.1%} of the row)"
         written = len(names) <= NUMBERS_TO and share >= 0.0095
         x, y = left + j * size, TOP + i * size
-        cells.append((x, y, i == j, strength, words, f"{100 * share:.0f}" if written else ""))
+        brief = f"{names[i]} → {names[j]}: {count:,} ({share:.1%})"
+        cells.append((x, y, i == j, strength, words, brief, f"{100 * share:.0f}" if written else ""))
     across, down = max(1, int(size / CHARACTER)), int(left / CHARACTER)
     headings = [((i + 0.5) * size, name[:across], name[:down]) for i, name in enumerate(names)]
     wrong = sorted((-n, i, j) for i, j, n, _ in met if i != j)

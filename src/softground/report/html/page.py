@@ -44,10 +44,25 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_short,
     )
-    made.filters |= {"seconds": seconds, "symbol": symbol}
+    made.filters |= {"seconds": seconds, "symbol": symbol, "typeset": _typeset}
     made.globals |= {f.__name__: f for f in (columns, moments, panels, thinned)}
     made.globals |= {"one_row": ONE_ROW, "policy": POLICY, "sift_policy": SIFT_POLICY, "sift": Markup(SIFT)}
     return made
+
+
+def _typeset(text: Any) -> Any:
+    """A sentence with S_y and Q* as they are printed.
+
+    >>> str(_typeset("S_y & Q*"))
+    'S<sub><i>y</i></sub> &amp; Q<sup>*</sup>'
+    """
+    from markupsafe import Markup, escape
+
+    marks = {"S_y": Markup("S<sub><i>y</i></sub>"), "Q*": Markup("Q<sup>*</sup>")}
+    found = escape(text)
+    for word, mark in marks.items():
+        found = found.replace(word, mark)
+    return found
 
 
 def _short(value: Any) -> Any:

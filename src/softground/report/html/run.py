@@ -18,6 +18,7 @@ from .reliability import diagrams
 
 REPORT = "report.html"
 MOST_ROWS = 200
+IN_THE_TABLE = ("constrained_", "grammatical_", "plain_")  # other readings of the same figures
 LACKING = {"unexplained": "no symbols give their answer", "unstarted": "no feasible symbols were found"}
 
 
@@ -63,7 +64,7 @@ def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     last = list(moments.values())[-1] if moments else {}
     before = moments.get("before", {})
     for name, value in last.items():
-        if is_number(value) and is_brief(name) and not of_one_shape(name):
+        if is_number(value) and is_brief(name) and not of_one_shape(name) and not name.startswith(IN_THE_TABLE):
             words = spoken(name) + (" accuracy" if name.endswith("_accuracy") else "")
             known = name in before and before is not last
             yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""

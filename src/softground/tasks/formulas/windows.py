@@ -26,7 +26,8 @@ from .rule import formula_space
 from .terms import DIVIDE, MINUS, TIMES
 
 TOLERANCE = 1e-11  # of the largest number on the way: 10⁴ roundings, and more
-TOGETHER = 2**24  # candidates tried at a time
+CERTAIN = 0.4  # an error up to which a digit is told from the next one
+TOGETHER, CACHED = 2**24, 2**16  # candidates tried at a time on a GPU, and on a CPU, in whose cache they stay
 
 
 def is_window(dropped: Dropped) -> bool:
@@ -38,15 +39,20 @@ def is_window(dropped: Dropped) -> bool:
 
 
 def window_fibre(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-    """F(u) where every example drops a window."""
-    size = max(1, TOGETHER // len(ends(dropped.count, z.device)[0]))
-    chunks = [slice(first, first + size) for first in range(0, max(1, len(z)), size)]
-    parts = [_found(program, z[rows], y[rows], dropped.rows(rows)) for rows in chunks]
-    counts = torch.cat([count for count, _ in parts])
+    """F(u) where every example drops a window; it counts as incomplete where doubles cannot tell digits apart."""
+    codes, basis = ends(dropped.count, z.device)
+    equations, divides, error = _equations(program, z, y, dropped)
+    # Where 1/d is wrong by the error, d is by at most d² times as much, and a little more.
+    error = error * basis.abs().amax() * torch.where(divides, 100, 1)
+    row, option, digit = _near(equations, divides, error, basis)
+    values = torch.cat([digit[:, None], codes[option]], 1)
+    kept = program.feasible(z[row].scatter(1, dropped.sites[row], values), y[row]).nonzero().flatten()
+    kept = kept[((row * len(DIGITS) + digit) * len(codes) + option)[kept].argsort()]
+    counts = torch.bincount(row[kept], minlength=len(z))
     mask = torch.arange(int(counts.max()) if len(z) else 0, device=z.device) < counts[:, None]
-    values = torch.zeros(*mask.shape, dropped.count, dtype=torch.long, device=z.device)
-    values[mask] = torch.cat([found for _, found in parts])
-    return Fibre(values, mask, torch.ones(len(z), dtype=torch.bool, device=z.device))
+    padded = torch.zeros(*mask.shape, dropped.count, dtype=torch.long, device=z.device)
+    padded[mask] = values[kept]
+    return Fibre(padded, mask, error <= CERTAIN)
 
 
 @cache
@@ -91,22 +97,27 @@ def around(symbols: Tensor, start: Tensor, length: int) -> tuple[Tensor, Tensor,
     return values.scatter(1, own, 0.0).sum(1), tau, rho, divides, values.abs().amax(1)
 
 
-def _found(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> tuple[Tensor, Tensor]:
-    """How many completions each row has, and all of them, row after row."""
-    codes, basis = ends(dropped.count, z.device)
+def _equations(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> tuple[Tensor, Tensor, Tensor]:
+    """What :func:`ends` is multiplied by, ``[rows, 4]``, whether the first digit divides, and an error per unit."""
     symbols = torch.stack(program.space.arguments(z), 1)
     alpha, tau, rho, divides, largest = around(symbols, dropped.sites[:, 0], dropped.count)
     top, bottom = program.numbers(y).unbind(1)
     answer = top.double() / bottom
     rest = (answer - alpha) / tau
-    power = torch.stack([rest, -rho / tau, -1 / tau, rest / rho], 1) @ basis  # d, or 1/d
-    over = divides[:, None]
-    digit = torch.where(over, 1 / power, power).nan_to_num(0.0).round_().clamp_(1, len(DIGITS))
-    scale = (largest + answer.abs() + rho) * (1 + 1 / rho) / tau.abs()
-    near = (torch.where(over, 1 / digit, digit) - power).abs() <= (TOLERANCE * scale)[:, None] * basis.abs().amax()
-    row, option = near.nonzero(as_tuple=True)
-    first = digit[row, option].long() - 1
-    order = ((row * len(DIGITS) + first) * len(codes) + option).argsort()
-    row, values = row[order], torch.cat([first[:, None], codes[option]], 1)[order]
-    feasible = program.feasible(z[row].scatter(1, dropped.sites[row], values), y[row])
-    return torch.bincount(row[feasible], minlength=len(z)), values[feasible]
+    error = TOLERANCE * (largest + answer.abs() + rho) * (1 + 1 / rho) / tau.abs()
+    return torch.stack([rest, -rho / tau, -1 / tau, rest / rho], 1), divides, error
+
+
+def _near(equations: Tensor, divides: Tensor, error: Tensor, basis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows, options and codes of the first digit, of all candidates that are a digit to within the row's ``error``."""
+    size = max(1, (TOGETHER if basis.is_cuda else CACHED) // basis.shape[1])
+    found = []
+    for inverse in (False, True):
+        for rows in torch.split((divides == inverse).nonzero().flatten(), size):
+            digit = equations[rows] @ basis  # d, or 1/d
+            digit = digit.reciprocal_() if inverse else digit
+            whole = digit.round().clamp_(1, len(DIGITS))
+            row, option = (digit.sub_(whole).abs_() <= error[rows, None]).nonzero(as_tuple=True)
+            found.append((rows[row], option, whole[row, option].long() - 1))
+    row, option, digit = (torch.cat(part) for part in zip(*found, strict=True))
+    return row, option, digit

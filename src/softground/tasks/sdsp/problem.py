@@ -53,7 +53,7 @@ class ShortestPaths(Problem):
     inverses = PATH_INVERSES
     absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "noise")
     absent += ("anchors", "anchor_symbols", "anchor_choice", "usage", "usage_weight", "entropy_weight")
-    absent += ("mixture", "members", "member")
+    absent += ("mixture", "members", "member", "scouts")
 
     nodes: int = 30
     """Vertices of a graph."""
