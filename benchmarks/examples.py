@@ -40,6 +40,7 @@ TEACHES = {
     "graph_colouring": "a rule that cannot name its symbols: neighbours differ, and three anchors",
     "nonogram": "parts that are plain functions: pictures from the clues beside their rows and columns",
     "hierarchy": "clauses over Boolean labels, of which few are known: digits from groups of digits",
+    "learn_short_read_long": "a family of lengths: formulas of 15 symbols, by a network that learnt from formulas of 5",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",
     "instruments": "real numbers: three dials of which only the total is known; epochs chosen on a validation part",

@@ -15,6 +15,7 @@ DATA = re.compile(r"\n\n\ndef (?:boards|error|examples|grids|main|numbers|square
 TITLES = {
     "own_rule": "a × b + c",
     "killer_sudoku": "Killer Sudoku",
+    "learn_short_read_long": "Learn short, read long",
     "plain_function": "Collatz steps",
     "tabular": "Who is ill?",
 }

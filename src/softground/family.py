@@ -50,15 +50,18 @@ class Family:
         self._make = None if isinstance(tasks, Mapping) else tasks
         self.tasks: dict[Any, Task] = {}
         self._others: dict[Any, Task] = {}
+        if shapes is not None and hasattr(shapes, "tolist"):  # an array or a tensor, whose entries are no plain numbers
+            shapes = shapes.tolist()
         for shape in shapes if shapes is not None else tasks:  # type: ignore[union-attr]
             if shape in self.tasks:
                 raise SoftgroundError(f"The shape {shape!r} was given twice; give each once.")
             self.tasks[shape] = self._fitting(shape, tasks[shape] if isinstance(tasks, Mapping) else tasks(shape))
         names = [str(shape) for shape in self.tasks]
-        if not names or len(set(names)) != len(names) or any("/" in name for name in names) or None in self.tasks:
+        bad = any("/" in name or not name for name in names) or None in self.tasks
+        if not names or len(set(names)) != len(names) or bad:
             raise SoftgroundError(
-                f"A family of the shapes {names} was given; expected at least one, not None, whose names differ and "
-                "have no '/'."
+                f"A family of the shapes {names} was given; expected at least one, not None, with different names that "
+                "are not empty and have no '/'."
             )
 
     def __getitem__(self, shape: Any) -> Task:

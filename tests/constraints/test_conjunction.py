@@ -104,6 +104,7 @@ def test_symbols_that_no_site_shows(piece: Any) -> None:
         ([sg.Sum([0]), sg.Sum([1])], sg.OneOf(1, 2), "expected 2 entries"),
         ([sg.Sum([0]), sg.Sum([1])], (1, 0.5), "Example 1: Sum of the sites 1: .*is a float"),
         ([sg.Sum([0], answer=lambda y: y[2])], (1, 2), "lacks what the Sum of the sites 0 reads .*IndexError"),
+        ([sg.Sum([0], answer=lambda y: y)], sg.Not(3), "others read what concerns them; expected an answer, or None"),
         ([sg.AllDifferent([0, 1])], 3, "give True"),
     ],
 )

@@ -55,6 +55,8 @@ ANSWERS = [
     Not(99),
     OneOf(5, Not(1)),
     Not(None),
+    OneOf(None, 3),
+    Not(OneOf(3, None)),
 ]
 
 
@@ -125,6 +127,25 @@ def test_every_rule_and_inverse_knows_the_same_states(name: str, number: int) ->
             kept = [site for site in range(3) if site not in sites]
             own = EVERYTHING[TRUTH[row] & (EVERYTHING[:, kept] == z[kept]).all(1)]
             assert found.values[row][found.mask[row]].tolist() == own[:, list(sites)].tolist()
+
+
+@pytest.mark.parametrize("name", ["plain", "vectorised"])
+def test_a_table_knows_relations_beside_answers_it_has_not_seen(name: str) -> None:
+    rule = RULES[name]()
+    table, y = Table(rule), rule.encode([Not(3), 3])
+    table.feasible(EVERYTHING[:2], y)
+    late = torch.cat([y[:1], rule.encode([99, Not(98)])])
+    wanted = [TRUTH[ANSWERS.index(Not(3))], torch.zeros(SPACE.size), torch.ones(SPACE.size)]
+    for row, one in enumerate(late):
+        together = torch.cat([late, one.expand(SPACE.size)])
+        z = torch.cat([EVERYTHING[:3], EVERYTHING])
+        assert torch.equal(table.feasible(z, together)[3:], wanted[row].bool())
+
+
+def test_what_a_relation_is_made_of_can_be_named() -> None:
+    rule = RULES["plain"]()
+    (y,) = rule.encode([Not(OneOf(1, 2))])
+    assert rule.answer(~y) == OneOf(1, 2)
 
 
 def _listing() -> Listing:

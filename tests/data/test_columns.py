@@ -13,6 +13,7 @@ from torch import Tensor
 
 from learner_cases import adam, addition, equal, examples, make_learner, weights
 from softground import Examples, Records, grounding_stages
+from softground.data.known import known_codes
 from softground.errors import CheckpointError, DataError
 
 TASK = addition()
@@ -188,8 +189,22 @@ def test_pandas_itself() -> None:
     frame = pandas.DataFrame(columns()).iloc[::-1]  # its index no longer counts the rows
     found = Examples.of(frame, inputs=SITES, answer="sum")
     assert torch.equal(found.x, DATA.x.flip(0))
+    assert equal(trained(Records(frame, SITES, "sum")), trained(found))
     frame["sum"] = frame["sum"].astype("Int64").mask(frame.index == 0)
     assert Examples.of(frame, "whole", "sum").y[-1] is None
+
+
+def test_a_table_may_have_columns_of_known_symbols() -> None:
+    table = columns() | {
+        "a": [1.0, float("nan")] * 30,
+        "b": [None] * 60,
+        "c": [2] * 60,
+        "rows": [(1, None, 2), None] * 30,
+    }
+    by_site = Examples.of(table, "whole", "sum", known=["a", "b", "c"])
+    assert by_site.known[:2] == [(1.0, None, 2), (None, None, 2)]
+    assert known_codes(by_site.known[:2], TASK.space, 2).tolist() == [[1, -1, 2], [-1, -1, 2]]
+    assert Examples.of(table, "whole", "sum", known="rows").known[:2] == [(1, None, 2), None]
 
 
 def test_hugging_face_itself() -> None:

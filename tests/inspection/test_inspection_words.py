@@ -39,6 +39,8 @@ def test_half_in_words() -> None:
         "A prior that every symbol is used (--usage uniform) rules out maps that merge symbols, which leaves the true"
         in text
     )
+    assert "give a labelled input for each of {2} (--anchor-symbols 2, or known symbols)." in text
+    assert "let linear scouts go first (--scouts 32)" in text
 
 
 @pytest.mark.parametrize("task", [addition(4), formula_task(3)])

@@ -183,8 +183,12 @@ def test_bad_settings_are_refused(given: dict[str, Any], said: str) -> None:
 def test_a_fabric_that_cannot_train_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
     monkeypatch.setattr(fabric, "_strategy", FSDPStrategy())
-    with pytest.raises(LearnerError, match="strategy is FSDPStrategy; expected one device or DDP"):
+    with pytest.raises(
+        LearnerError, match="strategy FSDPStrategy was given; expected a Fabric on one device or with DDP"
+    ):
         make_learner(addition(), fabric=fabric, device="auto")
+    with pytest.raises(LearnerError, match="A str with the strategy NoneType was given"):
+        make_learner(addition(), fabric="cpu", device="auto")
     fabric = Fabric(accelerator="cpu", devices=1)
     monkeypatch.setattr(fabric.strategy.precision, "precision", "16-mixed")
     with pytest.raises(LearnerError, match="16-mixed, which expects gradients"):

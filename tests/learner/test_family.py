@@ -293,8 +293,12 @@ def test_what_is_refused() -> None:
         learner(family, lambda task: stage)
     with pytest.raises(LearnerError, match="epochs"):
         learner(family, lambda task: sg.grounding_stages(task, epochs=task.space.sites))
-    with pytest.raises(DataError, match="no shape of"):
+    with pytest.raises(DataError, match=r"No task serves the shape 3 of 2 example\(s\): 1, 4\. The family has 1, 2"):
         learner(family).fit(ragged(6))
+    with pytest.raises(SoftgroundError, match="not empty"):
+        sg.Family({"": total(2)})
+    with pytest.raises(DataError, match=r"Examples 0 and 2 have .* true symbols of \(2,\) .* and \(1,\)"):
+        sg.Examples.ragged([torch.zeros(2, 4)] * 3, [1, 2, 3], [[0, 1], [0, 1], [0]])
     with pytest.raises(DataError, match="make a Family"):
         learner(total(2)).fit(ragged(6))
     with pytest.raises(DataError, match="3 inputs but 2 of y"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -254,6 +255,11 @@ def test_a_rule_without_known_symbols_is_known_by_its_chains(tmp_path: Path, mon
     monkeypatch.setattr(identity, "rule_digest", lambda task, data: RunFolder(tmp_path / "run").read_config()["rule"])
     with pytest.raises(CheckpointError, match="its chains do not explain the answers, so the rule has changed"):
         run(tmp_path / "run", resume=True, data=data, task=like(lambda a, b, c: a + b + 2 * c))
+
+
+def test_answers_are_the_same_however_they_are_written() -> None:
+    assert torch.equal(identity._words([7, 7, 8]), identity._words([7.0, np.int64(7), np.float32(8)]))
+    assert not torch.equal(identity._words([7]), identity._words(["7"]))
 
 
 def test_a_rule_that_fails_elsewhere_has_no_digest() -> None:

@@ -66,7 +66,7 @@ def test_symbols_and_codes_say_the_same() -> None:
     ("known", "words"),
     [
         ([[0, 7, None]], r"Example 0 has the known symbol 7 at site 1; expected None or one of its alphabet, \[0, 1"),
-        ([[0, 1]], "Example 0 has 2 known symbols; expected 3"),
+        ([[0, 1]], r"Example 0 has the known symbols \[0, 1\]; expected 3"),
         (torch.tensor([[0, -1, 4]]), "Example 0 has the known code 4 at site 2; expected 0 to 3, or -1"),
         (torch.tensor([[0, -2, 0]]), "known code -2 at site 1"),
         (torch.tensor([[0, 1]]), r"shape \(1, 2\); expected codes"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -159,7 +160,7 @@ def test_an_epoch_is_evaluated_when_its_turn_comes_and_at_the_end() -> None:
     assert last["symbol_accuracy"] == learner.evaluate(test)["symbol_accuracy"]
 
 
-@pytest.mark.parametrize("answer", [True, 1, "yes", None])
+@pytest.mark.parametrize("answer", [True, np.float64(2) > 1, 1, "yes", None])
 def test_only_true_ends_a_run(answer: Any) -> None:
     task = addition()
     data = examples(task, COUNT)
@@ -171,7 +172,7 @@ def test_only_true_ends_a_run(answer: Any) -> None:
     learner.fit(data, observer=lambda event, facts: answer if event == "epoch" and facts["epoch"] == 1 else None)
     done = [(record["stage"], record["epoch"]) for record in learner.history_]
     whole = [(name, epoch) for name in ("one", "two") for epoch in range(3)]
-    assert done == (whole[:2] if answer is True else whole)
+    assert done == (whole[:2] if isinstance(answer, bool | np.bool_) else whole)
 
 
 def test_examples_without_symbols_have_no_accuracy() -> None:

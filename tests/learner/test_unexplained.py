@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from softground import (
     Constant,
     Enumeration,
     Examples,
+    Family,
     Guided,
     Learner,
     OneOf,
@@ -41,10 +43,11 @@ from softground import (
     Stage,
     Task,
     ZeroDegree,
+    grounding_stages,
     mlp,
     seeded,
 )
-from softground.errors import CheckpointError, ConstraintError, InfeasibleAnswer, LearnerError
+from softground.errors import CheckpointError, ConstraintError, DataError, InfeasibleAnswer, LearnerError
 from softground.learner.batches import shuffled
 from softground.objectives.starts import EMPTY, WAITS, completed_readings
 from softground.runs import RunFolder
@@ -99,10 +102,31 @@ def test_a_wrong_type_is_an_error_in_any_mode(mode: Any) -> None:
 
 def test_nothing_is_learnt_where_nothing_is_explained() -> None:
     made = learner(unexplained="drop")
-    with pytest.raises(InfeasibleAnswer, match="2 example"):
+    with pytest.raises(InfeasibleAnswer, match=r"2 example.* nothing is left to train on") as caught:
         made.fit(Examples(torch.zeros(2, 3, 4), [98, 99]))
+    assert "unexplained=" not in str(caught.value)  # which was given already
     with pytest.raises(LearnerError, match="raise, drop, weigh"):
-        learner(unexplained="ignore").fit(examples(made.task, 4))
+        learner(unexplained="ignore")
+
+
+@pytest.mark.parametrize("mode", ["drop", "weigh"])
+def test_a_shape_of_which_nothing_is_explained_stops_no_other(mode: Any) -> None:
+    family = Family(addition, [2, 3])
+    data = {2: Examples(torch.zeros(3, 2, 4), [97, 98, 99]), 3: examples(family[3], 40)}
+
+    def small(task: Task) -> list[Stage]:
+        return grounding_stages(task, epochs=12, optimizer=adam)
+
+    def fit(data: Any) -> Learner:
+        made = make_learner(family, small, unexplained=mode, batch_size=8)  # type: ignore[arg-type]
+        return made.fit(data)
+
+    records = fit(data).history_
+    assert {record["unexplained"] for record in records} == {3}
+    assert records[-1]["feasible"] > 0.5
+    if mode == "drop":
+        with pytest.raises(DataError, match="nothing is left to train on"):
+            fit({2: data[2]})
 
 
 @pytest.mark.parametrize("objective", ["exact", "semantic"])
@@ -271,6 +295,21 @@ def test_with_a_noise_level_they_are_suspects_for_certain(mode: Any, tmp_path: P
         certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
     assert certain == set(BAD)
     assert all(0 < record["noise"] < 0.5 for record in made.history_[:3])
+
+
+@pytest.mark.filterwarnings("ignore:No first state")
+def test_examples_that_wait_are_no_suspects() -> None:
+    """Neither is a stage asked that has not begun: the observer ends the run in the first epoch."""
+    task = numbers()
+    data = pictures(20)
+    guided = Guided(task.inverse, RandomDrop(task.space, 2))
+    stages = [Stage(name, SoftenedGrounding(guided, Constant(1.0)), 2, adam) for name in ("I", "II")]
+    made = make_learner(task, stages, mlp(10, 10), noise=0.2, unexplained="weigh")
+    made.fit(replace(data, y=[10**SITES, *data.y[1:]]), observer=lambda event, facts: event == "epoch")
+    assert len(made.history_) == 1
+    assert made.history_[0]["unstarted"] > 10
+    waiting = made.stages[0].objective.state()["waiting"]
+    assert not {one.example for one in made.suspects_} & set((waiting == WAITS).nonzero().flatten().tolist())
 
 
 def test_completed_readings_keep_what_is_known() -> None:

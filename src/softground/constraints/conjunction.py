@@ -28,7 +28,7 @@ from ..spaces.categorical import Categorical
 from .base import Constraint, Part
 from .interned import INTERNING, Interned
 from .pieces import NEXT, Piece
-from .relations import pattern
+from .relations import Relation, pattern
 
 
 class All(Constraint):
@@ -118,6 +118,11 @@ class All(Constraint):
         return list(entries)
 
     def _asked(self, piece: Piece, answer: Any) -> Any:
+        if isinstance(answer, Relation):
+            raise ConstraintError(
+                f"The answer {answer!r} was given, of which the {piece} and others read what concerns them; expected "
+                "an answer, or None. Let answer= give relations of single parts instead."
+            )
         try:
             return piece.answer(answer)
         except Exception as error:

@@ -29,7 +29,7 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import exact, integers, shaped
 from .base import Constraint, of_symbols
-from .interned import INTERNING, Interned, distinct_rows, remember_in
+from .interned import INTERNING, RELATIONS, Interned, distinct_rows, remember_in
 from .related import admits, met
 from .relations import misfit, pattern
 
@@ -111,6 +111,8 @@ class Program(Constraint):
         """An answer as the user gave it, or in the form of those the user gave."""
         if number in self.answers.given:
             return self.answers.given[number]
+        if not 0 <= number < RELATIONS:  # what a relation that was given is made of
+            return self.answers.pattern(number)
         key = self.answers.keys[number]
         answer = shaped(key, self.form) if self.vectorised else key
         return bool(answer) if isinstance(self.form, bool) and answer in (0, 1) else answer

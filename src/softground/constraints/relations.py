@@ -66,7 +66,8 @@ class OneOf(Relation):
 
     def leaves(self) -> Iterator[Hashable]:
         for answer in self.answers:
-            yield from answer.leaves() if isinstance(answer, Relation) else (answer,)
+            if answer is not None:
+                yield from answer.leaves() if isinstance(answer, Relation) else (answer,)
 
 
 @dataclass(frozen=True)
@@ -184,12 +185,12 @@ def misfit(answer: Any, values: Sequence[Any]) -> str:
 
     >>> misfit((3, 4), [7, 9])
     'a tuple of 2, where the rule gives a number, such as 7'
-    >>> misfit(OneOf(3, "x"), [7, 9])
-    ''
+    >>> misfit(OneOf(3, "x"), [7, 9]), misfit(OneOf(), [7, 9])
+    ('', '')
     """
     wanted = dict.fromkeys(map(kind, values))
     named = {kind(part) for part in (answer.answers if isinstance(answer, OneOf) else [answer])}
-    if not wanted or named & {*wanted} or isinstance(answer, Contains | Not):
+    if not wanted or not named or named & {*wanted} or isinstance(answer, Contains | Not):
         return ""
     return f"{' or '.join(sorted(named))}, where the rule gives {' or '.join(wanted)}, such as {values[0]!r}"
 

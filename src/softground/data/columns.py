@@ -14,11 +14,43 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 
 from ..errors import DataError
+from .gathered import Gathered
 
 Names = str | Sequence[str]
+
+
+def listed(column: Any) -> list[Any]:
+    """A column as a list in its own order; a series of pandas would count by its labels, a tensor give tensors.
+
+    >>> listed(np.array([3, 4])), listed(torch.tensor([[1, 2]])), listed(range(2))
+    ([3, 4], [[1, 2]], [0, 1])
+    """
+    if isinstance(column, list):
+        return column
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def rowed(column: Any) -> Any:
+    """A column of rows, such as known symbols: a tensor or an array holds codes and stays one, else a list."""
+    return column if column is None or isinstance(column, Tensor | np.ndarray) else list(column)
+
+
+def picked(column: Any, index: Sequence[int]) -> Any:
+    """Some rows of a column, which stays a tensor or an array where it is one."""
+    if isinstance(column, Gathered):
+        return column.rows(list(index))
+    return column[list(index)] if isinstance(column, Tensor | np.ndarray) else [column[i] for i in index]
+
+
+def column_of(data: Any, name: str) -> Any:
+    """What a data set calls ``answers``, ``symbols`` or ``known``, if anything; a subset has those of its whole."""
+    if type(data) is not Subset:
+        return getattr(data, name, None)
+    whole = column_of(data.dataset, name)
+    return None if whole is None else picked(whole, data.indices)
 
 
 def column(table: Any, name: str) -> list[Any]:
@@ -39,6 +71,13 @@ def inputs_of(table: Any, names: Names) -> Tensor:
     if isinstance(names, str):
         return _stacked([_entry(value, row, names) for row, value in enumerate(column(table, names))], names)
     return torch.stack([inputs_of(table, name) for name in names], 1)
+
+
+def known_of(table: Any, names: Names) -> list[Any]:
+    """Known symbols of all rows: rows of them in one column, or one column per site; None where one is missing."""
+    if isinstance(names, str):
+        return answers_of(column(table, names))
+    return list(zip(*(answers_of(column(table, name)) for name in names), strict=True))
 
 
 def answers_of(values: Sequence[Any]) -> list[Any]:
@@ -63,7 +102,7 @@ class Records(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     data
-        A sequence of mappings, such as a Hugging Face data set or a list of dicts.
+        A sequence of mappings, such as a Hugging Face data set or a list of dicts; or a frame of pandas.
     inputs, answer
         The names of the input, or of one input per site, and of the answer.
 
@@ -75,7 +114,7 @@ class Records(Dataset[tuple[Tensor, Any]]):
 
     def __init__(self, data: Any, inputs: Names, answer: str) -> None:
         self.data, self.inputs = data, inputs
-        if hasattr(data, "column_names"):  # it gives a column without reading, say, the images beside it
+        if hasattr(data, "column_names") or hasattr(data, "iloc"):  # a column, without, say, the images beside it
             values = column(data, answer)
         else:
             values = [_field(data[row], row, answer) for row in range(len(data))]
@@ -85,7 +124,8 @@ class Records(Dataset[tuple[Tensor, Any]]):
         return len(self.answers)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Any]:
-        record, names = self.data[index], [self.inputs] if isinstance(self.inputs, str) else self.inputs
+        record = getattr(self.data, "iloc", self.data)[index]  # of pandas by position, not by label
+        names = [self.inputs] if isinstance(self.inputs, str) else self.inputs
         entries = [_entry(_field(record, index, name), index, name) for name in names]
         return entries[0] if isinstance(self.inputs, str) else torch.stack(entries), self.answers[index]
 
@@ -128,5 +168,8 @@ def _stacked(entries: list[Tensor], name: str) -> Tensor:
     for row, entry in enumerate(entries):
         if entry.shape != entries[0].shape:
             shapes = f"{tuple(entry.shape)}, and row 0 {tuple(entries[0].shape)}"
-            raise DataError(f"Row {row} of {name!r} has shape {shapes}; give inputs of one shape, resize images.")
+            raise DataError(
+                f"Row {row} of {name!r} has shape {shapes}; give inputs of one shape: resize images, or give several "
+                "lengths to Examples.ragged(list(table[name]), answers)."
+            )
     return torch.stack(entries)

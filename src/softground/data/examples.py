@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import DataError
-from .columns import Names, answers_of, column, inputs_of
-from .gathered import Gathered
+from .columns import Names, answers_of, column, inputs_of, known_of, listed, picked, rowed
 
 if TYPE_CHECKING:
     from .ragged import Ragged
@@ -49,36 +48,46 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     known: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "y", listed(self.y))
+        object.__setattr__(self, "known", rowed(self.known))
+        if _is_numbers(self.x):
+            object.__setattr__(self, "x", as_tensor(self.x))
+        if self.symbols is not None:
+            object.__setattr__(self, "symbols", as_tensor(self.symbols))
         if len(self.x) != len(self.y):
             raise DataError(f"{len(self.x)} inputs but {len(self.y)} answers: each input needs exactly one answer.")
-        if self.symbols is not None and len(self.symbols) != len(self.x):
-            raise DataError(
-                f"{len(self.x)} inputs but {len(self.symbols)} rows of true symbols: give one row per input, or none."
-            )
-
-        if self.known is not None and len(self.known) != len(self.x):
-            raise DataError(
-                f"{len(self.x)} inputs but {len(self.known)} rows of known symbols: give one row per input, or none."
-            )
+        for name, rows in (("true", self.symbols), ("known", self.known)):
+            if rows is not None and len(rows) != len(self.x):
+                raise DataError(
+                    f"{len(self.x)} inputs but {len(rows)} rows of {name} symbols: give one row per input, or none."
+                )
 
     @classmethod
-    def of(cls, table: Any, inputs: Names, answer: str) -> Examples:
+    def of(cls, table: Any, inputs: Names, answer: str, known: Names | None = None) -> Examples:
         """Examples from the columns of a table, such as a data frame of pandas or a Hugging Face data set.
 
-        ``inputs`` is the column of the inputs, or a list of columns, one for each site. A missing answer is an unknown
-        one. For tables larger than memory see :class:`~softground.Records`.
+        ``inputs`` is the column of the inputs, or a list of columns, one for each site; so is ``known``, for symbols
+        that training may know. A missing answer or symbol is an unknown one. For tables larger than memory see
+        :class:`~softground.Records`.
 
-        >>> data = Examples.of({"left": [3.0, 1.0], "right": [4.0, 1.0], "sum": [7, None]}, ["left", "right"], "sum")
-        >>> data.x.shape, data.y
-        (torch.Size([2, 2]), [7, None])
+        >>> table = {"left": [3.0, 1.0], "right": [4.0, 1.0], "sum": [7, None], "a": [None, 1], "b": [4, None]}
+        >>> data = Examples.of(table, ["left", "right"], "sum", known=["a", "b"])
+        >>> data.x.shape, data.y, data.known
+        (torch.Size([2, 2]), [7, None], [(None, 4), (1, None)])
         """
-        return cls(inputs_of(table, inputs), answers_of(column(table, answer)))
+        symbols = None if known is None else known_of(table, known)
+        return cls(inputs_of(table, inputs), answers_of(column(table, answer)), known=symbols)
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Any]:
         return self.x[index], self.y[index]
+
+    @property
+    def answers(self) -> Sequence[Any]:
+        """``y``, by the name that other data sets have for it."""
+        return self.y
 
     @staticmethod
     def ragged(
@@ -99,15 +108,8 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
     def rows(self, index: Sequence[int]) -> Examples:
         """The examples at these positions."""
-
-        def pick(column: Any) -> Any:
-            if isinstance(column, Gathered):
-                return column.rows(list(index))
-            if column is None or isinstance(column, Tensor | np.ndarray):
-                return column if column is None else column[list(index)]
-            return [column[i] for i in index]
-
-        return replace(self, **{f.name: pick(getattr(self, f.name)) for f in fields(self)})
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{name: picked(c, index) for name, c in columns.items() if c is not None})
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,13 @@ class Split:
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
         held, kept = sorted(order[:count].tolist()), sorted(order[count:].tolist())
         return replace(self, train=self.train.rows(kept), validation=self.train.rows(held))
+
+
+def _is_numbers(x: Any) -> bool:
+    """Whether inputs are an array, a frame of pandas or nested lists: numbers, to be held as one tensor."""
+    if isinstance(x, list):
+        return isinstance(x[0] if x else None, list | int | float)
+    return hasattr(x, "to_numpy") or (isinstance(x, np.ndarray) and x.dtype != object)
 
 
 def as_tensor(x: Any) -> Tensor:

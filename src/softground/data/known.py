@@ -1,6 +1,6 @@
 """Known symbols: a code, or 'unknown', for every site of every example."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,9 @@ UNKNOWN = -1
 def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] = int) -> Tensor:
     """Known symbols of ``count`` examples as codes ``[count, sites]``, −1 where a site is unknown.
 
-    A tensor or array of whole numbers holds codes already. Anything else is one row per example, of the symbols
-    themselves with None for 'unknown'; None instead of a row knows nothing of the example. Errors name an example by
-    its ``place``.
+    A tensor or array of whole numbers holds codes already, and so does one in place of a row. Any other row has the
+    symbols themselves with None for 'unknown'; None instead of a row knows nothing of the example. Errors name an
+    example by its ``place``.
 
     >>> from softground.spaces import Categorical
     >>> known_codes([(None, "b"), None], Categorical(["abc", "abc"]), 2).tolist()
@@ -31,9 +31,7 @@ def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] 
             f"Known symbols were given for {space!r}, whose components are reals. Leave them out, or state what is "
             "known of them in the rule."
         )
-    if isinstance(known, np.ndarray) and np.issubdtype(known.dtype, np.number):
-        known = torch.from_numpy(known)
-    codes: Tensor = known if isinstance(known, Tensor) else _encoded(known, space, place)
+    codes = torch.as_tensor(known) if _is_codes(known) else _encoded(known, space, place)
     if tuple(codes.shape) != (count, space.sites) or codes.is_floating_point():
         raise DataError(
             f"The known symbols are {codes.dtype} of shape {tuple(codes.shape)}; expected codes, whole numbers of "
@@ -62,20 +60,29 @@ def reveal(examples: Any, share: float, seed: int) -> Any:
     return replace(examples, known=torch.where(chance < share, examples.symbols, UNKNOWN))
 
 
+def _is_codes(known: Any) -> bool:
+    """Whether these are numbers in a tensor or an array, and no symbols."""
+    return isinstance(known, Tensor) or (isinstance(known, np.ndarray) and known.dtype.kind in "iuf")
+
+
 def _encoded(known: Any, space: Any, place: Callable[[int], int]) -> Tensor:
     codes = [{symbol: code for code, symbol in enumerate(alphabet)} | {None: UNKNOWN} for alphabet in space.alphabets]
     table = []
     for number, row in enumerate(known):
-        row = [None] * space.sites if row is None else list(row)
-        if len(row) != space.sites:
+        coded, given = _is_codes(row), [None] * space.sites if row is None else row
+        given = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
+        if not isinstance(given, Sequence) or len(given) != space.sites:
             raise DataError(
-                f"Example {place(number)} has {len(row)} known symbols; expected {space.sites}, None for unknown."
+                f"Example {place(number)} has the known symbols {row!r}; expected {space.sites} of them, None where "
+                "one is unknown, or None for all."
             )
-        for site, symbol in enumerate(row):
-            if symbol not in codes[site]:
+        for site, symbol in enumerate(given):
+            if coded and isinstance(symbol, int):
+                continue
+            if coded or not isinstance(symbol, Hashable) or symbol not in codes[site]:
                 raise DataError(
                     f"Example {place(number)} has the known symbol {symbol!r} at site {site}; expected None or one of "
-                    f"its alphabet, {list(space.alphabets[site])!r}."
+                    f"its alphabet, {list(space.alphabets[site])!r}{', or codes, whole numbers' * coded}."
                 )
-        table.append([codes[site][symbol] for site, symbol in enumerate(row)])
+        table.append(given if coded else [codes[site][symbol] for site, symbol in enumerate(given)])
     return torch.tensor(table, dtype=torch.long).reshape(len(table), space.sites)

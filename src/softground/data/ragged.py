@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 
 from ..errors import DataError
+from .columns import column_of, listed, rowed
 from .examples import Examples, as_tensor
 
 
@@ -37,8 +38,16 @@ class Ragged(Dataset[tuple[Any, Any]]):
         ends = np.cumsum(counts).tolist()
         follow = (range(end - count, end) for count, end in zip(counts, ends, strict=True))
         given = follow if positions is None else (positions[shape] for shape in self.parts)
-        self.positions = {shape: torch.as_tensor(list(where)) for shape, where in zip(self.parts, given, strict=True)}
-        self.places: list[tuple[Any, int]] = [(None, 0)] * sum(counts)  # shape and row of every position
+        self.positions = {
+            shape: torch.tensor(listed(where), dtype=torch.long) for shape, where in zip(self.parts, given, strict=True)
+        }
+        every = torch.cat([*self.positions.values()])
+        if [*map(len, self.positions.values())] != counts or every.sort().values.tolist() != [*range(len(every))]:
+            raise DataError(
+                f"Positions of {sum(counts)} examples were given; expected 0 to {sum(counts) - 1}, each once, and as "
+                "many for a shape as it has examples."
+            )
+        self.places: list[tuple[Any, int]] = [(None, 0)] * len(every)  # shape and row of every position
         for shape, where in self.positions.items():
             for row, place in enumerate(where.tolist()):
                 self.places[place] = shape, row
@@ -56,10 +65,10 @@ class Ragged(Dataset[tuple[Any, Any]]):
 
         ``shapes`` says which task of a family each example belongs to; by default its number of sites, ``len(x[i])``.
         """
-        columns = {"y": y, "symbols": symbols, "known": known, "shapes": shapes}
-        for name, column in columns.items():
+        for name, column in {"y": y, "symbols": symbols, "known": known, "shapes": shapes}.items():
             if column is not None and len(column) != len(x):
                 raise DataError(f"{len(x)} inputs but {len(column)} of {name}: give one for each input, or none.")
+        y, symbols, known, shapes = listed(y), rowed(symbols), rowed(known), None if shapes is None else listed(shapes)
         groups: dict[Any, list[int]] = {}
         inputs = [as_tensor(one) for one in x]
         if shapes is None and (lone := [place for place, one in enumerate(inputs) if not one.dim()]):
@@ -82,7 +91,8 @@ class Ragged(Dataset[tuple[Any, Any]]):
         found: list[Any] = [None] * len(self)
         for shape, where in self.positions.items():
             part = self.parts[shape]
-            own = part.y if isinstance(part, Examples) else [part[row][1] for row in range(len(part))]
+            own = column_of(part, "answers")
+            own = [part[row][1] for row in range(len(part))] if own is None else own
             for place, answer in zip(where.tolist(), own, strict=True):
                 found[place] = answer
         return found
@@ -97,27 +107,32 @@ class Ragged(Dataset[tuple[Any, Any]]):
             shape, row = self.places[old]
             groups.setdefault(shape, []).append((place, row))
         order = [shape for shape in self.parts if shape in groups]
+
+        def some(part: Any, rows: list[int]) -> Any:
+            return part.rows(rows) if isinstance(part, Examples) else Subset(part, rows)
+
         return Ragged(
-            {shape: self.parts[shape].rows([row for _, row in groups[shape]]) for shape in order},
+            {shape: some(self.parts[shape], [row for _, row in groups[shape]]) for shape in order},
             {shape: [place for place, _ in groups[shape]] for shape in order},
         )
 
 
 def _examples(x: list[Tensor], y: Any, symbols: Any, known: Any, rows: list[int]) -> Examples:
     """The examples of one shape."""
-    inputs = [x[row] for row in rows]
-    for row, one in zip(rows, inputs, strict=True):
-        if one.shape != inputs[0].shape or one.dtype != inputs[0].dtype:
+    true = None if symbols is None else _stacked([as_tensor(symbols[row]).long() for row in rows], rows, "true symbols")
+    some = None if known is None else [known[row] for row in rows]
+    return Examples(_stacked([x[row] for row in rows], rows, "inputs"), [y[row] for row in rows], true, some)
+
+
+def _stacked(tensors: list[Tensor], rows: list[int], what: str) -> Tensor:
+    first = tensors[0]
+    for row, one in zip(rows, tensors, strict=True):
+        if one.shape != first.shape or one.dtype != first.dtype:
             raise DataError(
-                f"Examples {rows[0]} and {row} have the same shape in the family, but inputs of "
-                f"{tuple(inputs[0].shape)} {inputs[0].dtype} and {tuple(one.shape)} {one.dtype}. Resize the inputs, or "
-                "give shapes=…"
+                f"Examples {rows[0]} and {row} have the same shape in the family, but {what} of {tuple(first.shape)} "
+                f"{first.dtype} and {tuple(one.shape)} {one.dtype}. Resize the inputs, correct them, or give shapes=…"
             )
-    true = None if symbols is None else torch.stack([as_tensor(symbols[row]).long() for row in rows])
-    part: Any = None if known is None else [known[row] for row in rows]
-    if part is not None and all(isinstance(row, Tensor | np.ndarray) for row in part):  # codes
-        part = torch.stack([as_tensor(row) for row in part])
-    return Examples(torch.stack(inputs), [y[row] for row in rows], true, part)
+    return torch.stack(tensors)
 
 
 def different(x: Any) -> bool:

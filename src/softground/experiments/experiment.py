@@ -113,10 +113,9 @@ class Experiment:
         stages: Stages = each.get(None, each)
         augment = problem.distortion if recipe.augment else None
         parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        kept: Any = recipe.unexplained
-        more = (data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
+        more = (recipe.unexplained, data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
         how: Any = {name: getattr(recipe, name) for name in ("clip", "accumulate", "precision")}
-        return cls(*parts, recipe.evaluate_every, kept, *more, **how, more=data.more)
+        return cls(*parts, recipe.evaluate_every, *more, **how, more=data.more)  # type: ignore[arg-type]
 
     @classmethod
     def of_run(

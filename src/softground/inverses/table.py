@@ -117,9 +117,13 @@ class Table(Inverse):
         return torch.stack([self._admitted(i, y.device) for i in numbers.tolist()])[row[:, None], answer.long()]
 
     def _admitted(self, y: int, device: torch.device) -> Tensor:
-        """Which answers y admits, found once: the table has all of them."""
+        """Which answers of the table y admits, found once, and at the end whether it admits having none.
+
+        The program may have seen answers since that no state of the table has.
+        """
         if (y, device) not in self._relations:
-            self._relations[y, device] = self.program.admitted(y).to(device)
+            found, count = self.program.admitted(y), len(self._columns[torch.device("cpu")].offsets) - 1
+            self._relations[y, device] = torch.cat([found[:count], found[-1:]]).to(device)
         return self._relations[y, device]
 
     def _fold(self, dropped: tuple[int, ...], device: torch.device) -> Folded:

@@ -9,10 +9,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate
 
 from ..data.anchors import Anchors
+from ..data.columns import column_of, listed
 from ..data.examples import Examples
 from ..data.gathered import Gathered
 from ..data.known import known_codes
 from ..errors import DataError
+
+EMPTY = "The data set is empty; give at least one (x, y) pair."
 
 
 class Batches:
@@ -41,7 +44,7 @@ class Batches:
         except TypeError:
             raise DataError(f"A {type(data).__name__} has no length; give a map-style data set of (x, y).") from None
         if self.total == 0:
-            raise DataError("The data set is empty; give at least one (x, y) pair.")
+            raise DataError(EMPTY)
         self.rows = range(self.total) if rows is None else rows
         self.count = len(self.rows)
         if positions is not None:
@@ -63,13 +66,15 @@ class Batches:
             self.symbols = None if held.symbols is None else held.symbols.to(device)
             self._known = held.known
         else:
-            known, symbols = getattr(data, "answers", None), getattr(data, "symbols", None)
-            if known is not None and len(known) != self.total:
-                given = f"{self.total} examples and {len(known)} answers"
+            answers, symbols = column_of(data, "answers"), column_of(data, "symbols")
+            if answers is not None and len(answers) != self.total:
+                given = f"{self.total} examples and {len(answers)} answers"
                 raise DataError(f"The data set has {given}; give one for each, in their order.")
-            self.answers = [self.pair(i)[1] for i in range(self.count)] if known is None else list(self._own(known))
+            self.answers = (
+                [self.pair(i)[1] for i in range(self.count)] if answers is None else self._own(listed(answers))
+            )
             self.symbols = self._own(symbols).to(device) if isinstance(symbols, Tensor) else None
-            self._known = self._own(getattr(data, "known", None))
+            self._known = self._own(column_of(data, "known"))
 
     def __len__(self) -> int:
         return self.count
@@ -130,7 +135,9 @@ class Batches:
         item = self._data[self.rows[index]]
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
-            raise DataError(f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y).")
+            raise DataError(
+                f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y), as in Examples(x, y)."
+            )
         return item[0], item[1]
 
     def walk(self, positions: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:

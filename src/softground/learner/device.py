@@ -16,8 +16,9 @@ Precision = Literal["32-true", "bf16-mixed"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-def chosen_device(device: Literal["auto", "cpu", "cuda"] | str) -> torch.device:
+def chosen_device(device: Literal["auto", "cpu", "cuda"] | str | torch.device) -> torch.device:
     """The device named; a GPU where there is one and none is named."""
+    device = str(device)
     if device not in ("auto", "cpu") and not torch.cuda.is_available():
         raise LearnerError(f"device={device!r} was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
     if device == "cpu" or not torch.cuda.is_available():
@@ -47,17 +48,16 @@ def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], pr
         )
     if own is None:
         return make_fabric(device, precision)
-    from lightning_fabric.strategies.ddp import DDPStrategy
-    from lightning_fabric.strategies.single_device import SingleDeviceStrategy
-
     if (device, precision) != ("auto", "32-true"):
         raise LearnerError(
             f"device={device!r} and precision={precision!r} were given, and a Fabric, which has its own. Drop them."
         )
-    if not isinstance(own.strategy, DDPStrategy | SingleDeviceStrategy):
+    # By name, because the packages lightning and lightning_fabric have classes of their own.
+    kinds = [kind.__name__ for kind in type(getattr(own, "strategy", None)).__mro__]
+    if not {"DDPStrategy", "SingleDeviceStrategy"} & {*kinds}:
         raise LearnerError(
-            f"The Fabric's strategy is {type(own.strategy).__name__}; expected one device or DDP, since every process "
-            "saves and reads the whole network."
+            f"A {type(own).__name__} with the strategy {kinds[0]} was given; expected a Fabric on one device or with "
+            "DDP, since every process saves and reads the whole network."
         )
     if precision_of(own) == "16-mixed":
         raise LearnerError(

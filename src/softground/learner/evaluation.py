@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
 from ..networks.dropout import RandomLayer
-from ..task import Task
 from .batches import Batches
 from .finite import FiniteOutputs, complaint
 from .parts import Part, together
@@ -80,37 +79,30 @@ def predictions(space: Any, network: nn.Module, data: Batches, known: Tensor | N
     return torch.cat([belief.mode() for _, belief in beliefs(space, network, data, known)])
 
 
-def both_predictions(space: Any, network: nn.Module, data: Batches) -> list[Tensor]:
-    """:func:`predictions` and, for a space whose sites differ, what the other kind of readings would have given."""
-    read = [modes(space, belief) for _, belief in beliefs(space, network, data)]
-    return [torch.cat(parts) for parts in zip(*read, strict=True)]
-
-
 def modes(space: Any, belief: Any) -> tuple[Tensor, ...]:
     """The most probable symbol vectors, by both kinds of readings where they differ."""
     return (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
 
 
-def figures_of(task: Task, predicted: list[Tensor], y: Tensor, symbols: Tensor | None) -> dict[str, Any]:
-    """The task's metrics of :func:`both_predictions`.
-
-    Those of the other readings are called ``grammatical_…`` where the network reads all symbols, else ``plain_…``.
-    """
-    figures: dict[str, Any] = task.figures(predicted[0], y, symbols)
-    for other in predicted[1:]:
-        kind = "grammatical" if task.space.readings == "all" else "plain"
-        figures |= {f"{kind}_{name}": value for name, value in task.figures(other, y, symbols).items()}
-    return figures
-
-
 def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
     """The task's metrics of a data set in parts; :mod:`softground.learner.figures` has more."""
-    return together([(part, measured(part, both_predictions(part.task.space, network, part.data))) for part in parts])
+    found = []
+    for part in parts:
+        read = [modes(part.space, belief) for _, belief in beliefs(part.space, network, part.data)]
+        found.append((part, measured(part, [torch.cat(batches) for batches in zip(*read, strict=True)])))
+    return together(found)
 
 
 def measured(part: Part, predicted: list[Tensor]) -> dict[str, Any]:
-    """The metrics of what :func:`both_predictions` gave for a part."""
-    return figures_of(part.task, predicted, part.y, part.data.symbols)
+    """The task's metrics of what was read in a part, one :func:`modes` after the other.
+
+    Those of the other readings are called ``grammatical_…`` where the network reads all symbols, else ``plain_…``.
+    """
+    figures, *others = (part.task.figures(z, part.y, part.data.symbols) for z in predicted)
+    for other in others:
+        kind = "grammatical" if part.space.readings == "all" else "plain"
+        figures |= {f"{kind}_{name}": value for name, value in other.items()}
+    return figures
 
 
 def named(part: str, figures: dict[str, Any]) -> dict[str, Any]:

@@ -17,4 +17,15 @@ the observer that it was given, and the answer of process 0 counts.
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 Observer = Callable[[str, dict[str, Any]], object]
+
+
+def ends(answer: object) -> bool:
+    """Whether an observer's answer ends the run: True, or numpy's, as its comparisons give.
+
+    >>> ends(np.float64(0.9) > 0.5), ends(None), ends([1])
+    (True, False, False)
+    """
+    return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -159,6 +160,8 @@ def _words(answers: list[Any]) -> Tensor:
     found: dict[Any, int] = {}
 
     def word(answer: Any) -> int:
+        if isinstance(answer, float | np.floating) and answer.is_integer():  # 7.0 is 7
+            answer = int(answer)
         kind = type(answer)
         key = answer.as_integer_ratio() if kind is Fraction else (kind, answer) if kind in PLAIN else id(answer)
         if key not in found:

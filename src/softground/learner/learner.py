@@ -8,6 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
 from torch import nn
 
 from ..data.anchors import Anchors
@@ -21,12 +22,12 @@ from .grounding import grounding_stages
 from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
 from .noise import Level, check_level, suspects
-from .parts import Data, checked_names, inputs_of, parts_of, spaces_of
+from .parts import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .reading import Reader
 from .settling import Choices, settle
 from .shown import shown
 from .stage import Stages, staged
-from .unexplained import Mode
+from .unexplained import Mode, check_mode
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -126,12 +127,9 @@ class Learner(Reader):
                 raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
         if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
             raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
-        self.batch_size, self.accumulate = int(batch_size), int(accumulate)
-        self.clip = float(clip)
-        self.workers = int(workers)
-        self.unexplained: Mode = unexplained
-        self.seed = seed
-        self.augment = augment
+        self.batch_size, self.accumulate, self.workers = int(batch_size), int(accumulate), int(workers)
+        self.clip, self.seed, self.augment = float(clip), seed, augment
+        self.unexplained = check_mode(unexplained)
         self.noise = check_level(noise)
         self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
@@ -194,13 +192,15 @@ class Learner(Reader):
         share = self.fabric.global_rank, self.fabric.world_size
         trained = parts_of(self.task, train, self.device, self.workers, share)
         further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
+        if anchors is not None and not isinstance(anchors, Anchors):
+            raise DataError(f"anchors={type(anchors).__name__}(…) was given; expected Anchors(inputs, symbols).")
         for part in trained:
             part.data.anchors = anchors
         for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
             part.data.check(part.task.space)
         for part in trained:
             if part.shape not in self.staged:
-                raise DataError(f"The shape {part.shape!r} is no shape of {self.task} to train on; add it there.")
+                raise unserved(part.shape, torch.tensor(part.places), self.staged)
         kept = RunFolder.open(out) if out is not None and resume else None
         self.choice_ = settle(self, trained, kept, quiet)
         with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:

@@ -24,7 +24,7 @@ from ..seeds import borrowed
 from .checkpoint import Checkpoints
 from .descent import Descent
 from .evaluation import believe, evaluate, named, results
-from .events import Observer
+from .events import Observer, ends
 from .finite import FiniteOutputs, broken, everything
 from .parts import Part
 from .progress import Progress, validation_figure
@@ -158,7 +158,7 @@ class Loop:
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
-            if self.fabric.broadcast(self.observer("epoch", record) is True):
+            if self.fabric.broadcast(ends(self.observer("epoch", record))):
                 self._end(stage, epoch, len(self.stages), figures)
                 self._save()
             if progress.following is not None:

@@ -44,7 +44,7 @@ from ..errors import LearnerError
 from ..inverses.composite import composite
 from ..inverses.mixture import law_of
 from ..objectives.base import CHAINS, Objective
-from ..objectives.starts import WAITING
+from ..objectives.starts import EMPTY, WAITING, WAITS
 from ..target import Target
 from ..task import Task
 from .device import everyone
@@ -167,12 +167,15 @@ def suspects(learner: Learner) -> list[Suspect]:
 def _suspects(learner: Learner, part: Training) -> list[Suspect]:
     task, noise, train, found = part.task, part.noise, part.data, []
     assert noise is not None
-    states = (objective.state() for objective in reversed(part.objectives))
-    chains = next((state[CHAINS] for state in states if CHAINS in state), None)
-    level = noise.level(learner.loop.progress.history)
+    history = learner.loop.progress.history
+    begun, level = {record["stage"] for record in history}, noise.level(history)  # an observer may have ended the run
+    states = [stage.objective.state() for stage in reversed(part.stages) if stage.name in begun]
+    chains, waiting = (next((s[name] for s in states if name in s), None) for name in (CHAINS, WAITING))
     for index, belief in beliefs(task.space, learner.network, train, train.known):
         z = belief.mode()
         meant = noise.meant(belief, part.y[index], index, level, None if chains is None else chains[index])
+        if waiting is not None and not noise.known:  # then there is no chain to judge by
+            meant = torch.where(waiting[index] == WAITS, 1.0, torch.where(waiting[index] == EMPTY, 0.0, meant))
         doubtful = (meant < LIKELY).nonzero().flatten()
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
         for row, reading, gives in zip(doubtful.tolist(), task.space.decode(z[doubtful]), answers, strict=True):

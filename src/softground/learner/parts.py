@@ -9,33 +9,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 
 from ..data.examples import Examples
 from ..data.ragged import Ragged
 from ..errors import ConstraintError, DataError
 from ..family import Family
 from ..task import Task
-from .batches import Batches
+from .batches import EMPTY, Batches
 
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
 SHOWN = 5  # positions in a message
 # What the names of other figures and entries of a summary begin with.
-TAKEN = frozenset(
-    [
-        "after",
-        "before",
-        "constrained",
-        "grammatical",
-        "plain",
-        "relabelled",
-        "shape",
-        "solver",
-        "test",
-        "train",
-        "validation",
-    ]
-)
+TAKEN = {"after", "before", "constrained", "grammatical", "plain", "relabelled", "shape", "solver"}
+TAKEN |= {"test", "train", "validation"}
 
 
 class Part:
@@ -50,8 +37,12 @@ class Part:
     @cached_property
     def y(self) -> Tensor:
         """The encoded answers."""
+        return self.encode(self.data.answers)
+
+    def encode(self, answers: Sequence[Any]) -> Tensor:
+        """Answers of these examples, encoded; an error names the example by its place in the whole data set."""
         try:
-            return self.task.constraint.encode(self.data.answers).to(self.data.device)
+            return self.task.constraint.encode(answers).to(self.data.device)
         except ConstraintError as error:  # which counts from the first answer that it was given
             place = r"^Example (\d+)", lambda found: f"Example {self.data.place(int(found[1]))}"
             raise type(error)(re.sub(*place, str(error))) from error
@@ -95,6 +86,8 @@ def shaped(data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]) ->
     """
     if isinstance(data, Mapping):
         data = Ragged(data)
+    while isinstance(data, Subset) and isinstance(data.dataset, Ragged | Examples):
+        data = data.dataset.rows(data.indices)
     if isinstance(data, Examples):
         data = Ragged({data.x.shape[1] if data.x.dim() > 1 else 1: data})
     if not isinstance(data, Ragged):
@@ -104,14 +97,22 @@ def shaped(data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]) ->
         )
     for shape, positions in data.positions.items():
         if not serves(shape):
-            shown = ", ".join(map(str, positions[:SHOWN].tolist())) + (" …" if len(positions) > SHOWN else "")
-            raise DataError(
-                f"No task serves the shape {shape!r} of {len(positions)} example(s): {shown}. The family has "
-                f"{', '.join(map(str, shapes))}; add a task, or leave these examples out."
-            )
-    order = [shape for shape in shapes if shape in data.parts]
-    order += [shape for shape in data.parts if shape not in shapes]
+            raise unserved(shape, positions, shapes)
+    order = [shape for shape in shapes if len(data.positions.get(shape, ()))]
+    order += [shape for shape, at in data.positions.items() if len(at) and shape not in shapes]
+    if not order:
+        raise DataError(EMPTY)
     return [(shape, data.parts[shape], data.positions[shape]) for shape in order]
+
+
+def unserved(shape: Any, positions: Tensor, shapes: Collection[Any]) -> DataError:
+    """The error for examples whose shape is none of a family's."""
+    shown = ", ".join(map(str, positions[:SHOWN].tolist())) + (" …" if len(positions) > SHOWN else "")
+    return DataError(
+        f"No task serves the shape {shape!r} of {len(positions)} example(s): {shown}. The family has "
+        f"{', '.join(map(str, shapes))}; add a task, say which of these it is (Examples.ragged(…, shapes=…)), or leave "
+        "these examples out."
+    )
 
 
 def divided(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tensor | None]]:

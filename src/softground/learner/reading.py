@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
-from ..data.examples import Examples, as_tensor
+from ..data.columns import listed, rowed
+from ..data.examples import Examples
 from ..data.known import known_codes
 from ..data.ragged import Ragged
 from ..errors import LearnerError
@@ -53,25 +54,22 @@ class Reader:
         parts = self._inputs(x)
         return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
 
-    def predict_codes(
-        self,
-        x: Any,
-        y: Sequence[Any] | None = None,
-        *,
-        known: Any = None,
-        constrained: bool = False,
-        budget: int = BUDGET,
-    ) -> Any:
+    def predict_codes(self, x: Any, y: Sequence[Any] | None = None, **given: Any) -> Any:
         """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``."""
         parts = self._inputs(x)
-        found = [codes for _, codes in self._codes(parts, y, known, constrained, budget)]
+        found = [codes for _, codes in self._codes(parts, y, **given)]
         return found[0] if self._alone else in_order(parts, found)
 
     def _codes(
-        self, parts: list[Part], y: Sequence[Any] | None, known: Any, constrained: bool, budget: int
+        self,
+        parts: list[Part],
+        y: Sequence[Any] | None = None,
+        known: Any = None,
+        constrained: bool = False,
+        budget: int = BUDGET,
     ) -> Iterator[tuple[Part, Tensor]]:
         """The most probable codes of each part; ``y`` and ``known`` are those of all inputs."""
-        count = sum(len(part.data) for part in parts)
+        y, known, count = None if y is None else listed(y), rowed(known), sum(len(part.data) for part in parts)
         for name, column in (("answers", y), ("rows of known symbols", known)):
             if column is not None and len(column) != count:
                 raise LearnerError(f"{count} inputs but {len(column)} {name}: give one per input.")
@@ -84,7 +82,7 @@ class Reader:
             if task is None:
                 yield part, predictions(part.space, self.network, data, codes)
                 continue
-            encoded = None if y is None else part.task.constraint.encode([y[row] for row in rows]).to(self.device)
+            encoded = None if y is None else part.encode([y[row] for row in rows])
             with torch.no_grad():
                 some = [
                     most_probable(part.task, belief, None if encoded is None else encoded[i], data.at(i), budget)
@@ -109,7 +107,7 @@ class Reader:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
         self._rule("An answer")
         parts = self._inputs(x)
-        return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts, None, None, False, BUDGET)])
+        return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts)])
 
     def evaluate(self, data: Data) -> dict[str, Any]:
         """All figures on pairs (x, y): the task's metrics and, where symbols are known, those of single symbols.
@@ -149,20 +147,14 @@ class Reader:
         """Inputs in parts."""
         if not self.fitted:
             warnings.warn("This learner has not been fitted; its network reads as it was given.", stacklevel=3)
-        if isinstance(x, np.ndarray) and x.dtype != object:
-            x = as_tensor(x)
         if not hasattr(x, "__len__"):
             raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
         if self._alone:
-            x = x.x if isinstance(x, Examples) else x
             alone: Any = self.task
-            return [Part(None, alone, Batches(Examples(x, [0] * len(x)), self.device, self.workers), self.space)]
+            return [Part(None, alone, Batches(_unanswered(x), self.device, self.workers), self.space)]
         if isinstance(x, Mapping):
-            x = {
-                shape: part if isinstance(part, Examples) else Examples(part, [0] * len(part))
-                for shape, part in x.items()
-            }
-        elif not isinstance(x, Ragged | Examples):
+            x = {shape: _unanswered(part) for shape, part in x.items()}
+        elif not isinstance(x, Dataset):
             x = Ragged.of(x, [0] * len(x))
         family: Any = self.task if isinstance(self.task, Family) else None
         serves = family.serves if family else self.space.__contains__
@@ -170,3 +162,8 @@ class Reader:
             Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))
             for shape, data, at in shaped(x, self.space, serves)
         ]
+
+
+def _unanswered(x: Any) -> Dataset[Any]:
+    """Inputs as a data set, of whose answers nobody asks; a data set as it is."""
+    return x if isinstance(x, Dataset) else Examples(x, [0] * len(x))

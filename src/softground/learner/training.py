@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..errors import LearnerError
+from ..errors import DataError, LearnerError
 from ..networks.ensemble import Several
 from ..networks.scouts import Scouted
 from ..objectives import SoftenedGrounding
@@ -23,7 +23,7 @@ from .device import everyone
 from .labels import Labels
 from .noise import Noise
 from .parts import Part
-from .unexplained import Unexplained
+from .unexplained import NONE_LEFT, Unexplained
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -39,7 +39,7 @@ class Training(Part):
         self.stages = learner.staged[self.shape]
         self.objectives: list[Objective] = [stage.objective for stage in self.stages]
         known = self.data.known
-        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric)
+        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric, alone=self.shape is None)
         self.labels = Labels(self.task, self.data, self.y, fabric.world_size)
         self.labels.probe(learner.network)
         self.several = learner.network if isinstance(learner.network, Several) else None
@@ -134,7 +134,9 @@ def mixed(parts: Sequence[Training], size: int, order: torch.Generator) -> list[
     batches = []
     for part in parts:
         trained, most = part.unexplained.trained()
-        batches += [(part, index) for index in shuffled(trained, most, size, order)]
+        batches += [(part, index) for index in (shuffled(trained, most, size, order) if most else ())]
+    if not batches:
+        raise DataError(NONE_LEFT)
     if len(parts) == 1:  # which are shuffled already
         return batches
     return [batches[at] for at in torch.randperm(len(batches), generator=order).tolist()]

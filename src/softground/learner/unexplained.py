@@ -21,8 +21,17 @@ if TYPE_CHECKING:
 
 Mode = Literal["raise", "drop", "weigh"]
 REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
-
+NONE_LEFT = (
+    "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
+)
 NAMED = 1000  # positions that a summary lists
+
+
+def check_mode(mode: Any) -> Mode:
+    """What to do about them, if it is one of the three."""
+    if mode not in get_args(Mode):
+        raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
+    return mode  # type: ignore[no-any-return]
 
 
 class Unexplained:
@@ -33,10 +42,9 @@ class Unexplained:
     they count in the figures, but no loss is taken from them.
     """
 
-    def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric) -> None:
-        if mode not in get_args(Mode):
-            raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
+    def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric, alone: bool = True) -> None:
         self.task, self.data, self.mode, self.fabric = task, data, mode, fabric
+        self.alone = alone  # or other shapes may have examples left where this one has none
         self.found: list[int] = []
         self.empty = torch.zeros(len(data), dtype=torch.bool, device=data.device)
         self.waits = False  # whether examples of any process have no first state, though they may have one
@@ -55,21 +63,23 @@ class Unexplained:
             error = self.task.contradicted(y[lost], places)
         elif places:
             error = self.task.infeasible(y[lost], places, REMEDY)
-            if self.mode != "raise" and len(places) < self.data.total and isinstance(error, InfeasibleAnswer):
+            if self.mode != "raise" and isinstance(error, InfeasibleAnswer):
                 error = None
         told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), int((~self.empty).sum())))
         for error, *_ in told:
             if error is not None:
                 raise error
         self.found = sorted({*self.found, *(place for _, each, _, _ in told for place in each)})
+        left = [count for *_, count in told]
+        if self.alone and not any(left):
+            raise self.task.infeasible(y[lost], places, NONE_LEFT)
         if self.found and self.mode == "drop":
-            trained = [count for *_, count in told]
-            if not min(trained):
+            if any(left) and not all(left):
                 world = self.fabric.world_size
                 raise DataError(
                     f"Once examples that nothing explains are left out, some of {world} processes have none."
                 )
-            self.most = max(trained)
+            self.most = max(left)
         waiters = sorted(place for _, _, each, _ in told for place in each)
         self.waits = bool(waiters)
         if waiters and self.fabric.is_global_zero:

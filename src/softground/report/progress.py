@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..learner.events import Observer
+from ..learner.events import Observer, ends
 from ..learner.stage import Stage
 from ..preparing import watched
 from .numbers import apart, figure, is_brief, of_one_shape, spoken, worded
@@ -145,6 +145,6 @@ def together(*observers: Observer | None) -> Observer:
 
     def tell(event: str, facts: dict[str, Any]) -> bool:
         answers = [observer(event, facts) for observer in filter(None, observers)]
-        return any(answer is True for answer in answers)
+        return any(map(ends, answers))
 
     return tell
