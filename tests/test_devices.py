@@ -13,9 +13,11 @@ import torch
 from baseline_cases import batch_of
 from checks import BATCH
 from proofs import SPACE, TABLES, TASK
-from softground.constraints import Scan
+from softground.constraints import All, Scan, Sum
 from softground.dice import Sampler
 from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
+from softground.inverses.circuit.levels import Levels
+from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
 from softground.objectives import MAPO, BackSearch, Objective, Reinforce, ZeroDegree
 from softground.projections import Dropped, Move, Projection
@@ -26,6 +28,7 @@ CPU = torch.device("cpu")
 ELSEWHERE = torch.device("meta")
 DEVICES: list[tuple[type, str]] = [(Categorical, "layout"), (Table, "columns"), (Scan, "tables")]
 DEVICES += [(Listing, "states"), (Listing, "codes"), (Listing, "_indices")]
+DEVICES += [(Levels, "groups"), (Levels, "places"), (Group, "sites")]
 
 
 def rows(base: type) -> list[Any]:
@@ -160,3 +163,10 @@ def test_moves(make: Any, ground: Any) -> None:
     here = move.propose(Sampler(0), ground.z, kept)
     with ELSEWHERE:
         same([here], [move.propose(Sampler(0), ground.z, kept)])
+
+
+def test_the_sites_of_parts_are_copied_where_they_are_asked_for() -> None:
+    (group,) = Composite(All([Sum([0, 1]), Sum([1, 2])], Categorical([range(3)] * 3))).groups
+    for _ in range(2):
+        there = group.sites(ELSEWHERE)
+        assert (there.device, there.shape) == (ELSEWHERE, (2, 2))

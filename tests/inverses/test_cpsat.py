@@ -214,3 +214,13 @@ def test_without_ortools_the_error_says_what_to_install(monkeypatch: pytest.Monk
 
 def test_sites_are_named_by_their_places() -> None:
     assert [variable.name for variable in site_variables(SPACE)] == ["z[0]", "z[1]", "z[2]", "z[3]"]
+
+
+def test_lists_that_are_short_piece_by_piece_but_too_long_together_are_not_whole() -> None:
+    """Of 10 · 10 states at a time each piece has a few solutions, and all of them together are 75."""
+    space = Categorical([range(10)] * 3)
+    rule = CPMpy(lambda z, y: sum(z) == y, space)
+    (number,) = rule.encode([13]).tolist()
+    for cap, end, count in ((75, "whole", 75), (74, "capped", 74), (20, "capped", 20)):
+        ((states, told),) = CPSAT(rule, table=100, solutions_cap=cap).listed([number])
+        assert (told, len(states)) == (end, count)

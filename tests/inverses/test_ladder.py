@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from softground.inverses import RUNGS, Budget, GivesWay, Lists, Table, climb
 from softground.inverses.cache import Cache
 from softground.inverses.ladder import ORDER
 from softground.inverses.lists import MOST_EACH
+from softground.inverses.rungs import number
 from softground.inverses.solved import Solved
 from softground.kernels import Exact
 from softground.target import Target
@@ -381,3 +383,24 @@ def test_a_learner_without_a_kernel_takes_the_law() -> None:
     assert learner.choice_["task"]["rung"] == "table"
     with pytest.raises(ConstraintError, match="checks answers"):
         task.compute(pairs[:1])
+
+
+def test_many_answers_are_listed_by_all_processors_under_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, asked = sg.SMT(lambda z, y: z[0] + z[1] + z[2] == y, SPACE), list[tuple[Any, ...]]()
+    made = sg.Z3.lister
+
+    def lister(self: sg.Z3, *limits: Any) -> Any:
+        asked.append(limits)
+        return made(self, *limits[:2], 1)
+
+    monkeypatch.setattr(sg.Z3, "lister", lister)
+    choice = sg.Task(SPACE, rule, budget=Budget(cache=None)).settle(rule.encode(list(range(28))), "list")
+    assert choice is not None
+    assert choice.reason == "1,000 solutions of 28 answers, proved to be all"
+    (most, seconds, one), (same, alike, several) = asked
+    assert (most, one, several) == (MOST_EACH, 1, os.cpu_count())
+    assert (same, alike) == (most, seconds)
+
+
+def test_counts_are_written_as_people_write_them() -> None:
+    assert [number(count) for count in (1234, 10**7 - 1, 10**7)] == ["1,234", "9,999,999", "1.0e+07"]

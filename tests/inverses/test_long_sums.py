@@ -190,6 +190,12 @@ def test_a_saved_rule_keeps_the_values_alone() -> None:
         Scanned.rebuild(space, facts, tensors | {"values": tensors["values"][:, 1:]})
 
 
+def test_states_are_all_totals_on_the_way_and_named_from_the_least_at_the_end() -> None:
+    found = totals.tabulated([[0, 1, 2], [0, 3]], 5)
+    assert [list(states) for states in found.states] == [[0], [0, 1, 2], [5, 6, 7, 8, 9, 10]]
+    assert [len(layer[0]) - 1 for layer in found.layers] == [1, 3]  # and one that is dead
+
+
 @pytest.mark.parametrize("task", [addition_task(1), addition_task(6), sums_task(3), sums_task(90)], ids=repr)
 def test_draws_and_marginals_together_are_those_apart(task: Task) -> None:
     """Site by site with cues and without, by a tree of matrices, by a tree of convolutions: they share their sums."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from exhaustive import transition_matrix
 from problems import PROBLEMS, Problem
+from softground.dice import Sampler
 from softground.errors import LearnerError
 from softground.inverses import Fibre, Table
 from softground.kernels import Kernel, Several
@@ -75,6 +76,14 @@ def test_half_of_the_steps_keep_what_is_far_away() -> None:
     far = problem.states[:, None, 2] != problem.states[None, :, 2]
     assert torch.allclose(near.sum(1), torch.tensor(0.5).double())
     assert float(near[far].abs().max()) < 1e-12 < float(near[~far].abs().min())
+
+
+def test_marginals_are_as_wide_as_the_alphabet_whatever_the_chain_shows() -> None:
+    problem = PROBLEMS[0]  # digits from 0 to 3, of which this chain shows none of the largest
+    kernel = Several(problem.table, Drop(problem.space, problem.drops[0]), marginals=True)
+    _, info = kernel.step(Sampler(0), torch.tensor([[1, 2, 2]]), problem.target(1, GAMMA))
+    assert info.marginals is not None
+    assert info.marginals.shape == (1, 3, 4)
 
 
 def test_no_tries_are_refused() -> None:

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from learner_cases import addition, classifier, examples, make_learner, weights
-from softground import Learner, Stage
+from softground import Learner, SemanticLoss, Stage
 from softground.errors import NonFiniteOutput
 from softground.learner.stopwatch import Stopwatch
-from softground.objectives import Batch, Objective, Outcome
+from softground.objectives import Batch, Objective, Outcome, Term
 
 COUNT, SIZE = 50, 16
 
@@ -242,3 +242,23 @@ def test_the_networks_time_is_forward_and_backward(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("softground.learner.tally.Stopwatch", Watch)
     run(1)
     assert parts == ["network", "network"] * 4
+
+
+class Shares(Term):
+    """A term that notes how far the stage is said to be, and asks for nothing."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def loss(self, task: Any, batch: Batch, share: float) -> Outcome:
+        self.seen.append(share)
+        return Outcome(0 * batch.belief.marginals().sum(), {})
+
+
+def test_terms_stand_still_while_the_schedule_waits() -> None:
+    task, term = addition(), Shares()
+    still = Stage("I", SemanticLoss(), 5, lambda p: torch.optim.SGD(p, lr=0.0), terms=[term], wait=2)
+    learner = make_learner(task, [still], batch_size=COUNT)
+    learner.fit(examples(task, COUNT))
+    assert [record["waited"] for record in learner.history_] == [0, 0, 1, 2, 2, 2, 2]  # nothing is learnt
+    assert term.seen == pytest.approx([0, 0.2, 0.2, 0.2, 0.4, 0.6, 0.8])
