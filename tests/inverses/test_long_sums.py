@@ -196,7 +196,10 @@ def test_states_are_all_totals_on_the_way_and_named_from_the_least_at_the_end() 
     assert [len(layer[0]) - 1 for layer in found.layers] == [1, 3]  # and one that is dead
 
 
-@pytest.mark.parametrize("task", [addition_task(1), addition_task(6), sums_task(3), sums_task(90)], ids=repr)
+CASES = {"cues": addition_task(1), "longer": addition_task(6), "matrices": sums_task(3), "convolutions": sums_task(90)}
+
+
+@pytest.mark.parametrize("task", CASES.values(), ids=CASES.keys())
 def test_draws_and_marginals_together_are_those_apart(task: Task) -> None:
     """Site by site with cues and without, by a tree of matrices, by a tree of convolutions: they share their sums."""
     scan, generator = task.constraint, torch.Generator().manual_seed(0)
