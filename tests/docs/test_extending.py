@@ -184,7 +184,7 @@ def test_a_new_part_touches_what_the_page_says(tmp_path: Path) -> None:
     """All of them in a copy of the library: two edits for a part, one for a task; then everything holds and trains."""
     for folder in ("src", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("papers", "CONTRIBUTING.md", "pyproject.toml"):
+    for name in ("papers", "docs", "CONTRIBUTING.md", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     package, table = tmp_path / "src" / "softground", tmp_path / "tests" / "support" / "proofs.py"
     for title, (room, part, base, make, ground, test) in ROWS.items():

@@ -200,7 +200,8 @@ def test_a_mixture_does_not_cool() -> None:
         ["--scouts", "2", "--usage", "uniform"],
     ],
 )
-def test_on_the_command_line(option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_the_command_line(option: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.experiments.problem.SCOUTING", 8)
     run = tmp_path / "run"
     assert main([*ADDITION, *option, "--out", str(run)]) == 0
     recipe = read(run / "config.json")["recipe"]

@@ -19,7 +19,8 @@ if not process.CAN_FORK:
 
 # Two processes, each busy with a query that does not end: one in a formula, one in Z3. Each says who it is.
 BUSY = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup makes children ignore it
 import torch, z3
 from softground.constraints.smt import SMT
 from softground.inverses.z3 import Z3

@@ -136,7 +136,8 @@ def test_errors(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_missing_scikit_learn_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    for name in ("sklearn", "sklearn.datasets"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DataError, match="pip install scikit-learn"):
         load("digits")
 

@@ -32,7 +32,8 @@ COMMANDS = {
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
 NESTED = (*BY_TASK, "runs")  # commands that are one of several classes
 # A parameter and its value in a message: no part of a path, of a call's inside or of a quotation.
-ARGUMENT = re.compile(r"(?<![\w./'\"-])(?<!\w\()([a-z]\w*)=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))(?![\w(/])")
+BEFORE = r"(?<![\w./'\"-])(?<!\w\()(?<!…, )"
+ARGUMENT = re.compile(BEFORE + r"([a-z]\w*)=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))(?![\w(/])")
 HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
 
 Teach networks to recognise symbols from rules instead of labels.
