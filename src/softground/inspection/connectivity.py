@@ -17,7 +17,6 @@ the two connected; one that does not arrive in time proves nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from ..dice import Sampler
@@ -81,28 +80,27 @@ def components(space: Categorical, found: Found, sets: Sequence[Sequence[int]], 
 
     None where there are too many solutions or sets to compare.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     n, free = len(found.z), {frozenset(d) for d in sets}
     if change:
         free = {d | {k} for d in free for k in range(space.sites) if k not in d}
     if not found.whole or n > MOST_SOLUTIONS or n * len(free) > MOST_ENTRIES:
         return None
-    # A graph of solutions 0 … n − 1 and, after them, their classes by the symbols outside each set.
-    classes, total = [], n
+    classes = []  # of the solutions, by the symbols outside each set
     for sites in sorted(map(sorted, free)):
         rest = found.z.clone()
         rest[:, sites] = 0
         keys, dim = (space.index(rest), None) if space.indexable else (rest, 0)
-        _, of = torch.unique(keys, return_inverse=True, dim=dim)
-        classes.append(of.numpy() + total)
-        total += int(of.max()) + 1
-    ends = np.tile(np.arange(n), len(classes)), np.concatenate(classes)
-    graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
-    _, label = connected_components(graph, directed=False)
-    sizes = np.unique(label[:n], return_counts=True)[1]
-    return Components(n, len(sizes), float((sizes / n) @ (sizes / n)), int((sizes == 1).sum()))
+        classes.append(torch.unique(keys, return_inverse=True, dim=dim)[1])
+    # Each solution takes the least number of its class, class after class, until all that are joined have one number.
+    label, before = torch.arange(n), None
+    while before is None or not torch.equal(label, before):
+        before = label
+        for of in classes:
+            label = torch.full_like(label, n).scatter_reduce_(0, of, label, "amin")[of]
+        label = label[label]  # what the solution of that number has found itself
+    counts = torch.bincount(label)
+    sizes = counts[counts > 0].double()
+    return Components(n, len(sizes), float((sizes / n).square().sum()), int((sizes == 1).sum()))
 
 
 @dataclass(frozen=True)

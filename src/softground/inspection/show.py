@@ -39,7 +39,7 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
         "Can y identify the symbols?": identification(found),
         "Projections": projections(found),
         "Mixing": mixing(found),
-        "Recommended": [str(found.recommendation), *advice(found.maps)],
+        "Recommended": [str(found.recommendation), *(f"- {words}" for words in advice(found.maps))],
     }
     for heading, lines in parts.items():
         for turn, line in enumerate(lines):
