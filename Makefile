@@ -38,8 +38,9 @@ demo: $(VENV)/.installed ## Train on handwritten formulas with the digits that s
 	$(VENV)/bin/softground $(DEMO)
 
 test: export OMP_NUM_THREADS = 1
+test: export PYTHONDONTWRITEBYTECODE =  # many tests start processes: what one has compiled, the others read
 test: lint ## Lint, check types and run every test.
-	$(VENV)/bin/python -m pytest -n 2 $(TESTS)
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 matrix: ## The same with each Python of MATRIX that is installed and that torch has a build for; TESTS=… takes some tests.
 	@for version in $(MATRIX); do venv=.venv-$$version; make="$(MAKE) VENV=$$venv PYTHON=python$$version"; \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from proofs import TABLES
@@ -53,7 +54,9 @@ def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFro
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ImportFrom) and child.level:
             yield child, inside
-        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+        elif not isinstance(child, ast.expr) and not (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        ):
             yield from imports(child, inside or isinstance(child, ast.FunctionDef))
 
 
@@ -65,12 +68,15 @@ def known(name: str, node: ast.ImportFrom) -> list[str]:
     return [target[1]] if len(target) > 1 else [alias.name for alias in node.names if not alias.name.startswith("__")]
 
 
-def edges() -> Iterator[tuple[str, str, str, bool]]:
+@cache
+def edges() -> list[tuple[str, str, str, bool]]:
     """File, its room, a room it knows, and whether from inside a function."""
+    found = []
     for name in FILES.keys() - {"__init__.py", "__main__.py"}:
         own = Path(name).parts[0].removesuffix(".py")
         for node, inside in imports(ast.parse(FILES[name].read_text(encoding="utf-8"))):
-            yield from ((name, own, room, inside) for room in known(name, node) if room != own)
+            found += [(name, own, room, inside) for room in known(name, node) if room != own]
+    return found
 
 
 def test_a_room_knows_those_before_it() -> None:

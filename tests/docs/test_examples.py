@@ -36,18 +36,18 @@ def load(name: str) -> ModuleType:
 @pytest.mark.parametrize(
     ("name", "budget", "least"),
     [
-        ("addition", {"epochs": 4, "count": 1000}, 0.6),
+        ("addition", {"epochs": 3, "count": 700}, 0.6),
         ("futoshiki", {"epochs": 8, "count": 40}, 0.4),
         ("graph_colouring", {"epochs": 15, "count": 60}, 0.4),
         ("grid_of_sums", {"epochs": 3, "count": 300}, 0.3),
         ("hierarchy", {"epochs": 6, "count": 600}, 0.2),
         ("killer_sudoku", {"epochs": 4, "count": 60}, 0.4),
         ("learn_short_read_long", {"epochs": 4, "count": 600}, 0.6),
-        ("magic_square", {"epochs": 5, "count": 200}, 0.4),
-        ("nonogram", {"epochs": 5, "count": 120}, 0.8),
-        ("plain_function", {"epochs": 4, "count": 1500}, 0.6),
-        ("receipts", {"epochs": 5, "count": 800}, 0.3),
-        ("sorting", {"epochs": 3, "count": 2000}, 0.2),
+        ("magic_square", {"epochs": 7, "count": 100}, 0.4),
+        ("nonogram", {"epochs": 4, "count": 80}, 0.8),
+        ("plain_function", {"epochs": 4, "count": 800}, 0.6),
+        ("receipts", {"epochs": 5, "count": 400}, 0.3),
+        ("sorting", {"epochs": 3, "count": 1000}, 0.2),
         ("tabular", {"epochs": 5, "count": 500}, 0.85),
         ("timetable", {"epochs": 4, "count": 100}, 0.4),
     ],
@@ -61,7 +61,7 @@ def test_it_learns(name: str, budget: dict[str, int], least: float, capsys: pyte
 
 @pytest.mark.slow
 def test_valid_alone_teaches_no_digits_and_a_few_typed_numbers_do() -> None:
-    reached = load("check_digits").main(epochs=7, count=300, typed=40)
+    reached = load("check_digits").main(epochs=8, count=200, typed=40)
     assert reached["valid alone"] < 0.3
     assert reached["both"] > 0.8
 

@@ -22,6 +22,7 @@ from softground.tasks.formulas import formula_task
 BUDGET = 1e-4
 ALARM = BUDGET / 16  # at most 16 tests of right kernels below
 CHAINS = 10_000
+STEPS = {"uniform": 60}  # by their matrices, the start is within 1e-5 of forgotten after so many; the others after 30
 
 
 def small_problem_p_value(kernel: Kernel, gamma: float, steps: int) -> float:
@@ -40,19 +41,21 @@ def small_problem_p_value(kernel: Kernel, gamma: float, steps: int) -> float:
 @pytest.mark.parametrize("name", EXACT_KERNELS)
 def test_draws_agree_with_the_law(name: str) -> None:
     problem = PROBLEMS[1]
-    assert small_problem_p_value(kernels(problem)[name], gamma=0.7, steps=60) > ALARM
+    assert small_problem_p_value(kernels(problem)[name], gamma=0.7, steps=STEPS.get(name, 30)) > ALARM
 
 
 def test_draws_of_a_broken_kernel_do_not() -> None:
     assert small_problem_p_value(broken(PROBLEMS[1]), gamma=0.7, steps=60) < 1e-12
 
 
-TASK = formula_task(5)  # 11,664 states; S_12 has some dozens
+TASK = formula_task(5)  # 11,664 states, of which S_12 has 218
+# After so many steps the start adds less than 0.02 to the expected χ² of 217 degrees of freedom (from the kernels'
+# transition matrices, estimated by 6,000 draws from each state).
 FORMULA_KERNELS: dict[str, Kernel] = {
     "exact": Exact(TASK.inverse),
-    "guided": Composed([Guided(TASK.inverse, RandomDrop(TASK.space, 2))] * 60),
-    "collapsed": Composed([Collapsed(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 150),
-    "uniform": Composed([Uniform(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 250),
+    "guided": Composed([Guided(TASK.inverse, RandomDrop(TASK.space, 2))] * 30),
+    "collapsed": Composed([Collapsed(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 60),
+    "uniform": Composed([Uniform(TASK.inverse, RandomDrop(TASK.space, 2), ChangeOne(TASK.space))] * 200),
 }
 
 

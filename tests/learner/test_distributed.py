@@ -15,43 +15,33 @@ from softground.cli import main
 
 HERE = Path(__file__).parents[1] / "support"
 TORCHRUN = ("--standalone", "--nproc-per-node", "2")
+SMALL = ["--length", "3", "--train-size", "601", "--test-size", "100", "--image-size", "8", "--network", "lenet"]
+SMALL += ["--no-augment", "--readings", "grammatical", "--device", "cpu"]
+SMALL += ["--epochs", "8", "--batch-size", "32", "--learning-rate", "0.003"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """What two processes leave and print: a run of the command line in a folder of its own, then the worker's."""
+    folder = tmp_path_factory.mktemp("both")
+    with pytest.raises(Stop):
+        distributed_worker.run(folder / "one", 9)
+    command = ["train", "hwf", *SMALL, "--out", str(folder / "command" / "run")]
+    script = str(HERE / "distributed_worker.py")
+    processes = process(*TORCHRUN, script, str(folder), *command, module="torch.distributed.run")
+    output, errors = processes.communicate(timeout=240)
+    assert processes.returncode == 0, errors
+    return folder, output
 
 
 @pytest.mark.slow
 def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    both: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    arguments = [
-        "--length",
-        "3",
-        "--train-size",
-        "601",
-        "--test-size",
-        "100",
-        "--image-size",
-        "8",
-        "--device",
-        "cpu",
-        "--network",
-        "lenet",
-        "--no-augment",
-        "--readings",
-        "grammatical",
-        "--epochs",
-        "8",
-        "--batch-size",
-        "32",
-        "--learning-rate",
-        "0.003",
-        "--out",
-        str(run),
-    ]
-    both = process(*TORCHRUN, "-m", "softground", "train", "hwf", *arguments, module="torch.distributed.run")
-    output, errors = both.communicate(timeout=240)
-    assert both.returncode == 0, errors
+    folder, output = both[0] / "command", both[1]
+    run = folder / "run"
     assert output.count("Stage I, epoch 8/8") == 1  # process 0 alone speaks
-    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(folder) == ["run"]
     assert sorted(p.name for p in run.iterdir() if p.suffix != ".safetensors") == [
         ".lock",
         "config.json",
@@ -79,14 +69,10 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
 
 
 @pytest.mark.slow
-def test_two_processes_have_the_law_and_interrupted_and_resumed_the_same_bits(tmp_path: Path) -> None:
-    with pytest.raises(Stop):
-        distributed_worker.run(tmp_path / "one", 9)
-    worker = process(*TORCHRUN, str(HERE / "distributed_worker.py"), str(tmp_path), module="torch.distributed.run")
-    _, errors = worker.communicate(timeout=240)
-    assert worker.returncode == 0, errors
-    assert {path.name for path in tmp_path.glob("done *")} == {"done 0", "done 1"}
-    assert left_behind(tmp_path / "one")["meta"]["world"] == 2
-    distributed_worker.go_on(tmp_path / "two")
-    distributed_worker.go_on(tmp_path / "two, dropped", lost=20)
-    assert not list((tmp_path / "two").glob("part-*"))  # the last two checkpoints are those of one process
+def test_two_processes_have_the_law_and_interrupted_and_resumed_the_same_bits(both: tuple[Path, str]) -> None:
+    folder, _ = both
+    assert {path.name for path in folder.glob("done *")} == {"done 0", "done 1"}
+    assert left_behind(folder / "one")["meta"]["world"] == 2
+    distributed_worker.go_on(folder / "two")
+    distributed_worker.go_on(folder / "two, dropped", lost=20)
+    assert not list((folder / "two").glob("part-*"))  # the last two checkpoints are those of one process

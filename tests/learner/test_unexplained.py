@@ -211,7 +211,7 @@ def pictures(count: int, seed: int = 0) -> Examples:
 
 
 def waiting_run(folder: Path | None, stop: int = 0, resume: bool = False, epochs: int = 8) -> Learner:
-    task = numbers(tries=200)
+    task = numbers(tries=20)
     guided = Guided(task.inverse, RandomDrop(task.space, 2))
     with seeded(0):
         network = mlp(10, 10)

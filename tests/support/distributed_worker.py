@@ -1,9 +1,9 @@
-"""What test_distributed.py starts in several processes: whole and interrupted runs, compared by process 0."""
+"""What test_distributed.py starts in several processes: a command, then runs whole and interrupted, compared by one."""
 
 from __future__ import annotations
 
-import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +25,18 @@ from learner_cases import (
     make_learner,
     stop_at,
 )
-from softground import Anchors, Constant, Examples, Exponential, Family, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import (
+    Anchors,
+    Constant,
+    Examples,
+    Exponential,
+    Family,
+    Learner,
+    SoftenedGrounding,
+    Stage,
+    ZeroDegree,
+    cli,
+)
 from softground.data.known import reveal
 from softground.errors import DataError
 from softground.learner.checkpoint import Checkpoints
@@ -299,7 +310,17 @@ def main(out: Path) -> None:
     (out / f"done {fabric.global_rank}").touch()
 
 
+def and_more(folder: Path) -> Callable[[int], int]:
+    """What a command's processes do before they part."""
+    part: Callable[[int], int] = cli._part_company
+
+    def last(code: int) -> int:
+        main(folder)
+        return part(code)
+
+    return last
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
-    torch.distributed.destroy_process_group()
-    os._exit(0)  # torch may abort where it takes connections down after Python has ended
+    with mock.patch.object(cli, "_part_company", and_more(Path(sys.argv[1]))):
+        sys.exit(cli.main(sys.argv[2:]))

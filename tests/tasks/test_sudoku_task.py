@@ -127,7 +127,7 @@ def test_temperatures_that_cannot_fall_are_refused(given: dict[str, float], mess
 
 def test_a_run_from_the_command_line_learns(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    arguments = ["--train-size", "60", "--test-size", "100", "--epochs", "8", "--batch-size", "8", "--no-augment"]
+    arguments = ["--train-size", "60", "--test-size", "50", "--epochs", "5", "--batch-size", "8", "--no-augment"]
     assert not main(
         ["train", "sudoku", *arguments, "--device", "cpu", "--quiet", "--evaluate-every", "99", "--out", str(run)]
     )

@@ -58,6 +58,7 @@ class All(Constraint):
         self.answers = Interned()
         self._codes: dict[tuple[Constraint, Any], int] = {}
         self._rows: dict[torch.device, Tensor] = {}
+        self._groups: dict[torch.device, list[tuple[Constraint, Tensor, Tensor]]] = {}
         self._fixed = {
             at: self._code(at, piece.answer)
             for at, piece in enumerate(self.pieces)
@@ -155,7 +156,7 @@ class All(Constraint):
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         rows, found = self.rows(y), torch.ones(len(z), dtype=torch.bool, device=z.device)
-        for rule, places, sites in self._together():
+        for rule, places, sites in self._together(z.device):
             some = z[:, sites]  # [rows, parts of this rule, their sites]
             fine = rule.feasible(some.flatten(0, 1), rows[:, places].flatten())
             found &= fine.view(some.shape[:2]).all(1)
@@ -185,9 +186,18 @@ class All(Constraint):
         ]
         return [(a if len(a) > 1 else a[0]) if here else None for a, here in zip(found, whole, strict=True)]
 
-    def _together(self) -> list[tuple[Constraint, list[int], list[list[int]]]]:
-        """The rules with the places and the sites of their parts."""
-        found: dict[Constraint, list[int]] = {}
-        for at, rule in enumerate(self.rules):
-            found.setdefault(rule, []).append(at)
-        return [(rule, places, [list(self.pieces[at].sites) for at in places]) for rule, places in found.items()]
+    def _together(self, device: torch.device) -> list[tuple[Constraint, Tensor, Tensor]]:
+        """The rules with the places and the sites of their parts, on the device, made once."""
+        if device not in self._groups:
+            found: dict[Constraint, list[int]] = {}
+            for at, rule in enumerate(self.rules):
+                found.setdefault(rule, []).append(at)
+            self._groups[device] = [
+                (
+                    rule,
+                    torch.tensor(places, device=device),
+                    torch.tensor([list(self.pieces[at].sites) for at in places], device=device),
+                )
+                for rule, places in found.items()
+            ]
+        return self._groups[device]

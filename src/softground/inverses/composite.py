@@ -40,8 +40,9 @@ class Group:
         return self._sites[device]
 
     def answers(self, y: Tensor) -> Tensor:
-        """The parts' own answers, for ``batch · parts`` rows."""
-        return torch.stack([part.answers(y) for part in self.parts], 1).flatten(0, 1)
+        """The parts' own answers, for ``batch · parts`` rows; those that are read alike are read once."""
+        read = {reader: reader(y) for reader in dict.fromkeys(part.answers for part in self.parts)}
+        return torch.stack([read[part.answers] for part in self.parts], 1).flatten(0, 1)
 
     def target(self, scores: Tensor, answers: Tensor) -> Target[CategoricalBelief]:
         """The parts as rows of one batch, by the whole space's weights and their own answers."""

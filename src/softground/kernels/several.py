@@ -31,6 +31,7 @@ from ..target import Target
 from .base import KERNELS, Info, Kernel, Projected, fibre_weights, info, pick, redraw_marginals
 
 FIXED_POINT = 2**52
+STAY = 2**22  # completions of a batch's candidates
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ class Several(Projected):
     def _places(self, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Where each row of ``mask`` is true, side by side, and how far that goes: most candidates have no completion.
 
-        Where a GPU is to record the step, everything stays in its place.
+        On a GPU everything stays in its place, unless that is too much: to ask how many there are takes it longer.
         """
-        if self.inverse.static:
+        if self.inverse.static or (mask.is_cuda and mask.numel() <= STAY):
             return torch.arange(mask.shape[1], device=mask.device).expand(mask.shape), mask
         (row, place), count = mask.nonzero(as_tuple=True), mask.sum(1)
         packed = place.new_zeros(len(mask), max(1, int(count.max())))

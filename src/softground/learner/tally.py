@@ -1,4 +1,7 @@
-"""What the batches of an epoch showed, added up on the device, and how long their parts took: the epoch's record."""
+"""What the batches of an epoch showed, added up on the device, and how long their parts took: the epoch's record.
+
+Numbers of several batches are kept and added up together: on a GPU every addition is a kernel to be handed over.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from .loop import Loop
     from .training import Training
 
+TOGETHER = 64  # batches whose numbers are added up at a time
+
 
 class Tally:
     """Sums over one epoch of a loop."""
@@ -25,6 +30,9 @@ class Tally:
         self.loop, self.stopwatch = loop, Stopwatch(loop.fabric.device)
         self._sums: dict[str, Tensor] = {}
         self._counts: dict[str, int] = {}
+        self._kept: dict[str, list[Tensor]] = {}
+        self._more: dict[tuple[tuple[str, int], ...], list[Tensor]] = {}  # by names and how many numbers each has
+        self._batches = 0
         self._solver = self._solver_seconds
 
     @property
@@ -41,12 +49,29 @@ class Tally:
                 seen["train_symbol_accuracy"] = part.labels.unknown((read == symbols[index]).float(), index)
             if part.prefix:
                 seen |= {part.prefix + name: value for name, value in seen.items()}
-            for name, value in (seen | dict(more)).items():
-                self._sums[name] = self._sums.get(name, 0) + value.detach().sum(dtype=torch.double)
-                self._counts[name] = self._counts.get(name, 0) + len(value)
+            for name, value in seen.items():
+                self._kept.setdefault(name, []).append(value)
+            if more:  # copied, since a recording overwrites what it gave
+                key = tuple((name, len(value)) for name, value in more.items())
+                self._more.setdefault(key, []).append(torch.cat([value.detach().float() for value in more.values()]))
+            self._batches += 1
+            if self._batches % TOGETHER == 0:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        for names, batches in self._more.items():
+            parts = torch.stack(batches).split([count for _, count in names], 1)
+            for (name, _), part in zip(names, parts, strict=True):
+                self._kept.setdefault(name, []).append(part.flatten())
+        for name, values in self._kept.items():
+            self._sums[name] = self._sums.get(name, 0) + torch.cat(values).sum(dtype=torch.double)
+            self._counts[name] = self._counts.get(name, 0) + sum(map(len, values))
+        self._more.clear()
+        self._kept.clear()
 
     def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:
         """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""
+        self._add_up()
         loop, number = self.loop, self.loop.number(stage)
 
         def mean(value: Tensor) -> float:

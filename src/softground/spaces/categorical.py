@@ -105,6 +105,7 @@ class Categorical(Space):
         beyond = self.symbols if head == "shared" else ()
         self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
         self._layouts: dict[torch.device, Layout] = {}
+        self._values: dict[torch.device, Tensor | None] = {}  # [n, K] the symbol of each code; None: the code itself
 
     @property
     def outputs(self) -> int:
@@ -152,11 +153,14 @@ class Categorical(Space):
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
         """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
-        columns = list(z.unbind(-1))
-        for site, alphabet in enumerate(self.alphabets):
-            if all(isinstance(s, int) for s in alphabet) and alphabet != tuple(range(len(alphabet))):
-                columns[site] = torch.tensor(alphabet, device=z.device)[columns[site]]
-        return tuple(columns)
+        if z.device not in self._values:
+            rows = [a if all(isinstance(s, int) for s in a) else range(len(a)) for a in self.alphabets]
+            plain = all(tuple(row) == tuple(range(len(row))) for row in rows)
+            values = None if plain else torch.tensor([[*row] + [0] * (self.width - len(row)) for row in rows])
+            self._values[z.device] = None if values is None else values.long().to(z.device)
+        if (known := self._values[z.device]) is not None:
+            z = known[torch.arange(self.sites, device=z.device), z]
+        return z.unbind(-1)
 
     def index(self, z: Tensor) -> Tensor:
         """The mixed-radix integer of each state, in ``0 … size - 1``."""

@@ -40,19 +40,16 @@ def value(*symbols: Tensor) -> tuple[Tensor, Tensor]:
     >>> [n.item() for n in value(*torch.tensor([[4], [2], [9], [0], [3], [3], [9]]))]
     [109, 3]
     """
-    n, d = symbols[0], torch.ones_like(symbols[0])
-    total, below = torch.zeros_like(n), torch.ones_like(n)
-    sign = torch.ones_like(n)
-    for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
-        closes = operator < 2  # + or −
-        total = torch.where(closes, total * d + sign * n * below, total)
-        below = torch.where(closes, below * d, below)
-        sign = torch.where(closes, 1 - 2 * operator, sign)
-        n, d = (
-            torch.where(closes, digit, torch.where(operator == 2, n * digit, n)),
-            torch.where(closes, 1, torch.where(operator == 3, d * digit, d)),
-        )
-    total, below = total * d + sign * n * below, below * d
+    n, d = symbols[0], torch.ones_like(symbols[0])  # n has the term's sign
+    total, below = torch.zeros_like(n), d
+    if len(symbols) > 1:
+        operators, digits = torch.stack(symbols[1::2]), torch.stack(symbols[2::2])
+        times, over = (torch.where(operators == code, digits, 1) for code in (2, 3))
+        for closes, begins, b, c in zip(operators < 2, digits * (1 - 2 * operators), times, over, strict=True):
+            total = torch.where(closes, torch.addcmul(total * d, n, below), total)
+            below = torch.where(closes, below * d, below)
+            n, d = torch.where(closes, begins, n * b), torch.where(closes, 1, d * c)
+    total, below = torch.addcmul(total * d, n, below), below * d
     shared = torch.gcd(total, below)
     return total // shared, below // shared
 

@@ -45,14 +45,18 @@ def window_fibre(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> Fi
     # Where 1/d is wrong by the error, d is by at most d² times as much, and a little more.
     error = error * basis.abs().amax() * torch.where(divides, 100, 1)
     row, option, digit = _near(equations, divides, error, basis)
-    values = torch.cat([digit[:, None], codes[option]], 1)
-    kept = program.feasible(z[row].scatter(1, dropped.sites[row], values), y[row]).nonzero().flatten()
-    kept = kept[((row * len(DIGITS) + digit) * len(codes) + option)[kept].argsort()]
-    counts = torch.bincount(row[kept], minlength=len(z))
-    mask = torch.arange(int(counts.max()) if len(z) else 0, device=z.device) < counts[:, None]
-    padded = torch.zeros(*mask.shape, dropped.count, dtype=torch.long, device=z.device)
-    padded[mask] = values[kept]
-    return Fibre(padded, mask, error <= CERTAIN)
+    order = ((row * len(DIGITS) + digit) * len(codes) + option).argsort()
+    row, values = row[order], torch.cat([digit[:, None], codes[option]], 1)[order]
+    kept = program.feasible(z[row].scatter(1, dropped.sites[row], values), y[row])
+    # What is not kept goes into one more column, so that a GPU is asked for nothing but the largest number.
+    seen = kept.long().cumsum(0)
+    counts = torch.zeros_like(z[:, 0]).scatter_add(0, row, kept.long())
+    most = int(counts.max()) if len(z) else 0
+    place = torch.where(kept, seen - 1 - (counts.cumsum(0) - counts)[row], most)
+    padded = torch.zeros(len(z), most + 1, dropped.count, dtype=torch.long, device=z.device)
+    padded[row, place] = values
+    mask = torch.arange(most, device=z.device) < counts[:, None]
+    return Fibre(padded[:, :most].masked_fill(~mask[..., None], 0), mask, error <= CERTAIN)
 
 
 @cache
@@ -112,12 +116,12 @@ def _near(equations: Tensor, divides: Tensor, error: Tensor, basis: Tensor) -> t
     """Rows, options and codes of the first digit, of all candidates that are a digit to within the row's ``error``."""
     size = max(1, (TOGETHER if basis.is_cuda else CACHED) // basis.shape[1])
     found = []
-    for inverse in (False, True):
-        for rows in torch.split((divides == inverse).nonzero().flatten(), size):
-            digit = equations[rows] @ basis  # d, or 1/d
-            digit = digit.reciprocal_() if inverse else digit
-            whole = digit.round().clamp_(1, len(DIGITS))
-            row, option = (digit.sub_(whole).abs_() <= error[rows, None]).nonzero(as_tuple=True)
-            found.append((rows[row], option, whole[row, option].long() - 1))
+    for start in range(0, len(equations), size):
+        own = slice(start, start + size)
+        digit = equations[own] @ basis
+        digit = torch.where(divides[own, None], digit.reciprocal(), digit)  # which was 1/d there
+        whole = digit.round().clamp_(1, len(DIGITS))
+        row, option = (digit.sub_(whole).abs_() <= error[own, None]).nonzero(as_tuple=True)
+        found.append((row + start, option, whole[row, option].long() - 1))
     row, option, digit = (torch.cat(part) for part in zip(*found, strict=True))
     return row, option, digit

@@ -85,7 +85,11 @@ class Boards(Program):
         every = All([AllDifferent(group) for group in groups(self.size)], self.space).parts()
         # That a board is not valid, or that nothing is known of it, says nothing of any one group.
         valid, vague = every[0].rule.encode([True, None]).tolist()
-        return [Part(part.sites, part.rule, lambda y: torch.where(y < 0, vague, valid)) for part in every]
+
+        def answers(y: Tensor) -> Tensor:
+            return torch.where(y < 0, vague, valid)
+
+        return [Part(part.sites, part.rule, answers) for part in every]
 
 
 def sudoku_program(size: int = 4) -> Boards:
