@@ -38,7 +38,7 @@ class Inspection:
 
     task: str
     space: str
-    states: float  # ∞ for reals
+    states: float  # ∞ for reals, and beyond 10³⁰⁸
     answers: int  # distinct answers looked at
     given: int  # answers given
     sizes: tuple[Size, ...]
@@ -139,7 +139,7 @@ def inspect(
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),
-        states=float(space.size) if space.categorical else math.inf,
+        states=float(space.size) if space.categorical and space.size < 1e308 else math.inf,
         answers=len(taken.found),
         given=taken.of,
         sizes=sizes,

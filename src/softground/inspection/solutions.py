@@ -145,7 +145,10 @@ def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
         if not inverse.exact:
             return None
     everything = torch.arange(inverse.space.sites)[None]
-    fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
+    try:
+        fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
+    except InverseError:  # too many combinations to try
+        return None
     return fibre.values[0][fibre.mask[0]] if bool(fibre.complete.all()) else None
 
 
@@ -187,4 +190,6 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
 
 def number(value: float) -> str:
     """A count as people write it."""
+    if math.isinf(value):
+        return "more than 1e308"
     return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"
