@@ -34,9 +34,9 @@ def groups() -> dict[str, Any]:
     return {name: found[name] for name in TITLES if name in found and complete(GROUPS[name], found[name]["candidates"])}
 
 
-def said(name: str) -> str:
+def said(name: str, otherwise: str = BY_TEST) -> str:
     """How a group's settings were chosen; a sentence says of what."""
-    return "were chosen on validation data" if name in groups() else BY_TEST
+    return "were chosen on validation data" if name in groups() else otherwise
 
 
 def table() -> str:

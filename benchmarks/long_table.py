@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,10 @@ def table(page: Path) -> str:
         runs = [run for key, run in sorted(found["runs"].items()) if key.rsplit("/", 1)[0] == name]
         if runs:
             cells = [_each(runs, "symbol_accuracy"), _each(runs, "calculation_accuracy")]
-            seconds = statistics.median(run["wall_seconds"] for run in runs)
-            lines.append(f"| `{options}` | {' | '.join(cells)} | {seconds:.0f} |")
+            seconds = ", ".join(f"{run['wall_seconds']:.0f} ({run['jobs']})" for run in runs)
+            lines.append(f"| `{options}` | {' | '.join(cells)} | {seconds} |")
     runs = found["runs"].values()
-    shared = f"seconds are those of a GPU that {max(run['jobs'] for run in runs)} or more runs shared"
+    shared = "in brackets, how many runs of all kinds shared the GPU meanwhile"
     made = f"Measured by `{found['command']}` {origin(runs)}."
     return "\n".join([*lines, "", f"On test data, every seed; {shared}. {made}"])
 

@@ -6,9 +6,9 @@ DIR holds MNIST's files. Every run is ``softground train sudoku --size 9 OPTIONS
 boards, and then ``softground solve`` on 1,000 puzzles with about 30 givens, made of test images. *boards* is the preset
 as it is; *labels* the same network, optimiser and epochs with labels; *named* has one labelled image of each digit, so
 that digits need no renaming; *chains* samples whole boards instead of taking the 27 groups one by one. Settings of the
-preset were chosen on validation data (``choose.py``). ``rule_over_network`` is the time that the rule takes in an epoch
-over the network's; times are those of a machine on which ``--jobs`` runs went on at once. Runs on record in ``--out``
-are not repeated.
+preset come from short trials on fewer boards; ``choose.py`` can hold them against others on validation data.
+``rule_over_network`` is the time that the rule takes in an epoch over the network's; times are those of a machine on
+which ``--jobs`` runs went on at once. Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations

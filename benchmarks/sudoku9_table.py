@@ -23,6 +23,7 @@ COLUMNS = {
     "puzzles_uncorrected_relabelled_puzzle_accuracy": "puzzles solved as read",
     "puzzles_relabelled_puzzle_accuracy": "puzzles solved",
 }
+TRIALS = "come from short trials on fewer boards, and were held against no others on validation data"
 
 
 def table(path: Path) -> str:
@@ -49,7 +50,7 @@ def table(path: Path) -> str:
     jobs = sorted({run["jobs"] for run in page["runs"].values()})
     lines += [
         "",
-        f"Settings {said('sudoku, 9x9')}. {' or '.join(map(str, jobs))} runs at a time. "
+        f"Settings {said('sudoku, 9x9', TRIALS)}. {' or '.join(map(str, jobs))} runs of all kinds shared the device. "
         f"Measured by `{page['command']}` {origin(page['runs'].values())}.",
     ]
     return "\n".join(lines)

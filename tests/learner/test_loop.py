@@ -15,6 +15,7 @@ from torch import Tensor
 from learner_cases import addition, classifier, examples, make_learner, weights
 from softground import Learner, SemanticLoss, Stage
 from softground.errors import NonFiniteOutput
+from softground.learner import tally
 from softground.learner.stopwatch import Stopwatch
 from softground.objectives import Batch, Objective, Outcome, Term
 
@@ -86,7 +87,9 @@ def test_the_network_follows_the_loss_by_the_optimisers_own_steps() -> None:
     assert not learner.network.training
 
 
-def test_a_record_is_the_mean_over_all_examples() -> None:
+@pytest.mark.parametrize("together", [1, 3, tally.TOGETHER])
+def test_a_record_is_the_mean_over_all_examples(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "TOGETHER", together)
     learner, notes, seen = run()
     for epoch, record in enumerate(learner.history_):
         batches, outcomes = notes.batches[4 * epoch : 4 * epoch + 4], notes.outcomes[4 * epoch : 4 * epoch + 4]

@@ -59,6 +59,18 @@ def test_gradients_flow_only_to_symbols_of_the_alphabet() -> None:
     assert bool((output.grad[0, 1, :9] == 0).all())
 
 
+def test_a_rule_sees_numbers_where_symbols_are_numbers_and_codes_elsewhere() -> None:
+    space = Categorical([(5, 7, 9), "+-", range(4), (True, False)])
+    z = space.encode([(9, "-", 3, False), (5, "+", 0, True)])
+    assert [part.tolist() for part in space.arguments(z)] == [[9, 5], [1, 0], [3, 0], [0, 1]]
+    assert [part.tolist() for part in space.arguments(z[None])] == [[[9, 5]], [[1, 0]], [[3, 0]], [[0, 1]]]
+    plain = Categorical([range(3)] * 2)
+    assert [part.tolist() for part in plain.arguments(torch.tensor([[2, 1]]))] == [[2], [1]]
+    huge = Categorical([(0, 2**70), range(2)])  # no number that a tensor holds
+    with pytest.raises(SpaceError, match=r"1180591620717411303424.*64 bits"):
+        huge.arguments(huge.encode([(0, 1)]))
+
+
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 2**31))
 def test_index_and_states_are_inverse(sizes: list[int], number: int) -> None:
     space = Categorical([range(size) for size in sizes])

@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +70,26 @@ def _fewer(random_graphs: Callable[..., Any]) -> Callable[..., Any]:
     return lambda count, *given: random_graphs(min(count, 20) if count < 10_000 else count, *given)
 
 
+def _once(run: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A script of completions takes seconds, and is the same each time: it is made once for each shell."""
+
+    @cache
+    def made(command: Any) -> tuple[str, Any]:
+        with redirect_stdout(io.StringIO()) as said:
+            try:
+                run(command)
+            except SystemExit as stop:
+                return said.getvalue(), stop.code
+        return said.getvalue(), None
+
+    def again(command: Any) -> None:
+        text, code = made(command)
+        print(text, end="")
+        sys.exit(code)
+
+    return again
+
+
 @contextmanager
 def kept_short(run: Path, folder: Path) -> Iterator[None]:
     """A folder with a run and pictures in it as the current one, nothing that takes long, nothing that stays."""
@@ -92,6 +112,8 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
         stack.enter_context(patch.object(Experiment, "run", _begun(Experiment.run)))
         stack.enter_context(patch("softground.report.Watch", _FirstEpoch))
+        completion: Any = import_module("softground.cli.completion").Command
+        stack.enter_context(patch.object(completion, "run", _once(completion.run)))
         for name in STOPS:
             module, _, function = name.rpartition(".")
             stack.enter_context(patch.object(import_module(module), function, _stop))

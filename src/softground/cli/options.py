@@ -4,7 +4,7 @@ import dataclasses
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, make_dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -47,16 +47,21 @@ class RunOptions(Place):
         return {name: getattr(self, name) for name in names}
 
 
-def options_of(task: str, command: type[RunOptions]) -> type:
+def options_of(task: str, command: Any) -> type:
     """One dataclass of a task's own fields, the recipe's settings and the command's options."""
     problem = TASKS[task]
-    hints = typing.get_type_hints(Recipe)
     own = {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
+    return _options_of(problem, command, tuple((name, tuple(choices)) for name, choices in own.items()))
+
+
+@cache  # names may have been registered since: then it is another class
+def _options_of(problem: Any, command: Any, own: tuple[tuple[str, tuple[str, ...]], ...]) -> type:
+    hints = typing.get_type_hints(Recipe)
     made = []
     for name, each in settings().items():
         if name in problem.absent or name == "seed":
             continue
-        choices = tuple(own.get(name, each.metadata["choices"] or ()))
+        choices = dict(own).get(name, each.metadata["choices"] or ())
         kind: Any = Literal[choices] if choices else hints[name]
         help = tyro.conf.arg(help=each.metadata["help"], help_behavior_hint="(default: the preset's)")
         made.append((name, Annotated[kind | None, help], None))

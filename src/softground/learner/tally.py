@@ -60,7 +60,7 @@ class Tally:
 
     def _add_up(self) -> None:
         for names, batches in self._more.items():
-            parts = torch.stack(batches).split([count for _, count in names], 1)
+            parts = torch.split(torch.stack(batches), [count for _, count in names], 1)
             for (name, _), part in zip(names, parts, strict=True):
                 self._kept.setdefault(name, []).append(part.flatten())
         for name, values in self._kept.items():

@@ -79,8 +79,10 @@ class CompositeLikelihood(Objective):
     def _marginals(self, target: Target[Any]) -> Tensor:
         scores, answers = target.weights.scores, self.parts.answers(target.answers)
         static = scores.is_cuda and self.parts.static(scores, answers)
-        found: Tensor = (self.recorded if static else self.parts.marginals)(scores, *answers)
-        return found
+        if not static:
+            return self.parts.marginals(scores, *answers)
+        found: Tensor = self.recorded(scores, *answers)
+        return found.clone()  # which the next member of an ensemble would overwrite before the gradient is taken
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": self.schedule.gamma(epoch)}

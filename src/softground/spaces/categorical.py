@@ -156,13 +156,20 @@ class Categorical(Space):
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
         """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
         if z.device not in self._values:
-            rows = [a if all(isinstance(s, int) for s in a) else range(len(a)) for a in self.alphabets]
-            plain = all(tuple(row) == tuple(range(len(row))) for row in rows)
-            values = None if plain else torch.tensor([[*row] + [0] * (self.width - len(row)) for row in rows])
-            self._values[z.device] = None if values is None else values.long().to(z.device)
+            self._values[z.device] = self._numbers(z.device)
         if (known := self._values[z.device]) is not None:
             z = known[torch.arange(self.sites, device=z.device), z]
         return z.unbind(-1)
+
+    def _numbers(self, device: torch.device) -> Tensor | None:
+        """``[n, K]``, the symbol of each code as a rule sees it; None where that is always the code."""
+        rows = [[*a] if all(isinstance(s, int) for s in a) else [*range(len(a))] for a in self.alphabets]
+        if all(row == [*range(len(row))] for row in rows):
+            return None
+        wide = [s for row in rows for s in row if not -(2**63) <= s < 2**63]  # type: ignore[operator]
+        if wide:
+            raise SpaceError(f"The symbol {wide[0]} does not fit into 64 bits, and a vectorised rule sees tensors.")
+        return torch.tensor([row + [0] * (self.width - len(row)) for row in rows], device=device).long()
 
     def index(self, z: Tensor) -> Tensor:
         """The mixed-radix integer of each state, in ``0 … size - 1``."""

@@ -1,5 +1,7 @@
 """The built-in source: real handwritten digits of scikit-learn and operators drawn by strokes."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from ....data.digits import embedded_digits
@@ -21,9 +23,9 @@ def load(plan: Plan, image_size: int | None, seed: int) -> list[Split]:
     """
     side = image_size or DEFAULT_IMAGE_SIZE
     check_formulas(plan, side**2)
-    ink, trial, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
+    rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)[2:]]
     train_digits, test_digits = embedded_digits()
-    train_operators, test_operators = _operators(ink, trial)
+    train_operators, test_operators = _operators(seed, *OPERATOR_IMAGES.values())
     pools = _pool(train_digits, train_operators, side), _pool(test_digits, test_operators, side)
     shown = sum(int(pool.counts[: len(DIGITS)].sum()) for pool in pools)
     note = (
@@ -33,12 +35,14 @@ def load(plan: Plan, image_size: int | None, seed: int) -> list[Split]:
     return random_splits(pools, plan, rngs, note)
 
 
-def _operators(ink: np.random.Generator, trial: np.random.Generator) -> tuple[list[Images], list[Images]]:
+@lru_cache(maxsize=4)  # drawing takes a second; a process may load the same data again
+def _operators(seed: int, to_train: int, to_test: int) -> tuple[list[Images], list[Images]]:
     """For each operator its training and its test images; a test image seen in training is left out."""
+    ink, trial = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     train, test = [], []
     for operator in OPERATORS:
-        seen = strokes.draw(operator, OPERATOR_IMAGES["train"], ink)
-        fresh = strokes.draw(operator, OPERATOR_IMAGES["test"], trial)
+        seen = strokes.draw(operator, to_train, ink)
+        fresh = strokes.draw(operator, to_test, trial)
         known = {image.tobytes() for image in seen}
         train.append(seen)
         test.append(fresh[[image.tobytes() not in known for image in fresh]])
