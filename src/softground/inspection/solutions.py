@@ -127,6 +127,7 @@ def _solutions(task: Task, y: Tensor, seed: int) -> Found:
         ones = CategoricalBelief(task.space, torch.where(allowed, 0.0, -torch.inf).double()[None])
         law = inverse.law(Target(ones, y, 1.0))
         count = float(law.log_mass().exp())
+        count = float(round(count)) if count < 2**50 else count  # sums of floats end a little beside
         shares = law.marginals()[0] if count else None
     if inverse.cost == "tensor" and (count is None or count <= LISTED):
         z = _listed(inverse, y)
