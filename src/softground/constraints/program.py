@@ -218,12 +218,8 @@ class Recorded(Program):
     ) -> None:
         super().__init__(_not_saved, space)
         self.ids, self.vectorised, self.width, self.form = ids, width > 0, max(width, 1), form
-        self.count = len(keys)
         for key in keys:
             self.answers.number(key)
-
-    def sole(self) -> Tensor | None:
-        return torch.zeros(1, dtype=torch.long) if self.count == 1 else None
 
     def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
         return self.ids(z).long()

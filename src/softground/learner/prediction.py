@@ -25,7 +25,7 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
-    if y is None and (sole := task.constraint.sole()) is not None:
+    if y is None and (sole := task.inverse.sole()) is not None:
         y = sole.to(z.device).expand(len(z), *sole.shape[1:])
     fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()

@@ -43,13 +43,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class Valid(Program):
-    """Valid boards have the answer True, whose id is 0, and others none."""
-
-    def sole(self) -> Tensor:
-        return torch.zeros(1, dtype=torch.long)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Boards(OfDigits):
     """4×4 boards, valid or not."""
@@ -67,7 +60,7 @@ class Boards(OfDigits):
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         space = Categorical([range(self.first, self.first + SIZE)] * CELLS)
-        program = Valid(lambda *cells: valid(*(c + 1 - self.first for c in cells)), space, vectorised=True)
+        program = Program(lambda *cells: valid(*(c + 1 - self.first for c in cells)), space, vectorised=True)
         program.encode([True])
         return Task(space, program, BOARD_INVERSES["listing"](program), validity_metrics, self.name, detects=True)
 
