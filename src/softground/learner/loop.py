@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from .stage import Stage, make_optimizer
 from .streams import Streams
 from .tally import Tally
 from .training import Training, mixed, walked
+from .unexplained import of_every_shape
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -108,8 +110,8 @@ class Loop:
         """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer = optimizer
-        for part in self.parts:
-            objective = part.begin(self.number(stage), stage.name)
+        begins = {part.shape: partial(part.begin, self.number(stage), stage.name) for part in self.parts}
+        for objective in of_every_shape(begins):
             if self.fabric.device.type == "cuda":
                 objective.record(Graphed)
         return [group["lr"] for group in optimizer.param_groups]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from .device import everyone
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+T = TypeVar("T")
 Mode = Literal["raise", "drop", "weigh"]
 REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
 NONE_LEFT = (
@@ -106,6 +107,23 @@ class Unexplained:
         if self.waits:
             figures["unstarted"] = (torch.zeros_like(self.empty) if waiting is None else waiting == WAITS).sum()
         return figures
+
+
+def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
+    """What the work of every shape gives; examples that nothing explains are named for all shapes at once."""
+    done, lost = [], dict[Any, InfeasibleAnswer]()
+    for shape, each in work.items():
+        try:
+            done.append(each())
+        except InfeasibleAnswer as error:
+            lost[shape] = error
+    if len(lost) > 1:
+        words = (f"shape {shape}: {str(error).removesuffix(REMEDY).rstrip(' .')}" for shape, error in lost.items())
+        places = sorted(place for error in lost.values() for place in error.examples)
+        raise InfeasibleAnswer(f"{'; '.join(words)}. {REMEDY}", tuple(places))
+    for alone in lost.values():
+        raise alone
+    return done
 
 
 def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> dict[str, Any]:
