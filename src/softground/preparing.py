@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 
 Watcher = Callable[[str], None]  # is given a sentence, and an empty one when the preparation is over
 PATIENCE, PAUSE = 1.0, 0.2  # seconds before the first sentence, and between two
@@ -104,11 +105,20 @@ def duration(seconds: float) -> str:
 def human(size: float) -> str:
     """Bytes as people say them.
 
-    >>> human(1200), human(2**30)
-    ('1.2 kB', '1.07 GB')
+    >>> human(1200), human(2**30), human(10**400)
+    ('1.2 kB', '1.07 GB', '1e+388 TB')
     """
     units = ["TB", "GB", "MB", "kB", "B"]
     while size >= 1000 and len(units) > 1:
-        size /= 1000
+        size = size / 1000 if size < 1e300 else size // 1000
         units.pop()
-    return f"{size:.3g} {units[-1]}"
+    return f"{size if size < 1e300 else Decimal(size):.3g} {units[-1]}"
+
+
+def many(count: int) -> str:
+    """A count as people write it, however large; floats end at 10³⁰⁸, and a space may have more states.
+
+    >>> many(419904), many(10**8), many(10**400)
+    ('419,904', '1.0e+08', '1.0e+400')
+    """
+    return f"{count:,}" if count < 10**7 else f"{count if count < 1e300 else Decimal(count):.1e}"

@@ -157,6 +157,25 @@ def test_images_of_another_size_are_fitted_and_never_stretched(tmp_path: Path) -
     assert (ink.max(0).values - ink.min(0).values + 1).tolist() == [2, 16]
 
 
+def test_colours_are_read_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A network of three channels: no ink is turned bright, and what is transparent is white."""
+    images = torch.randint(256, (8, 2, 3, 4, 4), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    space = sg.Categorical([range(3)] * 2)
+    task = sg.Task(space, sg.Program(lambda a, b: a + b, space))
+    learner = sg.Learner(task, nn.Sequential(nn.Flatten(2), nn.Linear(48, 3)), sg.grounding_stages(task, epochs=1))
+    learner.fit(sg.Examples(images / 255, [2] * 8), out=tmp_path / "run", quiet=True)
+    names = [str(tmp_path / f"{place}.png") for place in range(16)]
+    for name, frame in zip(names, images.flatten(0, 1), strict=True):
+        Image.fromarray(frame.permute(1, 2, 0).numpy()).save(name)
+    predictions = told([str(tmp_path / "run"), *names], capsys)
+    expected = learner.predict_proba(images / 255).max(-1)
+    assert [p["probabilities"] for p in predictions] == [pytest.approx(row, abs=1e-4) for row in expected.tolist()]
+    Image.new("RGBA", (2, 8), (255, 0, 0, 0)).save(tmp_path / "clear.png")
+    assert bool((read_symbols([tmp_path / "clear.png"], 1, (3, 4, 4)) == 255).all())
+    with pytest.raises(DataError, match="images of 4 channels"):
+        read_symbols([tmp_path / "clear.png"], 1, (4, 4, 4))
+
+
 @pytest.mark.parametrize(("count", "words"), [(0, "No image"), (4, "5 symbols"), (7, "strips")])
 def test_a_number_of_files_that_does_not_fit(count: int, words: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=words):

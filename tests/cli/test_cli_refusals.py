@@ -90,10 +90,13 @@ def test_options_that_do_not_parse_end_with_two_as_well(
 def test_an_unknown_command_or_task_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
     message = refusal(["dance"], capsys)
     assert all(command in message for command in COMMANDS)
-    with pytest.raises(SystemExit) as stop:
-        main(["train", "dance"])
-    assert stop.value.code == 2
-    assert "sudoku" in capsys.readouterr().err
+    assert "dance was given to softground train; expected a task: addition, " in refusal(["train", "dance"], capsys)
+
+
+def test_inspect_says_what_it_looks_at(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refusal(["inspect", str(run), "--json"], capsys)
+    assert f"{run} was given to softground inspect; expected a task: addition, " in message
+    assert "or a DIMACS file, FILE.cnf" in message
 
 
 def test_a_folder_that_is_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

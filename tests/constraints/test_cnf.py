@@ -141,6 +141,14 @@ def test_damaged_files_are_refused_by_name_and_line(tmp_path: Path, text: str) -
         Cnf.read(tmp_path / "rule.cnf")
 
 
+def test_a_header_that_announces_more_variables_than_there_can_be_sites(tmp_path: Path) -> None:
+    (tmp_path / "rule.cnf").write_text("p cnf 99999999999 1\n1 0\n")
+    with pytest.raises(ConstraintError, match="announces 99,999,999,999 variables, but the space has 3 sites"):
+        Cnf.read(tmp_path / "rule.cnf", Categorical([(False, True)] * 3))
+    with pytest.raises(ConstraintError, match="at most 1,000,000 can be sites"):
+        Cnf.read(tmp_path / "rule.cnf")
+
+
 def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rule.cnf").write_bytes(b"\xff\xfe\x00")
     for name in ("rule.cnf", "missing.cnf"):

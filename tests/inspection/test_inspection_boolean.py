@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
 
 import softground as sg
 from softground.cli import main
+from softground.errors import InverseError
 from softground.inspection.boolean import BooleanMaps, boolean_maps
 from softground.inspection.relation import injections
 from softground.inspection.solutions import take
@@ -133,3 +136,38 @@ def test_a_file_is_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "has 2 symbols; this space has 3 sites" in capsys.readouterr().err
     assert main(["inspect", str(tmp_path / "none.cnf")]) == 2
     assert "DIMACS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "always"), [("p cnf 2 0\n", "always"), ("p cnf 2 2\n1 0\n-1 0\n", "never")])
+def test_a_formula_of_one_truth_value(
+    text: str, always: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rule.cnf").write_text(text)
+    assert main(["inspect", str(tmp_path / "rule.cnf"), "--no-mixing"]) == 2
+    assert f"rule.cnf: the formula {always} holds, so that its truth value tells nothing" in capsys.readouterr().err
+
+
+def test_thirty_variables_are_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10⁹ inputs, too many to be tried: all variables are equal, which leaves two inputs."""
+    monkeypatch.setattr("softground.inspection.inspection.ranking", lambda *given: [])
+    clauses = [f"{sign * v} {-sign * (v % 30 + 1)} 0" for v in range(1, 31) for sign in (1, -1)]
+    (tmp_path / "equal.cnf").write_text("\n".join(["p cnf 30 60", *clauses, ""]))
+    assert main(["inspect", str(tmp_path / "equal.cnf"), "--no-mixing", "--json", "--seconds", "6"]) == 0
+    sizes = {each["answer"]: each["count"] for each in json.loads(capsys.readouterr().out)["sizes"]}
+    assert sizes == {"True": 2, "False": 2**30 - 2}
+
+
+def test_what_cannot_be_compiled_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise InverseError("too many nodes")
+
+    monkeypatch.setattr("softground.inverses.rungs.Circuit", never)
+    (tmp_path / "long.cnf").write_text("p cnf 30 1\n1 2 0\n")
+    assert main(["inspect", str(tmp_path / "long.cnf"), "--no-mixing"]) == 2
+    err = capsys.readouterr().err
+    assert "long.cnf: no way was found to all inputs of one truth value" in err
+    assert "no circuit: too many nodes" in err

@@ -93,6 +93,11 @@ def test_fibres_are_those_of_the_inverse() -> None:
     assert 1 < figures.mean < 4
     assert figures.complete == 1
     assert 0 < figures.movement <= 1
+    over = TimeLimit(0)
+    hurried = fibres(Collapsed(task.inverse, Drop(task.space, [2]), ChangeOne(task.space)), sample, 0, over)
+    assert hurried is not None  # of the first rows
+    assert hurried != figures
+    assert over.reached
 
 
 def test_chains_arrive_where_solutions_are_connected() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from random import Random
 from typing import Any
@@ -14,7 +15,10 @@ import torch
 import softground as sg
 from inspection_cases import Unlisted, maps_of
 from softground.errors import ConstraintError, SpaceError
+from softground.inspection.labels import fewest_labels
 from softground.inspection.maps import Consistent, MapSearch, consistent_maps
+from softground.inspection.search import Search
+from softground.inspection.show_maps import settling
 from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit
@@ -281,6 +285,35 @@ def test_a_search_that_is_stopped_gives_a_bound_and_says_so() -> None:
     assert (over.every.count, over.every.finished) == (1, False)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_maps_of_all_that_may_occur_are_taken_over_where_they_are_the_same(seed: int) -> None:
+    """With the maps that fit all of S_y at hand nothing changes but the work."""
+    draw = Random(seed)
+    for _ in range(10):
+        table = {z: draw.randrange(draw.choice([2, 3])) for z in product(range(3), repeat=3)}
+        task = task_of(lambda *z, table=table: table[z], 3, 3)
+        sample = take(task, None, 8, 0, TimeLimit())
+        wide = consistent_maps(task, everything(task, sample, 0), TimeLimit())
+        given = declared(task, draw.sample(sorted(table), draw.randrange(1, len(table))), sample)
+        alone, beside = (consistent_maps(task, given, TimeLimit(), wide=each) for each in (None, wide))
+        assert replace(beside, examples=alone.examples) == alone
+
+
+def test_the_same_maps_are_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(search: Search, *given: Any) -> Any:
+        asked.append(search)
+        return fewest_labels(search, *given)
+
+    monkeypatch.setattr("softground.inspection.maps.fewest_labels", counted)
+    task = task_of(lambda a, b: (a + b) % 3, 3)
+    found = sg.inspect(task, range(3), support=[(0, 1), (1, 1), (2, 1), (0, 2), (2, 2)], mixing=False)
+    narrow, wide = found.maps
+    assert narrow.every == wide.every
+    assert len(asked) == 1  # all maps are one-to-one
+
+
 def test_what_is_only_tried_is_not_proved() -> None:
     """Six digits modulo 3, where S_y is not listed. A scan proves what is left, a rule that is asked does not."""
     space = sg.Categorical([range(3)] * 6)
@@ -288,6 +321,9 @@ def test_what_is_only_tried_is_not_proved() -> None:
     for rule in (asked, scan):
         found = maps_of(sg.Task(space, rule, Unlisted(sg.Enumeration(space, rule))), None, range(3))
         assert (found.every.count, found.one_to_one.count, found.proved) == (3, 3, rule is scan)
+        assert ("1 label, and no fewer, leaves" if found.proved else "1 label, perhaps fewer, leaves") in settling(
+            found
+        )
         assert "of which" in found.assumption
 
 

@@ -14,7 +14,9 @@ import softground as sg
 from softground.dice import Sampler
 from softground.errors import CheckpointError
 from softground.inspection import ranking, recommend
+from softground.inspection.differences import differences
 from softground.inspection.recommendation import rebuilt
+from softground.inspection.solutions import take
 from softground.inspection.time_limit import TimeLimit
 from softground.projections import RandomBlock
 from softground.target import Target
@@ -102,3 +104,23 @@ def test_a_swap_is_not_tried_where_no_solution_is_another_ones_swap() -> None:
     (walk, *_) = ranking.ranking(equal, sample, {}, TimeLimit(), 0)
     assert walk.swaps
     assert torch.equal(sample.found[0].z, torch.arange(3)[:, None].expand(3, 6))
+
+
+def test_a_round_that_would_take_too_long_is_not_begun() -> None:
+    """A rule that is asked state by state, on a clock that counts the states: 64 solutions, 16, 64 and 256 each."""
+    space, asked = sg.Categorical([range(4)] * 8), [0]
+
+    class Counted(sg.Program):
+        def feasible(self, z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            asked[0] += len(z)
+            return super().feasible(z, y)
+
+    rule = Counted(lambda *z: sum(z) % 7, space, vectorised=True)
+    task = sg.Task(space, rule, sg.Enumeration(space, rule))
+    sample = take(task, [0, 1, 2], 3, 0, TimeLimit())
+    asked[0] = 0
+    limit = TimeLimit(10_000, clock=lambda: asked[0])
+    found = differences(task, sample, limit, 0)
+    assert min(found) == 2
+    assert asked[0] == 64 * (16 + 64)
+    assert limit.reached

@@ -41,6 +41,8 @@ def test_half_in_words() -> None:
     )
     assert "give a labelled input for each of {2} (--anchor-symbols 2, or known symbols)." in text
     assert "let linear scouts go first (--scouts 32)" in text
+    (advice,) = inspect(addition(5), [0, 1, 5, 6], support=HALF, mixing=False).as_dict()["advice"]
+    assert f"- {advice}" in text
 
 
 @pytest.mark.parametrize("task", [addition(4), formula_task(3)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import time
 import warnings
@@ -21,9 +22,9 @@ from softground.inverses import RUNGS, Budget, GivesWay, Lists, Table, climb
 from softground.inverses.cache import Cache
 from softground.inverses.ladder import ORDER
 from softground.inverses.lists import MOST_EACH
-from softground.inverses.rungs import number
 from softground.inverses.solved import Solved
 from softground.kernels import Exact
+from softground.preparing import many
 from softground.target import Target
 
 SPACE = sg.Categorical([range(10)] * 3)
@@ -403,4 +404,27 @@ def test_many_answers_are_listed_by_all_processors_under_the_same_limits(monkeyp
 
 
 def test_counts_are_written_as_people_write_them() -> None:
-    assert [number(count) for count in (1234, 10**7 - 1, 10**7)] == ["1,234", "9,999,999", "1.0e+07"]
+    assert [many(count) for count in (1234, 10**7 - 1, 10**7)] == ["1,234", "9,999,999", "1.0e+07"]
+
+
+def test_more_states_than_a_float_can_count() -> None:
+    """400 digits: the ladder, what is printed and an inspection."""
+    space = sg.Categorical([range(10)] * 400)
+    assert repr(space) == "Categorical(400 sites, 10 symbols, 1.0e+400 states)"
+    task = sg.Task(space, sg.All([sg.Sum(range(200)), sg.Sum(range(200, 400))], space))
+    choice = task.settle(task.constraint.encode([(900, 870)]))
+    assert choice is not None
+    assert choice.rung == "parts"
+    assert "1.0e+400 states, tried for 1 answers, are too many" in str(choice)
+    program = sg.Task(space, sg.Program(lambda *z: sum(z), space))
+    found = program.settle(program.constraint.encode([1800]))
+    assert found is not None
+    assert "1.0e+400 states take 1.20e+389 TB" in str(found)
+
+
+def test_a_long_sum_is_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.inspection.inspection.ranking", lambda *given: [])
+    space = sg.Categorical([range(2)] * 1_100)
+    found = sg.inspect(sg.Task(space, sg.Scan(operator.add, space)), [550], mixing=False, limit=0.1)
+    assert "1100 sites, 2 symbols, more than 1e308 states" in " ".join(str(found).split())
+    json.loads(found.to_json())

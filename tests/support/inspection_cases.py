@@ -40,5 +40,5 @@ def maps_of(task: Task, given: object = None, answers: Sequence[object] | None =
     sample = take(task, answers, 64, 0, TimeLimit())
     full = everything(task, sample, 0)
     if given is not None:
-        return consistent_maps(task, declared(task, given, sample), TimeLimit(), None, full)
+        return consistent_maps(task, declared(task, given, sample), TimeLimit(), others=full)
     return consistent_maps(task, full, TimeLimit(), relabellings(task, sample, TimeLimit()))

@@ -30,6 +30,19 @@ def test_the_probability_of_a_valid_board(problem: Any) -> None:
     assert math.isclose(float(mass[1]), 1 - 288 / 4**16, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("problem", [Validity(), ViSudo()], ids=["validity", "visudo"])
+def test_a_network_that_knows_nothing_finds_the_likeliest_valid_board(problem: Any, tmp_path: Path) -> None:
+    """Among the 288, not among the likeliest of all states; also where the model was saved."""
+    task = problem.task()
+    scores = torch.randn(3, 16, 4, generator=torch.Generator().manual_seed(0))
+    model = sg.Model(torch.nn.Identity(), task.space, task)
+    model.save(tmp_path)
+    boards = task.inverse.states(torch.device("cpu"))
+    chances = scores.log_softmax(-1)[:, torch.arange(16), boards].sum(-1)
+    for each in (model, sg.load(tmp_path, device="cpu")):
+        assert torch.equal(each.predict_codes(scores, constrained=True, budget=1), boards[chances.argmax(1)])
+
+
 def apart(codes: Any) -> list[int]:
     """The cells in which the nearest valid board differs."""
     found: list[int] = (np.asarray(codes)[:, None] != all_boards(4)).sum(-1).min(1).tolist()

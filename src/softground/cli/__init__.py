@@ -4,6 +4,7 @@ Each command is a module of this folder with a class ``Command``: tyro reads the
 method ``run`` does the work. Nothing is imported before it is needed, so that ``--help`` answers at once.
 """
 
+import gc
 import io
 import os
 import re
@@ -96,29 +97,44 @@ def _run(args: list[str]) -> None:
     name, *rest = args
     if name not in COMMANDS:
         raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
+    gc.disable()  # modules stay: looking for garbage among them while they load would take a fifth of the time
+    try:
+        asked = _read(name, rest)
+    finally:
+        gc.enable()
+    asked.run()
+
+
+def _read(name: str, rest: list[str]) -> Any:
+    """A command with its arguments."""
     import tyro
 
     a_file = name == "inspect" and rest[:1] != [] and rest[0].endswith(".cnf")
+    kind, prog, about = None, f"softground {name}", None if a_file or name not in NESTED else COMMANDS[name]
     if name in BY_TASK and not a_file:
         from .given import expanded
-        from .options import task_first
+        from .options import options_of, task_first
 
         rest = expanded(task_first(name, rest))
+        if rest[0] != "--help":  # one task's options are made sooner than those of all
+            kind, prog, about = options_of(rest[0], _module(name).Command), f"{prog} {rest.pop(0)}", None
     if name == "runs":
         rest = rest or ["list"]
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    about = COMMANDS[name] if name in NESTED and not a_file else None  # else the class says it
-    tyro.cli(command(name, a_file), prog=f"softground {name}", description=about, args=rest, config=config).run()
+    return tyro.cli(kind or command(name, a_file), prog=prog, description=about, args=rest, config=config)
 
 
 def command(name: str, a_file: bool = False) -> Any:
     """What tyro reads a command's arguments into: a class, or one class per task."""
-    module: Any = import_module(f".{name.replace('-', '_')}", __package__)
     if name not in BY_TASK or a_file:
-        return module.Formula if a_file else module.Command
+        return _module(name).Formula if a_file else _module(name).Command
     from .options import by_task
 
-    return by_task(module.Command)
+    return by_task(_module(name).Command)
+
+
+def _module(name: str) -> Any:
+    return import_module(f".{name.replace('-', '_')}", __package__)
 
 
 def _complain(error: Exception, name: str) -> int:

@@ -9,17 +9,18 @@ import tyro
 from rich.console import Console
 
 from ..constraints import Cnf
-from ..constraints.cnf import dimacs
-from ..errors import LearnerError, SoftgroundError
+from ..errors import ConstraintError, InfeasibleAnswer, LearnerError, SoftgroundError
 from ..experiments.experiment import named_recipe, problem_of
 from ..experiments.recipe import Recipe
 from ..inspection import Inspection, inspect
 from ..inspection.show import renderables
+from ..inverses.ladder import Budget
 from ..kernels import Kernel
 from ..learner.parts import divided
-from ..spaces.categorical import Categorical
 from ..task import Task
 from .options import RunOptions
+
+TRUTH = (True, False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +114,20 @@ class Formula(Look):
 
     def run(self) -> None:
         self.check()
-        variables, clauses = dimacs(self.path)
-        space = Categorical([(False, True)] * max(1, variables), head="site")
-        task = Task(space, Cnf(clauses, space), name=self.path.stem)
+        rule = Cnf.read(self.path, head="site")
+        task = Task(rule.space, rule, name=self.path.stem, budget=Budget(seconds=self.seconds / 3))
+        choice = task.settle(rule.encode(TRUTH))
+        if not task.inverse.exact:
+            why = "; ".join(f"no {rung}: {why}" for rung, why, _ in choice.refused) if choice else ""
+            raise ConstraintError(f"{self.path}: no way was found to all inputs of one truth value ({why}).")
         rows = [[{"0": False, "1": True}.get(digit, digit) for digit in word] for word in self.observed] or None
-        found = self.look(task, [True, False], task.name, self.seconds, support=rows, seed=self.seed)
+        try:
+            found = self.look(task, TRUTH, task.name, self.seconds, support=rows, seed=self.seed)
+        except InfeasibleAnswer as error:
+            always = "always" if not TRUTH[error.examples[0]] else "never"
+            raise ConstraintError(
+                f"{self.path}: the formula {always} holds, so that its truth value tells nothing of its variables."
+            ) from error
         self.show({None: found})
 
 

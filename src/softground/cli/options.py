@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from ..errors import SoftgroundError
-from ..experiments import Experiment, Place, Problem
+from ..experiments import Experiment, Place
 from ..experiments.recipe import Recipe, settings
 from ..tasks import TASKS
 
@@ -47,8 +47,9 @@ class RunOptions(Place):
         return {name: getattr(self, name) for name in names}
 
 
-def options_of(problem: type[Problem], command: Any) -> type:
-    """One dataclass of a problem's own fields, the recipe's settings and the command's options."""
+def options_of(task: str, command: Any) -> type:
+    """One dataclass of a task's own fields, the recipe's settings and the command's options."""
+    problem = TASKS[task]
     own = {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
     return _options_of(problem, command, tuple((name, tuple(choices)) for name, choices in own.items()))
 
@@ -82,14 +83,19 @@ def one_of(members: Iterable[tuple[str, type]]) -> Any:
 
 def by_task(command: type[RunOptions]) -> Any:
     """A command whose first argument is a task: one class per task."""
-    return one_of((name, options_of(problem, command)) for name, problem in TASKS.items())
+    return one_of((name, options_of(name, command)) for name in TASKS)
 
 
 def task_first(command: str, words: list[str]) -> list[str]:
-    """Refuse options before the task in one line, instead of pages of suggestions."""
-    if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+    """The words after a command, if the first is a task or asks for help, as none does."""
+    first, *rest = words or ["--help"]
+    if first in ("-h", "--help"):
+        return ["--help"]
+    if first not in TASKS:
+        what = "the task comes first" if first.startswith("-") else "expected a task"
+        also = ", or a DIMACS file, FILE.cnf" if command == "inspect" else ""
         raise SoftgroundError(
-            f"{words[0]} was given to softground {command}; the task comes first: {', '.join(sorted(TASKS))}. "
+            f"{first} was given to softground {command}; {what}: {', '.join(sorted(TASKS))}{also}. "
             f"As in softground {command} hwf --epochs 5."
         )
-    return words or ["--help"]
+    return [first, *rest]

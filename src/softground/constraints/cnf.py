@@ -34,6 +34,7 @@ from .relations import OneOf, Relation, resolve
 HOLDS = 0  # the code of True; that of False is its complement
 SHOWN = {HOLDS: True, ~HOLDS: False, EVERYTHING: None, NOTHING: OneOf()}
 CHUNK = 2**26  # clauses that are looked at together, over all states
+MOST_VARIABLES = 1_000_000  # of a file: each is a site
 
 
 class Cnf(Constraint):
@@ -60,10 +61,17 @@ class Cnf(Constraint):
         self._negates = False
 
     @classmethod
-    def read(cls, path: str | Path, space: Categorical | None = None) -> Cnf:
-        """The rule of a DIMACS file; without a ``space``, its variables are the sites."""
+    def read(cls, path: str | Path, space: Categorical | None = None, **given: Any) -> Cnf:
+        """The rule of a DIMACS file; without a ``space``, its variables are the sites of one made as ``given``."""
         variables, clauses = dimacs(Path(path))
-        return cls(clauses, space or Categorical([(False, True)] * max(1, variables)))
+        if space is not None and variables > space.sites:
+            raise ConstraintError(
+                f"{path} announces {variables:,} variables, but the space has {space.sites} sites. Correct its header, "
+                "give a space with one site per variable, or leave the space out."
+            )
+        if variables > MOST_VARIABLES:
+            raise ConstraintError(f"{path} announces {variables:,} variables; at most {MOST_VARIABLES:,} can be sites.")
+        return cls(clauses, space or Categorical([(False, True)] * max(1, variables), **given))
 
     def __repr__(self) -> str:
         return f"Cnf({len(self.clauses):,} clauses, {self.variables:,} variables)"

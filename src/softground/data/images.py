@@ -1,9 +1,9 @@
-"""Reading, padding and resizing grey images."""
+"""Reading, padding and resizing images, grey ones mostly."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,15 @@ def read_grey(path: Path, content: bytes | None = None) -> Images:
     Transparent images get a white background where their ink is dark and a black one where it is light. Cameras'
     orientation tags are obeyed.
     """
+    return _read(path, content, _grey)
+
+
+def read_colours(path: Path, content: bytes | None = None) -> Images:
+    """The same as red, green and blue ``[height, width, 3]``; what is transparent becomes white."""
+    return _read(path, content, _colours)
+
+
+def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) -> Images:
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
@@ -42,7 +51,7 @@ def read_grey(path: Path, content: bytes | None = None) -> Images:
             with Image.open(path if content is None else BytesIO(content), formats=FORMATS) as opened:
                 if not 1 <= min(opened.size) <= max(opened.size) <= LONGEST_SIDE:
                     raise ValueError(f"{opened.width} x {opened.height} pixels; a side has 1 to {LONGEST_SIDE:,}")
-                return _grey(ImageOps.exif_transpose(opened))
+                return form(ImageOps.exif_transpose(opened))
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check that the image folder is complete.") from error
     except Exception as error:  # Pillow's decoders raise all kinds of errors
@@ -63,6 +72,13 @@ def _grey(image: Image) -> Images:
     return np.asarray(flat.round(), dtype=np.uint8)
 
 
+def _colours(image: Image) -> Images:
+    from PIL import Image as Pillow
+
+    flat = image.convert("RGBA")
+    return np.array(Pillow.alpha_composite(Pillow.new("RGBA", flat.size, "white"), flat).convert("RGB"), dtype=np.uint8)
+
+
 def check_same_size(paths: Sequence[Path], images: Sequence[Images], remedy: str) -> None:
     """Refuse images of several sizes."""
     for path, image in zip(paths, images, strict=True):
@@ -78,15 +94,16 @@ def border(image: Images) -> Images:
     return np.concatenate([image[0], image[-1], image[1:-1, 0], image[1:-1, -1]])
 
 
-def fit(image: Images, height: int, width: int, background: int) -> Images:
+def fit(image: Images, height: int, width: int, background: int | tuple[int, ...]) -> Images:
     """Resize without distortion: a tightly cropped minus is padded to the new proportions first, not stretched."""
     from PIL import Image
 
-    rows, columns = image.shape
+    rows, columns = image.shape[:2]
     scale = max(rows / height, columns / width)
     tall, wide = max(rows, round(height * scale)), max(columns, round(width * scale))
-    padded = Image.new("L", (wide, tall), background)
-    padded.paste(Image.fromarray(image), ((wide - columns) // 2, (tall - rows) // 2))
+    shown = Image.fromarray(image)
+    padded = Image.new(shown.mode, (wide, tall), background)
+    padded.paste(shown, ((wide - columns) // 2, (tall - rows) // 2))
     return np.array(padded.resize((width, height), Image.Resampling.BILINEAR), dtype=np.uint8)
 
 

@@ -17,19 +17,19 @@ the two connected; one that does not arrive in time proves nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
 from ..kernels import Collapsed, Kernel
-from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
 FIBRES = {"tensor": 256, "solver": 16}  # measured, by what an inverse costs
+TOGETHER = 32  # of them, before time is looked at
 MOST_COMPLETIONS = 1_024  # of one u that a walk can use
 MOST_SOLUTIONS = 8_000  # of an answer whose components are counted
 MOST_ENTRIES = 2_000_000  # pairs (solution, set outside which it is compared)
@@ -48,22 +48,32 @@ class Fibres:
     movement: float
 
 
-def fibres(walk: Collapsed, sample: Sample, seed: int) -> Fibres | None:
-    """The figures; None where there are too many completions, or more sites than the inverse can complete."""
+def fibres(walk: Collapsed, sample: Sample, seed: int, limit: TimeLimit | None = None) -> Fibres | None:
+    """The figures, of as many rows as there is time for.
+
+    None where there are too many completions, or more sites than the inverse can complete.
+    """
     z, y = sample.rows(FIBRES[walk.inverse.cost], seed)
     dice = Sampler(seed)
     dropped = walk.projection.draw(dice, len(z), z.device)
     proposal = walk.move.propose(dice, z, dropped.kept(z.shape[1]))
+    counts: list[Tensor] = []
+    complete: list[Tensor] = []
+    moved: list[Tensor] = []
     try:
-        one = Dropped(dropped.sites[:1], dropped.shared, dropped.key)
-        if int(walk.inverse.fibre(z[:1], y[:1], one).count.max()) > MOST_COMPLETIONS:
+        if int(walk.inverse.fibre(z[:1], y[:1], dropped.rows(slice(1))).count.max()) > MOST_COMPLETIONS:
             return None
-        here, there = walk.inverse.fibre(z, y, dropped), walk.inverse.fibre(proposal, y, dropped)
+        for rows in torch.split(torch.arange(len(z)), TOGETHER):
+            if counts and limit is not None and not limit.left():
+                break
+            here, there = (walk.inverse.fibre(u[rows], y[rows], dropped.rows(rows)) for u in (z, proposal))
+            counts.append(here.count.double())
+            complete.append(here.complete.double())
+            moved.append((there.count > 0) & ((proposal != z)[rows].any(-1) | (there.count > 1)))
     except SoftgroundError:
         return None
-    moved = (there.count > 0) & ((proposal != z).any(-1) | (there.count > 1))
-    count, whole = here.count.double(), float(here.complete.double().mean())
-    return Fibres(float(count.mean()), int(count.max()), whole, float(moved.double().mean()))
+    count, whole = torch.cat(counts), float(torch.cat(complete).mean())
+    return Fibres(float(count.mean()), int(count.max()), whole, float(torch.cat(moved).double().mean()))
 
 
 @dataclass(frozen=True)
@@ -81,28 +91,27 @@ def components(space: Categorical, found: Found, sets: Sequence[Sequence[int]], 
 
     None where there are too many solutions or sets to compare.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     n, free = len(found.z), {frozenset(d) for d in sets}
     if change:
         free = {d | {k} for d in free for k in range(space.sites) if k not in d}
     if not found.whole or n > MOST_SOLUTIONS or n * len(free) > MOST_ENTRIES:
         return None
-    # A graph of solutions 0 … n − 1 and, after them, their classes by the symbols outside each set.
-    classes, total = [], n
+    classes = []  # of the solutions, by the symbols outside each set
     for sites in sorted(map(sorted, free)):
         rest = found.z.clone()
         rest[:, sites] = 0
         keys, dim = (space.index(rest), None) if space.indexable else (rest, 0)
-        _, of = torch.unique(keys, return_inverse=True, dim=dim)
-        classes.append(of.numpy() + total)
-        total += int(of.max()) + 1
-    ends = np.tile(np.arange(n), len(classes)), np.concatenate(classes)
-    graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
-    _, label = connected_components(graph, directed=False)
-    sizes = np.unique(label[:n], return_counts=True)[1]
-    return Components(n, len(sizes), float((sizes / n) @ (sizes / n)), int((sizes == 1).sum()))
+        classes.append(torch.unique(keys, return_inverse=True, dim=dim)[1])
+    # Each solution takes the least number of its class, class after class, until all that are joined have one number.
+    label, before = torch.arange(n), None
+    while before is None or not torch.equal(label, before):
+        before = label
+        for of in classes:
+            label = torch.full_like(label, n).scatter_reduce_(0, of, label, "amin")[of]
+        label = label[label]  # what the solution of that number has found itself
+    counts = torch.bincount(label)
+    sizes = counts[counts > 0].double()
+    return Components(n, len(sizes), float((sizes / n).square().sum()), int((sizes == 1).sum()))
 
 
 @dataclass(frozen=True)

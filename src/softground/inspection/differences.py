@@ -35,15 +35,19 @@ def differences(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> Sets
     """
     sites, chance, seen = task.space.sites, torch.Generator().manual_seed(seed), Counter[tuple[int, ...]]()
     sizes = [d for d in DROPPED if d < sites]
+    each = 0.0  # seconds that a combination of the dropped sites took in the last round, where they are tried
     for turn in range(len(sizes) + AGAIN[task.inverse.cost] if sizes else 0):
-        if turn and not limit.left():
-            break
         enough = sizes[-1] if not seen else min(sizes[-1], min(map(len, seen)) + MORE)
         size, before = min(sizes[min(turn, len(sizes) - 1)], enough), smallest(seen)
+        many = task.space.combinations(size)
+        if turn and not limit.room(each * many):
+            break
+        began = limit.clock()
         try:
             seen += neighbours(task, sample, size, seed + turn, chance)
         except SoftgroundError:  # more sites than the inverse can complete
             break
+        each = (limit.clock() - began) / many if task.inverse.cost == "tensor" else 0.0
         if before and size == enough and before == smallest(seen):
             break
     return smallest(seen)

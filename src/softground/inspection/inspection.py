@@ -26,6 +26,7 @@ from .mixing import Mixing, mix_all
 from .ranking import RULE, Ranked, joined, ranking
 from .recommendation import SAMPLE, Recommendation, choose, movement
 from .relabelling import Relabellings, relabellings
+from .show_maps import advice
 from .solutions import Sample, Size, size, take
 from .support import Support, declared, everything
 from .time_limit import TimeLimit
@@ -37,7 +38,7 @@ class Inspection:
 
     task: str
     space: str
-    states: float  # ∞ for reals
+    states: float  # ∞ for reals, and beyond 10³⁰⁸
     answers: int  # distinct answers looked at
     given: int  # answers given
     sizes: tuple[Size, ...]
@@ -59,7 +60,7 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values; infinities are None."""
-        return _plain(self) | {"ranked_by": RULE}  # type: ignore[no-any-return]
+        return _plain(self) | {"advice": list(advice(self.maps)), "ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """:meth:`as_dict` as one JSON document."""
@@ -138,7 +139,7 @@ def inspect(
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),
-        states=float(space.size) if space.categorical else math.inf,
+        states=float(space.size) if space.categorical and space.size < 1e308 else math.inf,
         answers=len(taken.found),
         given=taken.of,
         sizes=sizes,
@@ -163,11 +164,12 @@ def _occurring(task: Task, sample: Sample, given: Any, seed: int) -> list[Suppor
 def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit) -> tuple[Consistent, ...]:
     """The maps that fit what occurs, under each assumption."""
     *narrow, full = occurring
+    wide = consistent_maps(task, full, limit.part(0.5) if narrow else limit, known)
     found = []
     for some in narrow:
         same = bool(torch.isin(some.y, full.y).all())  # the answers for which the renamings are known
-        found.append(consistent_maps(task, some, limit.part(0.5), known if same else None, full))
-    return (*found, consistent_maps(task, full, limit, known))
+        found.append(consistent_maps(task, some, limit, known if same else None, wide if same else None, full))
+    return (*found, wide)
 
 
 def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:

@@ -71,16 +71,22 @@ class Consistent:
 
 
 def consistent_maps(
-    task: Task, support: Support, limit: TimeLimit, known: Relabellings | None = None, others: Support | None = None
+    task: Task,
+    support: Support,
+    limit: TimeLimit,
+    known: Relabellings | None = None,
+    wide: Consistent | None = None,
+    others: Support | None = None,
 ) -> Consistent:
     """Search for them.
 
-    ``known`` are the renamings that keep every S_y of the support's answers, a short cut; ``others`` are combinations
-    that may occur beside those of the support, to choose further answers from.
+    ``known`` are the renamings that keep every S_y of the support's answers, ``wide`` the maps that fit all of these
+    S_y: short cuts. ``others`` are combinations that may occur beside those of the support, to choose further answers
+    from.
     """
     symmetry = Symmetry(known.generators) if known else None
     search = MapSearch(task, support, limit.part(0.7), symmetry=symmetry)
-    found = search.found()
+    found = search.found(wide=wide)
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
     between = known is not None and known.proved and found.every.finished and found.every.count == known.count
     own = None
@@ -152,24 +158,38 @@ class MapSearch:
         absent = set(range(self.symbols.count)) - set(self.occurring)
         return [1 << self.symbols.count + e if e in absent else d for e, d in enumerate(self.domains)]
 
-    def found(self, labels: bool = True) -> Consistent:
+    def found(self, labels: bool = True, wide: Consistent | None = None) -> Consistent:
         """All that is known of the maps that fit the support."""
-        one, every = self.counted(one_to_one=True), self.counted()
-        every = replace(every, count=max(every.count, one.count))
-        if labels:
-            one = replace(one, labels=self.labels(one, one_to_one=True))
-            every = replace(every, labels=one.labels if every.count == one.count else self.labels(every))
+        every = self.counted()
+        if wide is not None and self._are(wide, every):
+            every, one = wide.every, wide.one_to_one
+        else:
+            one = self.counted(one_to_one=True)
+            every = replace(every, count=max(every.count, one.count))
+            if labels:
+                one = replace(one, labels=self.labels(one, one_to_one=True))
+                every = replace(every, labels=one.labels if every.count == one.count else self.labels(every))
         support = self.rows.support
         return Consistent(
             assumption=support.assumption,
             combinations=len(support),
             symbols=len(self.occurring),
-            absent=tuple(name for e, name in enumerate(self.symbols.names) if e not in self.occurring),
+            absent=self.absent,
             every=every,
             one_to_one=one,
             proved=support.whole or every.count == 1,
             examples=self.examples() if every.count > 1 else (),
         )
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The symbols that never occur."""
+        return tuple(name for e, name in enumerate(self.symbols.names) if e not in self.occurring)
+
+    def _are(self, wide: Consistent, every: Maps) -> bool:
+        """Whether the maps are those that fit all of S_y: these fit whatever occurs, so as many are the same."""
+        sure = wide.proved and wide.every.finished and every.finished
+        return sure and wide.absent == self.absent and wide.every.count == every.count
 
     def counted(self, one_to_one: bool = False) -> Maps:
         """How many there are, and where they disagree; the identity is always one of them."""

@@ -115,7 +115,7 @@ def ranking(task: Task, sample: Sample, kernels: Mapping[str, Kernel], limit: Ti
             break
         kernel = collapsed(task, projection, change)
         pieces = joined(task, sample, projection.sets, change)
-        walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed), pieces, change=change))
+        walks.append(Ranked(name, kernel, projection, fibres(kernel, sample, seed, limit), pieces, change=change))
     for turn, walk in enumerate(walks):
         if (walk.usable or not walk.projection) and limit.left():
             walks[turn] = replace(walk, led=led(task, walk.kernel, sample, share(1 / (len(walks) - turn)), seed))
@@ -134,7 +134,7 @@ def resolved(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[Ra
             break
         projection = RandomBlock(task.space, size)
         kernel = collapsed(task, projection, change=False)
-        walk = Ranked(f"{size} sites re-solved", kernel, projection, fibres(kernel, sample, seed))
+        walk = Ranked(f"{size} sites re-solved", kernel, projection, fibres(kernel, sample, seed, limit))
         if not walk.usable:
             break
         found.append(replace(walk, led=led(task, kernel, sample, limit, seed)))

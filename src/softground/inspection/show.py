@@ -39,7 +39,7 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
         "Can y identify the symbols?": identification(found),
         "Projections": projections(found),
         "Mixing": mixing(found),
-        "Recommended": [str(found.recommendation), *advice(found.maps)],
+        "Recommended": [str(found.recommendation), *(f"- {words}" for words in advice(found.maps))],
     }
     for heading, lines in parts.items():
         for turn, line in enumerate(lines):
@@ -54,10 +54,12 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
 
 def problem(found: Inspection) -> Iterable[str]:
     """Space, sample and sizes."""
-    states = "uncountably many" if math.isinf(found.states) else number(found.states)
+    states = "uncountably many" if found.identification is None else number(found.states)
     answers = f"{found.answers} distinct answer{'s' * (found.answers > 1)} of {found.given:,} given"
     yield f"{found.task}: {found.space}, {states} states. {answers}."
-    known = sorted((s for s in found.sizes if s.count is not None), key=lambda s: s.count or 0)
+    known = sorted(
+        (s for s in found.sizes if s.count is not None and math.isfinite(s.count)), key=lambda s: s.count or 0
+    )
     if known:
         how = "counted" if all(s.exact for s in known) else "estimated, from fibres of random u"
         low, middle, high = (known[k].count or 0 for k in (0, len(known) // 2, -1))
@@ -66,7 +68,7 @@ def problem(found: Inspection) -> Iterable[str]:
         yield f"|S_y|, {how}{part}: {several}{number(middle)} ({middle / found.states:.2g} of the space)."
         if how != "counted":
             yield "; ".join(f"y = {s.answer}: {s}" for s in found.sizes[:4])
-    elif math.isfinite(found.states):
+    elif found.identification is not None:
         yield f"|S_y|: {found.sizes[0]}."
 
 

@@ -67,9 +67,10 @@ def fitting(found: Consistent) -> str:
 def settling(found: Consistent) -> str:
     """Question (c)."""
     head, every, one = f"(c) What settles it at least cost, {found.assumption}.", found.every, found.one_to_one
-    words = _labels(every.labels) if every.labels else "The fewest labels were not found in time."
+    words = _labels(every.labels, found.proved) if every.labels else "The fewest labels were not found in time."
     if one.labels is not None and one != every:
-        words += f" Among one-to-one maps: {_labels(one.labels)}" if one.count > 1 else " One-to-one maps need none."
+        some = f" Among one-to-one maps: {_labels(one.labels, found.proved)}"
+        words += some if one.count > 1 else " One-to-one maps need none."
     if found.further:
         several = "s" * (len(found.further) > 1)
         words += f" Or answers to the further combination{several} {', '.join(found.further)}."
@@ -96,7 +97,7 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
                 else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge "
                 "by accuracy up to renaming."
             )
-            yield f"- Several maps of symbols explain the answers: give {which} ({how}, or known symbols).{prior}"
+            yield f"Several maps of symbols explain the answers: give {which} ({how}, or known symbols).{prior}"
 
 
 def boolean(found: BooleanMaps) -> str:
@@ -113,10 +114,11 @@ def _told(maps: Maps | None) -> bool:
     return maps is not None and (maps.finished or maps.count > 1)
 
 
-def _labels(labels: Labels) -> str:
+def _labels(labels: Labels, proved: bool) -> str:
+    """The fewest labels; maps that are not proved may yet be refuted, and then fewer would do."""
     sets = f"{'at least ' * (not labels.finished)}{labels.sets:,} such set{'s' * (labels.sets > 1)}"
-    what = "1 label, and no fewer, leaves" if labels.fewest == 1 else f"{labels.fewest} labels, and no fewer, leave"
-    return f"{what} one map: of {_set(labels.example)}, say ({sets})."
+    what = f"{labels.fewest} label{'s' * (labels.fewest > 1)}{', and no fewer,' if proved else ', perhaps fewer,'}"
+    return f"{what} leave{'s' * (labels.fewest == 1)} one map: of {_set(labels.example)}, say ({sets})."
 
 
 def _number(maps: Maps | None) -> str:

@@ -127,6 +127,7 @@ def _solutions(task: Task, y: Tensor, seed: int) -> Found:
         ones = CategoricalBelief(task.space, torch.where(allowed, 0.0, -torch.inf).double()[None])
         law = inverse.law(Target(ones, y, 1.0))
         count = float(law.log_mass().exp())
+        count = float(round(count)) if count < 2**50 else count  # sums of floats end a little beside
         shares = law.marginals()[0] if count else None
     if inverse.cost == "tensor" and (count is None or count <= LISTED):
         z = _listed(inverse, y)
@@ -145,7 +146,10 @@ def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
         if not inverse.exact:
             return None
     everything = torch.arange(inverse.space.sites)[None]
-    fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
+    try:
+        fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
+    except InverseError:  # too many combinations to try
+        return None
     return fibre.values[0][fibre.mask[0]] if bool(fibre.complete.all()) else None
 
 
@@ -187,4 +191,6 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
 
 def number(value: float) -> str:
     """A count as people write it."""
+    if math.isinf(value):
+        return "more than 1e308"
     return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"

@@ -134,15 +134,17 @@ def _of_few_symbols(task: Task, seed: int) -> Tensor:
     """States made of at most :data:`DIFFERENT` symbols, all of them where they are few."""
     symbols, generator = RenamableSymbols(task.space), torch.Generator().manual_seed(seed)
     found: list[Tensor] = [torch.zeros(0, task.space.sites, dtype=torch.long)]
+    where = symbols.where.tolist()  # by site
     for different in range(1, DIFFERENT + 1):
         for chosen in combinations(range(symbols.count), different):
-            choices = [[e for e in chosen if symbols.where[site, e]] for site in range(task.space.sites)]
-            if all(choices) and sum(map(len, found)) < MOST:
-                if math.prod(map(len, choices)) <= EACH:
-                    picks = torch.cartesian_prod(*map(torch.tensor, choices)).view(-1, task.space.sites)
-                else:
-                    draws = [torch.randint(len(c), (EACH,), generator=generator) for c in choices]
-                    picks = torch.stack([torch.tensor(c)[d] for c, d in zip(choices, draws, strict=True)], 1)
-                found.append(symbols.code[torch.arange(task.space.sites), picks])
+            if not all(any(at[e] for e in chosen) for at in where) or sum(map(len, found)) >= MOST:
+                continue
+            choices = [[e for e in chosen if at[e]] for at in where]
+            if math.prod(map(len, choices)) <= EACH:
+                picks = torch.cartesian_prod(*map(torch.tensor, choices)).view(-1, task.space.sites)
+            else:
+                draws = [torch.randint(len(c), (EACH,), generator=generator) for c in choices]
+                picks = torch.stack([torch.tensor(c)[d] for c, d in zip(choices, draws, strict=True)], 1)
+            found.append(symbols.code[torch.arange(task.space.sites), picks])
     distinct: Tensor = torch.unique(torch.cat(found), dim=0)
     return distinct

@@ -22,7 +22,11 @@ class TimeLimit:
 
     def left(self) -> bool:
         """Whether there is time for another piece of work; once there is not, :attr:`reached` says so."""
-        self.reached = self.reached or self.clock() >= self.end
+        return self.room(0.0)
+
+    def room(self, seconds: float) -> bool:
+        """Whether there is time for a piece of work that takes about as many ``seconds``."""
+        self.reached = self.reached or self.clock() + seconds >= self.end
         return not self.reached
 
     def part(self, share: float) -> TimeLimit:

@@ -170,6 +170,10 @@ class Inverse(ABC):
         """
         return law_of(self, target).mode() if self.exact else None
 
+    def sole(self) -> Tensor | None:
+        """The encoded answer of all states that have one, where it is the same for all; the rule's, if it knows."""
+        return self.constraint.sole()
+
     @property
     def described(self) -> Inverse:
         """What is compared where a run is resumed."""

@@ -136,6 +136,9 @@ class Listing(Inverse):
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return not self._negates
 
+    def sole(self) -> Tensor:
+        return torch.zeros(1, dtype=torch.long)  # any will do: the list is the same for all
+
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from the list for each answer."""
         states = self.states(y.device)

@@ -83,8 +83,8 @@ class MixtureLaw(Law):
         listed = self._listed()
         if listed is None:
             raise InverseError(
-                f"The entropy of a mixture on S_y is a sum over all of S_y, which {self.inverse!r} cannot list. Use a "
-                "table or a listing, one product, or site_entropies()."
+                f"The entropy of a mixture on S_y is a sum over all of S_y, which {self.inverse!r} cannot list for "
+                "these answers. Use a table, or a listing without complements; one product; or site_entropies()."
             )
         _, owner, log_weight = listed
         mass = self.log_mass()

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..constraints.cnf import Cnf
 from ..constraints.program import Program
 from ..errors import InverseError
-from ..preparing import duration, human, preparing, told
+from ..preparing import duration, human, many, preparing, told
 from .base import Inverse
 from .cache import Cache
 from .circuit import Circuit
@@ -43,7 +43,7 @@ def table(ask: Ask) -> tuple[Inverse, str]:
     size, answers = ask.space.size, len(ask.answers)
     if size * answers > ask.budget.solutions:
         most = f"at most {ask.budget.solutions:,}"
-        raise GivesWay(f"{number(size)} states, tried for {answers:,} answers, are too many ({most})")
+        raise GivesWay(f"{many(size)} states, tried for {answers:,} answers, are too many ({most})")
     with preparing("Table of the states", answers) as done:
         for listed in timed(_tried(ask), answers, ask.budget.seconds, "a table of the states"):
             ask.found |= listed
@@ -62,11 +62,11 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
     """A table of a function's answers, after a small sample has told how long it takes."""
     size, needed = ask.space.size, Table.bytes_needed(ask.space)
     if needed > ask.budget.bytes:
-        raise GivesWay(f"{number(size)} states take {human(needed)}, more than {human(ask.budget.bytes)}")
+        raise GivesWay(f"{many(size)} states take {human(needed)}, more than {human(ask.budget.bytes)}")
     needs = seconds_for(rule)
     if needs > ask.budget.seconds:
-        raise GivesWay(f"{number(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}")
-    told(f"A table of {number(size)} states takes about {duration(needs)}")
+        raise GivesWay(f"{many(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}")
+    told(f"A table of {many(size)} states takes about {duration(needs)}")
     return Table(rule, limit=ask.budget.bytes), f"all {size:,} states fit into a table"
 
 
@@ -105,7 +105,7 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
     if ask.inverse.cost != "solver":
         raise GivesWay("no solver lists S_y of a rule of this kind; those in CPMpy and Z3 can be solved")
     if not ask.space.indexable:
-        raise GivesWay(f"{ask.space.size:.1e} states have no 64-bit numbers")
+        raise GivesWay(f"{many(ask.space.size)} states have no 64-bit numbers")
     answers, total = len(ask.answers), 0
     with preparing("Lists of solutions", answers) as done:
         for some in timed(_listed(ask), answers, ask.budget.seconds, "lists of solutions"):
@@ -212,8 +212,3 @@ def chains(ask: Ask) -> tuple[Inverse, str]:
 
 def _answer(ask: Ask, key: Key) -> object:
     return ask.constraint.answer(torch.tensor(key).reshape(ask.answers.shape[1:]))
-
-
-def number(count: int) -> str:
-    """A count as people write it."""
-    return f"{count:,}" if count < 10**7 else f"{count:.1e}"

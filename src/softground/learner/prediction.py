@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
 from ..inverses.complement import likeliest
+from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
@@ -24,7 +25,7 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
-    if y is None and (sole := task.constraint.sole()) is not None:
+    if y is None and (sole := task.inverse.sole()) is not None:
         y = sole.to(z.device).expand(len(z), *sole.shape[1:])
     fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
@@ -62,7 +63,7 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
         if tried == budget < size:
             raise LearnerError(
                 f"Example {example}: none of its {tried:,} most probable states is feasible. Raise the budget of "
-                f"{budget:,} states (the space has {task.space.size:,}), or train further."
+                f"{budget:,} states (the space has {many(task.space.size)}), or train further."
             )
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")

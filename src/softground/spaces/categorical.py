@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from ..errors import SpaceError
+from ..preparing import many
 from .base import Space, check_output
 from .belief import CategoricalBelief
 from .mixture import MixtureBelief
@@ -118,7 +119,8 @@ class Categorical(Space):
         return self.size < 2**63
 
     def __repr__(self) -> str:
-        return f"Categorical({self.sites} sites, {len(self.symbols)} symbols, {self.size:,} states)"
+        states = f"{self.size:,}" if self.indexable else many(self.size)
+        return f"Categorical({self.sites} sites, {len(self.symbols)} symbols, {states} states)"
 
     def layout(self, device: torch.device) -> Layout:
         """The constant tensors on ``device``, made once."""
@@ -186,7 +188,7 @@ class Categorical(Space):
 
     def _need_index(self) -> None:
         if not self.indexable:
-            raise SpaceError(f"This space has {self.size:.2e} states; a state's index would not fit into 64 bits.")
+            raise SpaceError(f"This space has {many(self.size)} states; a state's index would not fit into 64 bits.")
 
     def uniform(self, batch: int, device: torch.device) -> CategoricalBelief:
         scores = torch.zeros(self.sites, self.width, dtype=torch.float64, device=device)
