@@ -58,7 +58,7 @@ def trained(folder: Path, seed: int, blow: Callable[[int], None], **settings: An
     program = rule()
     inner = Z3(SMT(total, program.space, answers=program), table=0, limit=LIMIT, **settings)
     inverse = Watched(inner, inner, blow)
-    train(inverse, program, seed, count=32, epochs=3, out=folder)
+    train(inverse, program, seed, epochs=3, out=folder)
     return {name: value for name, value in left_behind(folder).items() if name.startswith("tensor ")}, inverse
 
 
