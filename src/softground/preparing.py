@@ -106,7 +106,7 @@ def human(size: float) -> str:
     """Bytes as people say them.
 
     >>> human(1200), human(2**30), human(10**400)
-    ('1.2 kB', '1.07 GB', '1e+388 TB')
+    ('1.2 kB', '1.07 GB', '1.00e+388 TB')
     """
     units = ["TB", "GB", "MB", "kB", "B"]
     while size >= 1000 and len(units) > 1:

@@ -183,7 +183,7 @@ def _fields(name: str, task: str | None) -> dict[str, Any]:
     """A command's options and their types; of ``runs``, which is one of several, those of the one named."""
     module = import_module(f"softground.cli.{name.replace('-', '_')}")
     kind: Any = getattr(module, str(task).capitalize()) if name == "runs" else module.Command
-    kind = kind if name not in BY_TASK else options_of(TASKS[str(task)], kind)
+    kind = kind if name not in BY_TASK else options_of(str(task), kind)
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
