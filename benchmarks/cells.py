@@ -32,6 +32,7 @@ def parser(description: str, name: str) -> argparse.ArgumentParser:
     options.add_argument("--data-dir", required=True, help="where the data lie")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    options.add_argument("--beside", type=int, default=0, help="runs of other scripts that share the machine meanwhile")
     options.add_argument("--device", default="auto")
     options.add_argument("--seconds", type=float, default=1e6, help="stop starting and abandon runs after this long")
     options.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / f"{name}.json")
@@ -125,7 +126,7 @@ def fill(
         found = [round(100 * value, 2) for f in figures if (value := figure(summary, f)) is not None]
         print(f"{name}: {found} in {summary['wall_seconds']:.0f} s", flush=True)
         with lock:
-            shared = {"jobs": given.jobs, "threads": int(os.environ.get("OMP_NUM_THREADS", "1"))}
+            shared = {"jobs": given.jobs + given.beside, "threads": int(os.environ.get("OMP_NUM_THREADS", "1"))}
             results[name] = summary | {"options": options} | shared | made
             page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
             given.out.write_text(json.dumps(page, indent=1) + "\n")

@@ -31,7 +31,7 @@ from ..target import Target
 from .base import KERNELS, Info, Kernel, Projected, fibre_weights, info, pick, redraw_marginals
 
 FIXED_POINT = 2**52
-STAY = 2**22  # completions of a batch's candidates
+STAY = 2**22  # completions of all candidates of a batch, up to which a GPU leaves them where they are
 
 
 @dataclass(frozen=True)

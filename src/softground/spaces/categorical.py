@@ -106,7 +106,7 @@ class Categorical(Space):
         beyond = self.symbols if head == "shared" else ()
         self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
         self._layouts: dict[torch.device, Layout] = {}
-        self._values: dict[torch.device, Tensor | None] = {}  # [n, K] the symbol of each code; None: the code itself
+        self._values: dict[torch.device, tuple[Tensor, Tensor] | None] = {}  # see _numbers
 
     @property
     def outputs(self) -> int:
@@ -158,18 +158,20 @@ class Categorical(Space):
         if z.device not in self._values:
             self._values[z.device] = self._numbers(z.device)
         if (known := self._values[z.device]) is not None:
-            z = known[torch.arange(self.sites, device=z.device), z]
+            sites, symbols = known
+            z = symbols[sites, z]
         return z.unbind(-1)
 
-    def _numbers(self, device: torch.device) -> Tensor | None:
-        """``[n, K]``, the symbol of each code as a rule sees it; None where that is always the code."""
+    def _numbers(self, device: torch.device) -> tuple[Tensor, Tensor] | None:
+        """The sites, and ``[n, K]`` the symbol of each code as a rule sees it; None where that is always the code."""
         rows = [[*a] if all(isinstance(s, int) for s in a) else [*range(len(a))] for a in self.alphabets]
         if all(row == [*range(len(row))] for row in rows):
             return None
         wide = [s for row in rows for s in row if not -(2**63) <= s < 2**63]  # type: ignore[operator]
         if wide:
             raise SpaceError(f"The symbol {wide[0]} does not fit into 64 bits, and a vectorised rule sees tensors.")
-        return torch.tensor([row + [0] * (self.width - len(row)) for row in rows], device=device).long()
+        symbols = torch.tensor([row + [0] * (self.width - len(row)) for row in rows], device=device).long()
+        return torch.arange(self.sites, device=device), symbols
 
     def index(self, z: Tensor) -> Tensor:
         """The mixed-radix integer of each state, in ``0 … size - 1``."""
