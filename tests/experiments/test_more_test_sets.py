@@ -19,7 +19,7 @@ from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.schedules import Constant
 from softground.tasks import TASKS
-from softground.tasks.addition.problem import Addition
+from softground.tasks.addition import Addition
 
 
 @dataclass(frozen=True, kw_only=True)

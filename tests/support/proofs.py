@@ -45,7 +45,7 @@ from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
 from softground.target import Target
 from softground.task import Task
-from softground.tasks.addition.rule import AdditionScan, addition_scan
+from softground.tasks.addition import AdditionScan, addition_scan
 from softground.tasks.formulas.long import LongFormulas
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero

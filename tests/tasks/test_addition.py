@@ -15,9 +15,7 @@ from softground.errors import DataError, LearnerError, SpaceError
 from softground.experiments import Experiment
 from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform
 from softground.learner import Learner
-from softground.tasks.addition import Addition, addition_task
-from softground.tasks.addition.data import _deal, load
-from softground.tasks.addition.rule import addition_program, addition_scan
+from softground.tasks.addition import Addition, addition_program, addition_scan, addition_task, deal
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
@@ -45,7 +43,7 @@ def test_predicted_digits_are_added_up(digits: int, rule: Any) -> None:
 def test_every_image_is_used_once() -> None:
     labels = np.arange(47, dtype=np.uint8) % 10
     images = np.arange(47, dtype=np.uint8)[:, None, None].repeat(2, 1).repeat(2, 2)
-    pairs = _deal(Digits(images, labels), 2, np.random.default_rng(0))
+    pairs = deal(Digits(images, labels), 2, np.random.default_rng(0))
     assert tuple(pairs.x.shape) == (11, 4, 1, 2, 2)
     shown = pairs.x[:, :, 0, 0, 0].flatten().tolist()
     assert len(set(shown)) == 44
@@ -55,7 +53,7 @@ def test_every_image_is_used_once() -> None:
 
 
 def test_training_and_test_images_are_disjoint_and_decided_by_the_seed() -> None:
-    one, again, other = (load("digits", None, 2, None, seed) for seed in (0, 0, 1))
+    one, again, other = (Addition(digits=2).load(seed) for seed in (0, 0, 1))
     assert torch.equal(one.train.x, again.train.x)
     assert not torch.equal(one.train.x, other.train.x)
     seen = {row.tobytes() for row in one.train.x.flatten(0, 1).flatten(1).numpy()}

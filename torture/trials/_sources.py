@@ -16,7 +16,7 @@ from PIL import Image
 
 from softground.data.idx import Digits, load_idx_digits
 from softground.data.symbol_images import read_symbols
-from softground.tasks.addition import data as addition
+from softground.tasks.addition import Addition
 from softground.tasks.formulas.data import Split, load
 from softground.tasks.formulas.data.alphabet import decode
 from softground.tasks.formulas.data.folder import NAMES
@@ -163,7 +163,7 @@ def load_digits(folder: Path) -> None:
         _judge_digits(load_idx_digits(folder, part))
     boards = sudoku.load("mnist", folder, 4, 2, 2, 0)
     assert len(boards.train.x) == len(boards.test.x) == 2
-    sums = addition.load("mnist", folder, 2, None, 0)
+    sums = Addition(data="mnist", data_dir=folder, digits=2).load(0)
     for part_ in (sums.train, sums.test):
         assert part_.symbols is not None
         rows = part_.symbols.tolist()

@@ -1,10 +1,18 @@
-"""What tasks in images of digits have in common: where the images come from."""
+"""What tasks in images of digits have in common: where the images come from, and the presets that they begin with."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..data.digits import Source
-from ..experiments.problem import Problem
+from ..experiments.problem import EXACT, Problem
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # The paper does not treat these tasks. This is its kernel, annealing and optimiser, as for formulas.
+    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
+    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},
+}
+IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # however many an example shows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,22 +27,16 @@ from ..data.gathered import Gathered
 from ..data.idx import Digits
 from ..data.ragged import Ragged
 from ..errors import DataError
-from ..experiments.problem import EXACT, TASKS
+from ..experiments.problem import TASKS
 from ..family import Family
 from ..metrics import accuracies
 from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .of_digits import OfDigits
+from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits
 
 MOST_DIGITS = 2048
 METRICS = partial(accuracies, name="sum_accuracy")
-PRESETS: dict[str, dict[str, Any]] = {
-    # The paper does not treat sums of several digits. This is its kernel, annealing and optimiser, as for addition.
-    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
-    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},
-}
-IMAGES_PER_BATCH = {"paper": 128, "best": 512}
 LEAST_BATCH = 16  # rows, however long they are
 
 

@@ -21,12 +21,12 @@ from torch import Tensor
 from ...constraints import Cnf, Program, Scan
 from ...data.examples import Split
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS
+from ...experiments.problem import TASKS
 from ...inverses.circuit import Circuit
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
-from ..of_digits import OfDigits
+from ..of_digits import PRESETS, OfDigits
 from .data import Codes, combinations, evenly, rows_of_digits
 
 MOST_BITS = 1000
@@ -37,11 +37,6 @@ COUNTS: dict[str, Callable[[int, int], bool]] = {  # of the ones among n bits
     "or": lambda ones, bits: ones > 0,
     "majority": lambda ones, bits: 2 * ones > bits,
     "one": lambda ones, bits: ones == 1,
-}
-PRESETS: dict[str, dict[str, Any]] = {
-    # The paper does not treat formulas of logic. This is its kernel, annealing and optimiser, as for addition.
-    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 32},
-    "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True, "batch_size": 32},
 }
 
 
@@ -100,4 +95,4 @@ class MNLogic(OfDigits):
         return Task(rule.space, rule, name=self.name, **own)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        return PRESETS[name]
+        return PRESETS[name] | {"batch_size": 32}

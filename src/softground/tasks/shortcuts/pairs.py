@@ -26,11 +26,11 @@ from ...constraints import Program
 from ...data.digits import load_digits
 from ...data.examples import Examples, Split
 from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS
+from ...experiments.problem import TASKS
 from ...seeds import stream
 from ...spaces.categorical import Categorical
 from ...task import Task
-from ..of_digits import OfDigits
+from ..of_digits import PRESETS, OfDigits
 from .data import Codes, every_image, others, shown
 
 EACH = {"train": 420, "validation": 120, "test": 60}  # examples of every pair
@@ -38,20 +38,6 @@ MIXED = 960
 PAIRS = {
     "evenodd": [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)],
     "half": [(0, 0), (0, 1), (2, 3), (2, 4)],
-}
-PRESETS: dict[str, dict[str, Any]] = {
-    # The paper does not treat these tasks. This is its kernel, annealing and optimiser, as for addition.
-    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},
-    # The usage prior tells the reading that is one-to-one from those that merge digits.
-    "best": EXACT
-    | {
-        "network": "convnet",
-        "epochs": 20,
-        "learning_rate": 2e-3,
-        "augment": True,
-        "batch_size": 64,
-        "usage": "uniform",
-    },
 }
 
 
@@ -123,7 +109,8 @@ class Pairs(OfDigits):
         return {"sum_accuracy": share(right), "symbol_accuracy": share(predicted == symbols)}
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        return PRESETS[name]
+        # The usage prior tells the reading that is one-to-one from those that merge digits.
+        return PRESETS[name] | {"batch_size": 64} | ({"usage": "uniform"} if name == "best" else {})
 
 
 @TASKS.register("evenodd")

@@ -3,21 +3,20 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
 from ...data import RandomAffine
-from ...data.digits import Source
 from ...data.examples import Split
-from ...experiments.problem import EXACT, TASKS, Problem
+from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
 from ...projections import Walk
 from ...schedules import Exponential, Linear, Schedule
 from ...seeds import stream
 from ...task import Task
+from ..of_digits import OfDigits
 from .boards import LARGEST_LISTED
 from .data import Which, load
 from .rule import sudoku_program
@@ -43,6 +42,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     | {"kernel": "mixed", "marginals": False, "schedule": "linear", "floor": 0.1}
     | {"network": "convnet", "batch_size": 16, "learning_rate": 2e-3},
 }
+DISTORTION = RandomAffine(degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03)
 # The paper takes some 100 passes. With 50 boards that would be 100 gradient steps, after which nothing has been learnt
 # yet. So a run takes at least this many gradient steps, and at least this many epochs.
 LEAST_STEPS_AND_EPOCHS = {"paper": (1000, 110), "best": (3000, 125), "parts": (2000, 30), "chains": (1500, 25)}
@@ -50,20 +50,14 @@ LEAST_STEPS_AND_EPOCHS = {"paper": (1000, 110), "best": (3000, 125), "parts": (2
 
 @TASKS.register("sudoku")
 @dataclass(frozen=True, kw_only=True)
-class Sudoku(Problem):
+class Sudoku(OfDigits):
     """Visual Sudoku: recognise digits from nothing but the knowledge that boards are valid."""
 
     name: ClassVar[str] = "sudoku"
     kernels = BOARD_KERNELS
     inverses = BOARD_INVERSES
-    distortion: ClassVar[RandomAffine] = RandomAffine(
-        degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03
-    )
+    distortion: ClassVar[RandomAffine] = DISTORTION
 
-    data: Source = "digits"
-    """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
-    data_dir: Path | None = None
-    """The folder of MNIST's IDX files."""
     size: Literal[4, 9] = 4
     """Side of the boards."""
     train_size: int | None = None

@@ -28,7 +28,7 @@ from ...spaces.categorical import Categorical
 from ...task import Task
 from ..of_digits import OfDigits
 from ..sudoku.boards import all_boards
-from ..sudoku.problem import sudoku_metrics
+from ..sudoku.problem import DISTORTION, sudoku_metrics
 from ..sudoku.rule import valid
 from ..sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 from .data import CELLS, SIZE, blocks, filled_boards, uniform_boards
@@ -48,9 +48,7 @@ class Boards(OfDigits):
     """4×4 boards, valid or not."""
 
     kernels = BOARD_KERNELS
-    distortion: ClassVar[RandomAffine] = RandomAffine(
-        degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03
-    )
+    distortion: ClassVar[RandomAffine] = DISTORTION
     first: ClassVar[int] = 1  # the first of the four digits
 
     train_size: int = 300
