@@ -27,6 +27,7 @@ from softground import (
 )
 from softground.kernels import Kernel
 from softground.runs import RunFolder
+from softground.runs.checkpoint import load_part
 from softground.spaces import Categorical
 
 DIGITS = 4
@@ -99,7 +100,7 @@ def left_behind(folder: Path) -> dict[str, Any]:
     tensors, meta = run.load_checkpoint()
     del meta["seconds"]
     for rank, name in enumerate(meta.pop("parts", []), start=1):  # the names have the number of the checkpoint
-        tensors |= {f"process {rank}: {key}": value for key, value in run.load_part(name).items()}
+        tensors |= {f"process {rank}: {key}": value for key, value in load_part(run.path, name).items()}
     return {"tensors": tensors, "meta": meta, "metrics": untimed(run.read_metrics())}
 
 

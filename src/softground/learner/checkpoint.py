@@ -26,7 +26,7 @@ from torch import Tensor
 from ..errors import CheckpointError
 from ..objectives.base import CHAINS
 from ..objectives.starts import WAITING
-from ..runs.checkpoint import part
+from ..runs.checkpoint import part, save_part, upcoming
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
@@ -63,8 +63,8 @@ class Checkpoints:
             for name, value in part.objectives[number].state().items()
         }
         own = _flat({OBJECTIVE: states, RANDOM: self.loop.streams.states()})
-        number, rank = self.fabric.broadcast(self.folder.next_checkpoint()), self.fabric.global_rank
-        names = everyone(self.fabric, self.folder.save_part(number, rank, own) if rank else None)
+        number, rank = self.fabric.broadcast(upcoming(self.folder.path)), self.fabric.global_rank
+        names = everyone(self.fabric, save_part(self.folder.path, number, rank, own) if rank else None)
         meta = {
             "stage": progress.stage,
             "epoch": progress.epoch,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..files import failure
 from ..objectives.base import CHAINS
-from ..runs.checkpoint import one_is_missing, part
+from ..runs.checkpoint import load_part, one_is_missing, part
 from ..runs.folder import RunFolder
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
@@ -62,7 +62,7 @@ def files_of(
         reason = f"its checkpoint names {len(names)} parts of {str(meta.get('world'))[:20]} processes"
         raise failure(folder.path, reason, "Restore it from a backup")
     which = range(len(names)) if only is None else [only]
-    return len(names), ((rank, folder.load_part(names[rank]) if rank else tensors) for rank in which)
+    return len(names), ((rank, load_part(folder.path, names[rank]) if rank else tensors) for rank in which)
 
 
 def place_of(meta: Mapping[str, Any]) -> str:

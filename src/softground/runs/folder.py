@@ -150,18 +150,6 @@ class RunFolder:
         """See :func:`softground.runs.checkpoint.save`."""
         checkpoint.save(self.path, tensors, meta)
 
-    def next_checkpoint(self) -> int:
-        """See :func:`softground.runs.checkpoint.upcoming`."""
-        return checkpoint.upcoming(self.path)
-
-    def save_part(self, number: int, rank: int, tensors: Mapping[str, Tensor]) -> str:
-        """See :func:`softground.runs.checkpoint.save_part`."""
-        return checkpoint.save_part(self.path, number, rank, tensors)
-
-    def load_part(self, name: Any) -> dict[str, Tensor]:
-        """See :func:`softground.runs.checkpoint.load_part`."""
-        return checkpoint.load_part(self.path, name)
-
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
         tensors, meta = checkpoint.load(self.path, previous)

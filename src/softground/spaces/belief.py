@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,11 +55,15 @@ class CategoricalBelief:
     def sample(self, dice: Dice) -> Tensor:
         return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
+    def changed(self, change: Callable[[Tensor], Tensor]) -> CategoricalBelief:
+        """The belief whose scores, those of all symbols too, are ``change`` of these."""
+        return CategoricalBelief(self.space, change(self.scores), None if self.every is None else change(self.every))
+
     def detach(self) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores.detach(), None if self.every is None else self.every.detach())
+        return self.changed(Tensor.detach)
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:
-        return CategoricalBelief(self.space, self.scores[index], None if self.every is None else self.every[index])
+        return self.changed(lambda scores: scores[index])
 
     def tempered(self, gamma: float) -> CategoricalBelief:
         """The weights of the space's states; what else can be read has none."""
@@ -80,7 +85,7 @@ class CategoricalBelief:
             other = torch.arange(scores.shape[2], device=known.device) != known[..., None]
             return torch.where((known < 0)[..., None], scores, torch.zeros_like(scores).masked_fill(other, -math.inf))
 
-        return CategoricalBelief(self.space, certain(self.scores), None if self.every is None else certain(self.every))
+        return self.changed(certain)
 
     def weighted(self, weight: Tensor) -> CategoricalBelief:
         """The same belief, with each example's gradient multiplied by ``weight[batch]``."""
@@ -91,7 +96,7 @@ class CategoricalBelief:
                 scores.register_hook(lambda gradient: gradient * weight[:, None, None].to(gradient.dtype))  # type: ignore[no-untyped-call]
             return scores
 
-        return CategoricalBelief(self.space, scaled(self.scores), None if self.every is None else scaled(self.every))
+        return self.changed(scaled)
 
     def log_known(self, known: Tensor) -> Tensor:
         r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""

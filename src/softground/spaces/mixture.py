@@ -64,13 +64,11 @@ class MixtureBelief:
     @property
     def products(self) -> CategoricalBelief:
         """The components as one batch, ``batch · K`` rows, those of an example next to each other."""
-        every = None if self.every is None else self.every.flatten(0, 1)
-        return CategoricalBelief(self.space, self.each.flatten(0, 1), every)
+        return CategoricalBelief(self.space, self.each, self.every).changed(lambda scores: scores.flatten(0, 1))
 
     def component(self, k: int | Tensor) -> CategoricalBelief:
         """The k-th product, or the one of each example that ``k[batch]`` names."""
-        every = None if self.every is None else pick(self.every, k)
-        return CategoricalBelief(self.space, pick(self.each, k), every)
+        return CategoricalBelief(self.space, self.each, self.every).changed(lambda scores: pick(scores, k))
 
     def over_products(self, z: Tensor) -> Tensor:
         """log w_k + log P_k(z|x) of one symbol vector per example: ``[batch, K]``."""
