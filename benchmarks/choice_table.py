@@ -15,7 +15,7 @@ BY_TEST = "were chosen by looking at test figures"
 TITLES = {
     "hwf": "formulas, `--preset best`",
     "hwf, several lengths": "formulas of 1, 3, 5 and 7 symbols, `--preset best`",
-    "evenodd, ten labels": "EvenOdd, one label a digit, `--preset best`",
+    "evenodd, ten labels": "EvenOdd, one label per digit, `--preset best`",
     "evenodd, two labels": "EvenOdd, a 0 and a 1 labelled, `--preset best`",
     "half": "Half, `--preset best`",
     "kandlogic, three labels": "Kand-Logic, three labels, `--preset best`",

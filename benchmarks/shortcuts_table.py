@@ -19,8 +19,8 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         "EvenOdd, mixed-parity test (960): digits",
         ("mixed_symbol_accuracy",),
         [
-            ("ours, one label a digit", "evenodd/ours, ten labels", "Soft-PNet 96.4 ± 6.3, worst seed 77.6 ¹"),
-            ("semantic loss, one label a digit", "evenodd/semantic, ten labels", "PNet + SL 85.4 ± 17.2 ¹"),
+            ("ours, one label per digit", "evenodd/ours, ten labels", "Soft-PNet 96.4 ± 6.3, worst seed 77.6 ¹"),
+            ("semantic loss, one label per digit", "evenodd/semantic, ten labels", "PNet + SL 85.4 ± 17.2 ¹"),
             ("semantic loss, no labels", "evenodd/semantic", "–"),
             ("the paper's method, no labels", "evenodd/paper", "–"),
             ("the same as its successor ran it, no labels", "evenodd/successor", "SoftG 27.3 ± 11.5 ¹"),
@@ -30,8 +30,8 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         "EvenOdd, all 84 unseen pairs (5,040): digits / sums",
         ("ood_symbol_accuracy", "ood_sum_accuracy"),
         [
-            ("ours, one label a digit", "evenodd/ours, ten labels", "–"),
-            ("semantic loss, one label a digit", "evenodd/semantic, ten labels", "–"),
+            ("ours, one label per digit", "evenodd/ours, ten labels", "–"),
+            ("semantic loss, one label per digit", "evenodd/semantic, ten labels", "–"),
             ("ours, two labels (a 0 and a 1)", "evenodd/ours, two labels", "–"),
             ("semantic loss, no labels", "evenodd/semantic", "SL 7.07 ± 0.09 / 0.05 ± 0.06 ² ³"),
         ],
@@ -102,7 +102,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         "Sudoku 4×4, validity: digits / boards",
         ("symbol_accuracy", "board_accuracy"),
         [
-            ("ours, one label a digit", "validity/ours, four labels", "Soft-PNet 98.5 ± 0.3 / 89.3 ± 2.2 ¹"),
+            ("ours, one label per digit", "validity/ours, four labels", "Soft-PNet 98.5 ± 0.3 / 89.3 ± 2.2 ¹"),
             ("semantic loss, the same labels", "validity/semantic, four labels", "PNet + SL 98.6 ± 0.4 / 90.1 ± 2.5 ¹"),
             ("semantic loss, no labels", "validity/semantic", "–"),
             ("the paper's method, no labels", "validity/paper", "–"),
@@ -121,7 +121,7 @@ HOW = (
 )
 SOURCES = (
     "Published figures are of data made alike, not of the same images; a note says where more differs. "
-    "¹ Soft-PNet's `results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, population sd, one label a class but "
+    "¹ Soft-PNet's `results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, population sd, one label per class but "
     "for SoftG, which has none; PNet + SL learns prototypes by the semantic loss, on Kand-Logic and boards by an "
     "approximate one. Its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, "
     "Table 3 (arXiv 2505.13138v2); SL there is re-evaluated from five runs of BEARS. It reads the mode of 1,000 "

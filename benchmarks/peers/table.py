@@ -25,7 +25,7 @@ Runs = list[dict[str, Any]]
 
 
 def rows(page: dict[str, Any], task: str) -> dict[str, Runs]:
-    """Name → its runs, one a seed."""
+    """Name → its runs, one per seed."""
     found = {name: [r for key, r in page["runs"].items() if key.startswith(f"{name} |")] for name in ROWS}
     return {name: runs for name, runs in found.items() if runs and runs[0]["task"] == task}
 

@@ -1,7 +1,7 @@
 """Run cells in processes of their own, several at a time; each record is written as soon as its cell ends.
 
-A fresh process a cell: nothing leaks from one run into the next, and one that dies takes nobody with it. The parent
-alone writes records, so an interruption loses the cells that were running and nothing else.
+A fresh process for each cell: nothing leaks from one run into the next, and one that dies takes nobody with it. Only
+the parent writes records, so an interruption loses the cells that were running and nothing else.
 """
 
 from __future__ import annotations

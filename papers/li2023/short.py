@@ -53,7 +53,7 @@ PAPER = {"hwf/standard": published.HWF["exp", "II"][1], f"sudoku/{BOARDS}": publ
 
 
 def lines(results: Results) -> list[str]:
-    """A line a task whose figure is on record, for exponential cooling after both stages."""
+    """One line per task whose figure is on record, for exponential cooling after both stages."""
     found = []
     for title, counted, table, metric, rows in TASKS:
         own = results.test(f"{table}/exp", "II", metric)

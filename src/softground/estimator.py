@@ -1,4 +1,4 @@
-"""scikit-learn manners: ``SoftGrounder(rule).fit(X, y).predict(X)``.
+"""An estimator as scikit-learn's are: ``SoftGrounder(rule).fit(X, y).predict(X)``.
 
 The same learner as :class:`~softground.learner.Learner`, with what it needs besides the rule chosen from the inputs.
 scikit-learn itself is not imported; its ``clone``, ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` find what

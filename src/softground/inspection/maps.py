@@ -1,6 +1,6 @@
 r"""Which maps of symbols explain every answer that can be seen: reasoning shortcuts, merging ones included.
 
-A network that reads f(z) where z is shown, with one map f of symbols for all sites of a shared head (or one a site),
+A network that reads f(z) where z is shown, with one map f of symbols for all sites of a shared head (or one per site),
 explains every answer exactly if f(z) ∈ S_y for every combination z that occurs with an answer y. The identity does; any
 other such f is a *reasoning shortcut*, and no amount of training on y tells them apart. f need not be one-to-one, and
 what matters are the combinations that occur: MNIST-EvenOdd has 36 such maps, two of them one-to-one, although no
