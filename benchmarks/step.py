@@ -19,7 +19,7 @@ from measure import destination, interleaved, options, record
 from torch.utils.data import Subset
 
 from softground.experiments import Experiment
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 from softground.learner.loop import Loop
 from softground.learner.parts import parts_of
 

@@ -37,7 +37,7 @@ import softground as sg
 from softground.data.digits import load_digits
 from softground.data.idx import Digits
 from softground.experiments import Experiment
-from softground.experiments.experiment import named_recipe, problem_of
+from softground.experiments.named import named_recipe, problem_of
 from softground.experiments.place import Place
 from softground.experiments.recipe import Recipe
 from softground.runs.folder import plain

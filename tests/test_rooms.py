@@ -36,7 +36,7 @@ _public cli
 RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in line.split()}
 # Imports inside functions that look up: for what is asked for by name, or written when a run ends.
 LOOKS_UP = {
-    ("experiments/experiment.py", "tasks"),
+    ("experiments/named.py", "tasks"),
     ("learner/grounding.py", "inspection"),
     ("learner/learner.py", "model"),
     ("learner/learner.py", "report"),

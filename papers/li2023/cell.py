@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 from softground.experiments.place import Device
 from softground.runs.folder import plain
 

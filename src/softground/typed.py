@@ -18,6 +18,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 LARGEST_WHOLE = 2**63  # whole numbers from here on fit into no tensor
 SHOWN = 100  # characters of a value in a message
 
@@ -36,6 +38,8 @@ def typed(kind: Any, value: Any, name: str = "value") -> Any:
     match value:
         case _ if kind is Any:
             return value
+        case np.generic():
+            return typed(kind, value.item(), name)
         case _ if origin in (Union, types.UnionType):
             for part in parts:
                 try:
@@ -53,7 +57,7 @@ def typed(kind: Any, value: Any, name: str = "value") -> Any:
             return [typed(parts[0], item, name) for item in value]
         case list() | tuple() if origin is tuple:
             return tuple(typed(parts[0], item, name) for item in value)
-        case str() if kind is Path and "\0" not in value:
+        case str() | Path() if kind is Path and "\0" not in str(value):
             return Path(value)
         case int() if abs(value) >= LARGEST_WHOLE:
             pass

@@ -17,7 +17,7 @@ from papers.li2023 import pool, work
 from papers.li2023.cell import Cell, Where
 from papers.li2023.store import Store
 from papers.li2023.sudoku import CHOICES
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 from softground.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]

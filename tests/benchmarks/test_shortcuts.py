@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,8 @@ import tyro
 from cli_cases import PRESETS, TINY, hurry, read, train
 from softground.cli import command, main
 from softground.cli.given import expanded, words_of
-from softground.experiments.experiment import named_recipe, recipe_of
 from softground.experiments.extending import extended
+from softground.experiments.named import named_recipe, recipe_of
 from softground.experiments.recipe import settings
 from softground.learner.kept import network_of
 from softground.runs import RunFolder

@@ -11,7 +11,7 @@ from torch import nn
 
 from cli_cases import PRESETS, hurry, read, train
 from softground.errors import LearnerError
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 from softground.learner import Stage
 from softground.objectives import (
     MAPO,

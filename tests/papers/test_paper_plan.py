@@ -15,7 +15,7 @@ from papers.li2023.render import read
 from papers.li2023.store import Store
 from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, LARGEST, SIZES
 from softground.errors import CheckpointError, SoftgroundError
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 
 RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "reproduction"
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from softground.constraints import Program
 from softground.data import RandomAffine
 from softground.experiments import Experiment
-from softground.experiments.experiment import named_recipe
+from softground.experiments.named import named_recipe
 from softground.networks import PerSite
 from softground.objectives.base import Batch, Objective, Outcome
 from softground.spaces import Categorical

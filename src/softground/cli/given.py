@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
-from ..experiments.experiment import problem_of, recipe_of
+from ..experiments.named import problem_of, recipe_of
 from ..experiments.recipe import settings
 from ..files import Unreadable, read_bounded
 from ..runs import RunFolder
@@ -93,4 +93,4 @@ def _parsed(path: Path, text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(" ".join(str(error).split())) from error  # which has lines of its own

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..constraints import Cnf
 from ..errors import ConstraintError, InfeasibleAnswer, LearnerError, SoftgroundError
-from ..experiments.experiment import named_recipe, problem_of
+from ..experiments.named import named_recipe, problem_of
 from ..experiments.recipe import Recipe
 from ..inspection import Inspection, inspect
 from ..inspection.show import renderables

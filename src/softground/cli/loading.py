@@ -1,5 +1,6 @@
 """A run from its folder: as an experiment with the trained network, or as a model that needs no data."""
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import tyro
 from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
-from ..experiments.experiment import problem_of, recipe_of
+from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
 from ..family import Family
 from ..learner import Learner
@@ -78,6 +79,10 @@ def _give(network: Any, folder: RunFolder, previous: bool) -> None:
 
 def read_examples(path: Path) -> Examples:
     """The examples in an ``.npz`` file, with true symbols where it has them; nothing in it is unpickled."""
+    if path.is_file() and not zipfile.is_zipfile(path):  # numpy would advise to unpickle it
+        raise DataError(
+            f"{path} is not an .npz file, as numpy.savez writes it; expected arrays x, y and perhaps symbols."
+        )
     try:
         with np.load(path, allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}

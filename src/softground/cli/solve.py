@@ -15,7 +15,7 @@ from ..data.digits import load_digits
 from ..data.images import resize
 from ..data.symbol_images import read_symbols
 from ..errors import DataError
-from ..experiments.experiment import problem_of, recipe_of
+from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
 from ..model import Model
 from ..report import result_table
@@ -107,7 +107,7 @@ def _shown(size: int, read: list[int], corrected: list[int], solution: list[int]
     if solution is None:
         return "No digits that the network finds probable make a puzzle with one solution.\n"
     rows = [" ".join(map(str, solution[first : first + size])) for first in range(0, len(solution), size)]
-    where = ", ".join(f"row {cell // size + 1}, column {cell % size + 1}" for cell in corrected)
+    where = "; ".join(f"row {cell // size + 1}, column {cell % size + 1}" for cell in corrected)
     return "\n".join([*rows, f"Corrected: {where}." if corrected else ""])
 
 

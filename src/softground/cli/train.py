@@ -47,7 +47,10 @@ class Command(RunOptions):
         """One run after the other; what is left of them after Ctrl-C is given as --seeds again, with the same --out."""
         if len(set(self.seeds)) < max(2, len(self.seeds)):
             given = " ".join(map(str, self.seeds))
-            raise LearnerError(f"--seeds {given} was given; expected two or more seeds that differ, or --seed {given}.")
+            one = f"--seed {self.seeds[0]}"
+            raise LearnerError(
+                f"--seeds {given} was given; expected two or more seeds that differ, or {one} for one run."
+            )
         home = self.out or Path("runs") / f"{self.task_name}-{datetime.now():%Y%m%d-%H%M%S}"
         folders = [home / f"seed-{seed}" for seed in self.seeds]
         if taken := [str(folder) for folder in folders if folder.exists()]:

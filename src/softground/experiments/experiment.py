@@ -19,7 +19,7 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..data.known import reveal
-from ..errors import CheckpointError, DataError, LearnerError
+from ..errors import CheckpointError, DataError
 from ..family import Family
 from ..learner import Learner
 from ..learner.device import Precision
@@ -29,14 +29,16 @@ from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
 from ..networks import Ensemble, Scouted
-from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
 from ..task import Task
+from .named import named_recipe, problem_of, recipe_of
 from .place import Place, deterministic
-from .problem import Problem
-from .recipe import Recipe, checked, settings
+from .recipe import Recipe, checked
+
+# Settings of a recipe that a learner takes as they are.
+OF_RECIPE = ("batch_size", "seed", "evaluate_every", "unexplained", "noise", "clip", "accumulate", "precision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +113,10 @@ class Experiment:
                 network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
-        augment = problem.distortion if recipe.augment else None
-        parts = (task, network, data.train, data.test, stages, recipe.batch_size, recipe.seed, augment)
-        more = (recipe.unexplained, data.note, recipe, place, data_dir, data.validation, anchors, recipe.noise)
-        how: Any = {name: getattr(recipe, name) for name in ("clip", "accumulate", "precision")}
-        return cls(*parts, recipe.evaluate_every, *more, **how, more=data.more)  # type: ignore[arg-type]
+        made: dict[str, Any] = {name: getattr(recipe, name) for name in OF_RECIPE}
+        made |= {"augment": problem.distortion if recipe.augment else None, "note": data.note, "more": data.more}
+        made |= {"validation": data.validation, "anchors": anchors, "place": place, "data_dir": data_dir}
+        return cls(task, network, data.train, data.test, stages, recipe=recipe, **made)
 
     @classmethod
     def of_run(
@@ -144,9 +145,8 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        names = ["batch_size", "seed", "augment", "evaluate_every", "unexplained", "note", "noise"]
-        names += ["clip", "accumulate", "precision"]
-        made: dict[str, Any] = {name: getattr(self, name) for name in names} | {"device": self.place.device}
+        made: dict[str, Any] = {name: getattr(self, name) for name in (*OF_RECIPE, "augment", "note")}
+        made["device"] = self.place.device
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
         return Learner(self.task, self.network, self.stages, **made)
@@ -204,47 +204,3 @@ class Experiment:
         console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments, self.more))
         console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}
-
-
-def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
-    """The recipe of a task's preset with these options in their place, and where it is to run."""
-    kind = _tasks()[task]
-    own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
-    known = own | where | (settings().keys() - set(kind.absent))
-    if unknown := [name for name in options if name not in known]:
-        raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
-    problem = kind(**{name: options[name] for name in own & options.keys()})
-    given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
-    return problem.recipe(preset, **given), Place(**{name: options[name] for name in where & options.keys()})
-
-
-def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
-    """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
-    kind = _tasks()[recipe.task]
-    reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
-    return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
-
-
-def recipe_of(folder: RunFolder) -> Recipe:
-    """The recipe that a run folder keeps, checked value by value."""
-    config, where = folder.read_config(), folder.path / CONFIG
-    if config.get("recipe") is None:
-        raise CheckpointError(
-            f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
-            "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
-        )
-    recipe = Recipe.of_json(config["recipe"], where)
-    if recipe.task not in (tasks := _tasks()):
-        raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-    kind = tasks[recipe.task]
-    for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
-        if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
-            raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")
-    return dataclasses.replace(recipe, problem=checked(kind, recipe.problem, where))
-
-
-def _tasks() -> Registry[type[Problem]]:
-    """All ready-made problems; theirs are the rooms above, which register themselves when they are imported."""
-    from ..tasks import TASKS
-
-    return TASKS

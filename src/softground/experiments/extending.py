@@ -13,7 +13,8 @@ from ..errors import LearnerError
 from ..learner.describe import settings
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY, plain
-from .experiment import Experiment, recipe_of
+from .experiment import Experiment
+from .named import recipe_of
 from .recipe import Recipe
 
 

@@ -1,0 +1,62 @@
+"""Problems and recipes by their names: from options, and from what a run folder keeps."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from ..errors import CheckpointError, LearnerError
+from ..registry import Registry
+from ..runs import RunFolder
+from ..runs.folder import CONFIG
+from ..typed import typed_fields
+from .place import Place
+from .problem import Problem
+from .recipe import Recipe, checked, settings
+
+
+def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
+    """The recipe of a task's preset with these options in their place, and where it is to run."""
+    kind = _tasks()[task]
+    own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
+    known = own | where | (settings().keys() - set(kind.absent))
+    if unknown := [name for name in options if name not in known]:
+        raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
+    given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
+    try:
+        problem = kind(**typed_fields(kind, {name: options[name] for name in own & options.keys()}))
+        recipe = problem.recipe(preset, **typed_fields(Recipe, given))
+    except ValueError as error:
+        raise LearnerError(f"An option of another type was given: {error}.") from error
+    return recipe, Place(**{name: options[name] for name in where & options.keys()})
+
+
+def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
+    """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
+    kind = _tasks()[recipe.task]
+    reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
+    return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
+
+
+def recipe_of(folder: RunFolder) -> Recipe:
+    """The recipe that a run folder keeps, checked value by value."""
+    config, where = folder.read_config(), folder.path / CONFIG
+    if config.get("recipe") is None:
+        raise CheckpointError(
+            f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
+            "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
+        )
+    recipe = Recipe.of_json(config["recipe"], where)
+    if recipe.task not in (tasks := _tasks()):
+        raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
+    kind = tasks[recipe.task]
+    for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
+        if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
+            raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")
+    return dataclasses.replace(recipe, problem=checked(kind, recipe.problem, where))
+
+
+def _tasks() -> Registry[type[Problem]]:
+    """All ready-made problems; theirs are the rooms above, which register themselves when they are imported."""
+    from ..tasks import TASKS
+
+    return TASKS
