@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -30,7 +29,7 @@ from .learner.loop import Augment
 from .learner.noise import Level
 from .learner.parts import divided
 from .learner.unexplained import Mode
-from .manners import Manners
+from .manners import Manners, as_array
 from .model import load
 from .networks import default_network
 from .objectives.term import Term
@@ -119,10 +118,10 @@ class SoftGrounder(Manners):
         in :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
         """
         several = isinstance(self.rule, Family) or callable(self.alphabets) or different(X)
-        data: Any = Examples.ragged(self._list(X), list(y), known=known) if several else None
+        data: Any = Examples.ragged(self._list(X), y, known=known) if several else None
         task: Task | Family = self._family(data) if several else self._task()
         self.task_: Task | Family | None = task
-        data = data or Examples(self._inputs(X, task.space), list(y), known=known)  # type: ignore[union-attr]
+        data = data or Examples(self._inputs(X, task.space), y, known=known)  # type: ignore[union-attr]
         _, longest, some, _ = max(divided(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
@@ -137,13 +136,7 @@ class SoftGrounder(Manners):
         For different numbers of sites a list of tuples.
         """
         symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
-        if isinstance(space, Mapping):
-            return symbols
-        whole = all(type(s) is int for alphabet in space.alphabets for s in alphabet)
-        table = np.empty((len(symbols), space.sites), dtype=np.int64 if whole else object)
-        for row, state in enumerate(symbols):
-            table[row] = state
-        return table
+        return symbols if isinstance(space, Mapping) else as_array(symbols, space)
 
     def predict_proba(self, X: Any) -> Any:
         """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; see ``Model.predict_proba``."""
@@ -156,8 +149,8 @@ class SoftGrounder(Manners):
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
         model, x = self._fitted(), self._inputs(X)
-        data: Any = Examples.ragged(x, list(y)) if isinstance(model.space, Mapping) else Examples(x, list(y))
-        return model.grounded(data) / len(y)
+        data: Any = Examples.ragged(x, y) if isinstance(model.space, Mapping) else Examples(x, y)
+        return model.grounded(data) / len(data)
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator, without its training data, into a folder; see :func:`softground.load`."""
@@ -229,6 +222,11 @@ class SoftGrounder(Manners):
     def _network(self, x: Tensor, task: Task) -> nn.Module:
         if isinstance(self.network, nn.Module):
             return copy.deepcopy(self.network)
+        if self.network is None and not task.space.categorical:
+            raise LearnerError(
+                f"{task.space!r} has real numbers, and no network was given; there is no default one for reals. Give "
+                "network=…, a module from inputs to what belief() of the space reads, or a function that makes one."
+            )
         return (self.network or default_network)(x, task.space)
 
     def _stages(self, task: Task) -> list[Stage]:
@@ -244,7 +242,6 @@ def _as_task(rule: Any) -> Task:
     """A task, or a rule that knows its space, as a task."""
     if isinstance(rule, Task):
         return rule
-    space = getattr(rule, "space", None)
-    if not isinstance(rule, Constraint) or space is None:
+    if not isinstance(rule, Constraint) or (space := getattr(rule, "space", None)) is None:
         raise LearnerError(f"A rule {rule!r} was given; expected a Task, Program, Scan or SMT.")
     return Task(space, rule)

@@ -8,12 +8,27 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from .errors import LearnerError
 
 if TYPE_CHECKING:
     from .model import Model
+
+
+def as_array(symbols: Sequence[tuple[Any, ...]], space: Any) -> npt.NDArray[Any]:
+    """Predictions as an array ``[n, sites]``: of whole numbers, of reals, or of whatever objects the symbols are."""
+    kind: Any = object if space.categorical or hasattr(space, "symbols") else np.float64
+    if space.categorical and all(type(s) is int for alphabet in space.alphabets for s in alphabet):
+        kind = np.int64
+    table = np.empty((len(symbols), space.sites), dtype=kind)
+    for row, state in enumerate(symbols):
+        table[row] = state
+    return table
 
 
 class Manners:

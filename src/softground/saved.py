@@ -49,6 +49,8 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             raise Unreadable(f"it has {written}; this version reads format {FORMAT}")
     except (Unreadable, ValueError, RecursionError) as error:
         remedy = "Give a folder that Model.save, Learner.save or SoftGrounder.save wrote"
+        if (folder / "model" / DOCUMENT).is_file():
+            remedy = f"A run keeps its model in a folder of its own: give {folder / 'model'}"
         raise failure(folder / DOCUMENT, str(error), remedy) from error
     try:
         data = read_bounded(folder / TENSORS, memory_size())
@@ -93,5 +95,5 @@ def _listed(argument: str, value: Any) -> Any:
 
 def make_space(found: Mapping[str, Any] | None) -> Any:
     if found is None:
-        raise CheckpointError("Its space, or a symbol of it, is of a class of somebody's own: give the task, task=…")
+        raise CheckpointError("Its space, or a symbol of it, could not be saved: give the task, task=…")
     return SPACES[found["kind"]](**{name: value for name, value in found.items() if name != "kind"})

@@ -1,6 +1,6 @@
 """A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,10 @@ class Task:
         if self.inverse is None:
             object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
             object.__setattr__(self, "_own", self.inverse if self.space.categorical else None)
+        if isinstance(self.inverse, str | type):
+            raise SoftgroundError(
+                f"inverse={self.inverse!r} was given; expected an Inverse, such as Table(rule), or None for a default."
+            )
         if isinstance(self.inverse, Inverse) and not hasattr(self.inverse, "constraint"):  # a listing needs no rule
             self.inverse.constraint = self.constraint
 
@@ -147,4 +151,7 @@ class Task:
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
-        return self.metrics(predicted, self.feasible(predicted, y), symbols)
+        found: Any = self.metrics(predicted, self.feasible(predicted, y), symbols)
+        if not isinstance(found, Mapping):
+            raise SoftgroundError(f"The task's metrics gave {found!r}; expected numbers by name, {{name: value}}.")
+        return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}

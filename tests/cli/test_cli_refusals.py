@@ -251,3 +251,18 @@ def test_options_before_the_task_are_told_where_to_go(capsys: pytest.CaptureFixt
         "softground: SoftgroundError: --epochs was given to softground train; the task comes first: "
         f"{', '.join(sorted(TASKS))}. As in softground train hwf --epochs 5.\n"
     )
+
+
+def test_files_that_are_not_what_was_asked_for(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.png").write_text("no picture")
+    (tmp_path / "x.yaml").write_text("epochs: [1")
+    message = refusal(["evaluate", str(run), "--examples", str(tmp_path / "x.png")], capsys)
+    assert "x.png is not an .npz file" in message
+    assert "pickle" not in message
+    folder = refusal(["predict", str(run), "--strip", str(tmp_path)], capsys)
+    assert "it is a folder; give the image files in it" in folder
+    assert "1 image was given; an example has" in refusal(["predict", str(run), str(tmp_path / "x.png")], capsys)
+    lines = refusal(["train", "addition", "--config", str(tmp_path / "x.yaml")], capsys).strip().splitlines()
+    assert len(lines) == 1
+    seeds = refusal(["train", "addition", "--seeds", "4", "4"], capsys)
+    assert "two or more seeds that differ, or --seed 4 for one run" in seeds

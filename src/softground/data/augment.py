@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..errors import DataError
+
 
 @dataclass(frozen=True)
 class RandomAffine:
@@ -32,6 +34,11 @@ class RandomAffine:
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Distort images ``[..., channels, height, width]``; bytes become floats in 0 … 1."""
+        if x.dim() < 4:
+            raise DataError(
+                f"Inputs of shape {tuple(x.shape)} were given to be distorted; expected a batch of images, (…, "
+                "channels, height, width). Leave augment out, or give a distortion of your own."
+            )
         images = x.reshape(-1, *x.shape[-3:])
         images = images if x.is_floating_point() else images.float() / 255
         draw = torch.rand(6, len(images), generator=generator, device=x.device) * 2 - 1

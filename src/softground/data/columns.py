@@ -7,7 +7,7 @@ mappings. Numbers, arrays, tensors and Pillow's images are inputs; an image beco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,12 @@ def listed(column: Any) -> list[Any]:
     """
     if isinstance(column, list):
         return column
-    return list(column.tolist() if hasattr(column, "tolist") else column)
+    found = column.tolist() if hasattr(column, "tolist") else column
+    if isinstance(found, str | Set | Mapping) or not isinstance(found, Iterable):
+        raise DataError(
+            f"{found!r} was given for all examples; expected a list with one entry for each of them, in their order."
+        )
+    return list(found)
 
 
 def rowed(column: Any) -> Any:

@@ -53,14 +53,15 @@ def _sklearn_digits() -> tuple[Any, Any]:
     return data.images, data.target.astype(np.uint8)
 
 
-def handwritten(digits: Tensor, part: Literal["train", "test"], seed: int = 0) -> Tensor:
+def handwritten(digits: Any, part: Literal["train", "test"], seed: int = 0) -> Tensor:
     """A real handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
 
     Images are drawn with replacement, those of ``"test"`` from the quarter that ``"train"`` never shows.
 
-    >>> handwritten(torch.tensor([[3, 1, 4]]), "train").shape
+    >>> handwritten([[3, 1, 4]], "train").shape
     torch.Size([1, 3, 1, 8, 8])
     """
+    digits = torch.as_tensor(digits)
     if digits.is_floating_point() or digits.numel() == 0 or not 0 <= int(digits.min()) <= int(digits.max()) <= 9:
         raise DataError(f"Images of {digits!r} were asked for; expected whole numbers from 0 to 9, at least one.")
     if part not in ("train", "test"):

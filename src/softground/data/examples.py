@@ -159,7 +159,10 @@ def _is_numbers(x: Any) -> bool:
 def as_tensor(x: Any) -> Tensor:
     """Inputs given as an array or a nested list, as one tensor."""
     try:
-        return torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
+        if isinstance(x, Tensor):
+            return x
+        array = np.asarray(x)
+        return torch.as_tensor(array if array.flags.writeable else array.copy())  # pandas gives such views
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
             f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all rows of "

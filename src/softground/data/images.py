@@ -44,6 +44,8 @@ def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) ->
     except ImportError as error:
         raise DataError("Reading image files needs Pillow: pip install pillow.") from error
     try:
+        if content is None and path.is_dir():
+            raise ValueError("it is a folder; give the image files in it")
         if content is None and not path.is_file():  # opening a pipe would wait for ever
             raise FileNotFoundError
         with warnings.catch_warnings():

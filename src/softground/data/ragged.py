@@ -65,10 +65,11 @@ class Ragged(Dataset[tuple[Any, Any]]):
 
         ``shapes`` says which task of a family each example belongs to; by default its number of sites, ``len(x[i])``.
         """
+        y = listed(y)
         for name, column in {"y": y, "symbols": symbols, "known": known, "shapes": shapes}.items():
             if column is not None and len(column) != len(x):
                 raise DataError(f"{len(x)} inputs but {len(column)} of {name}: give one for each input, or none.")
-        y, symbols, known, shapes = listed(y), rowed(symbols), rowed(known), None if shapes is None else listed(shapes)
+        symbols, known, shapes = rowed(symbols), rowed(known), None if shapes is None else listed(shapes)
         groups: dict[Any, list[int]] = {}
         inputs = [as_tensor(one) for one in x]
         if shapes is None and (lone := [place for place, one in enumerate(inputs) if not one.dim()]):

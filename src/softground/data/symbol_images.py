@@ -36,8 +36,9 @@ def read_symbols(
         raise DataError(f"No image was given; give {'one file' if strip else f'{sites} files'} for each example.")
     if not strip and len(paths) % sites:
         raise DataError(
-            f"{len(paths)} images were given; an example has {sites} symbols, one file each. Give {sites} files or a "
-            "multiple of that, or ask for strips, where one file shows all symbols of an example side by side."
+            f"{len(paths)} image{'s were' if len(paths) > 1 else ' was'} given; an example has {sites} symbols, one "
+            f"file each. Give {sites} files or a multiple of that, or ask for strips, where one file shows all symbols "
+            "of an example side by side."
         )
     symbols = []
     for path in paths:

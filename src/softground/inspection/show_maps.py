@@ -13,7 +13,7 @@ from .relabelling import Relabellings
 def renamings(found: Relabellings | None) -> str:
     """Question (a)."""
     if found is None:
-        return "Not looked at: symbols are reals. Difference constraints fix them up to a constant at best."
+        return "Not looked at: some symbols are real numbers, which have no names to exchange."
     how = f"{found.answers} answer{'s' * (found.answers > 1)} and {found.solutions:,} solutions"
     groups = _braced(found.groups) or "no symbols"
     if found.identifies:

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from ..constraints.relations import in_words
+from ..data.columns import listed
 from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
 from ..inverses import Listing
 from ..inverses.base import Inverse
 from ..projections.base import Dropped
-from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from ..task import Task
 from .time_limit import TimeLimit
@@ -76,7 +76,7 @@ class Sample:
 
 def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit: TimeLimit) -> Sample:
     """``count`` distinct answers, drawn from those given, with their solutions; one at least, whatever the limit."""
-    given = _from_rule(task, count, seed) if answers is None else answers
+    given = _from_rule(task, count, seed) if answers is None else listed(answers)
     if not len(given) or count < 1:
         raise LearnerError(
             f"{len(given)} answers and a sample of {count} were given; an inspection needs at least one answer."
@@ -106,30 +106,22 @@ def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
     if isinstance(task.inverse, Listing):  # random states would hardly be among those listed
         z = task.inverse.states(torch.device("cpu"))[:1]
     else:
-        z = _random(task.space, 50 * count, seed)
+        z = task.space.random(50 * count, torch.Generator().manual_seed(seed))
     try:
         return [answer for answer in rule.compute(z) if answer is not None]
     except ConstraintError as error:
         raise LearnerError(f"No answers were given; give the training answers, answers=train.y. {error}") from error
 
 
-def _random(space: Categorical, rows: int, seed: int) -> Tensor:
-    """States drawn uniformly."""
-    uniform = torch.rand(rows, space.sites, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return (uniform * torch.tensor(space.sizes)).long()
-
-
 def _solutions(task: Task, y: Tensor, seed: int) -> Found:
     """Solutions of one encoded answer ``y[1, …]``."""
     inverse, count, shares, z = task.inverse, None, None, None
-    if inverse.exact:
-        allowed = task.space.layout(y.device).allowed
-        ones = CategoricalBelief(task.space, torch.where(allowed, 0.0, -torch.inf).double()[None])
-        law = inverse.law(Target(ones, y, 1.0))
+    if inverse.exact and task.space.categorical:
+        law = inverse.law(Target(task.space.uniform(1, y.device), y, 1.0))
         count = float(law.log_mass().exp())
         count = float(round(count)) if count < 2**50 else count  # sums of floats end a little beside
         shares = law.marginals()[0] if count else None
-    if inverse.cost == "tensor" and (count is None or count <= LISTED):
+    if task.space.categorical and inverse.cost == "tensor" and (count is None or count <= LISTED):
         z = _listed(inverse, y)
     if z is not None:
         return Found(task.constraint.answer(y[0]), y, z, True, float(len(z)), shares)
@@ -177,7 +169,8 @@ def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
         last = max((d for d in range(1, space.sites) if math.prod(space.sizes[-d:]) <= BLOCK), default=1)
         sites = torch.arange(space.sites - last, space.sites).expand(RANDOM, -1)
         try:
-            fibre = task.inverse.fibre(_random(space, RANDOM, seed), found.answers(RANDOM), Dropped(sites, shared=True))
+            z = space.random(RANDOM, torch.Generator().manual_seed(seed))
+            fibre = task.inverse.fibre(z, found.answers(RANDOM), Dropped(sites, shared=True))
         except SoftgroundError:  # an inverse that cannot complete so many sites
             fibre = None
         if fibre is not None and int((fibre.count > 0).sum()) >= FEW and bool(fibre.complete.all()):

@@ -43,6 +43,8 @@ class Batches:
             self.total = len(data)  # type: ignore[arg-type]
         except TypeError:
             raise DataError(f"A {type(data).__name__} has no length; give a map-style data set of (x, y).") from None
+        if not hasattr(data, "__getitem__"):  # a DataLoader, say
+            raise DataError(f"A {type(data).__name__} cannot be indexed; give the data set itself, of pairs (x, y).")
         if self.total == 0:
             raise DataError(EMPTY)
         self.rows = range(self.total) if rows is None else rows
@@ -136,7 +138,8 @@ class Batches:
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
             raise DataError(
-                f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y), as in Examples(x, y)."
+                f"Item {self.place(index)} of the data set is a {given}; expected a pair (x, y). Give inputs and "
+                "answers as one data set: Examples(x, y)."
             )
         return item[0], item[1]
 

@@ -41,6 +41,10 @@ def grounding_stages(
             f"{task} was given; every shape needs stages of its own. Give the learner a function: "
             "Learner(family, network, lambda task: grounding_stages(task, …))."
         )
+    for name, part, kind in (("kernel", kernel, Kernel), ("schedule", schedule, Schedule)):
+        if part is not None and not isinstance(part, kind):
+            made = "Exact(task.inverse)" if kind is Kernel else "Constant(0.5)"
+            raise LearnerError(f"{name}={part!r} was given; expected a {kind.__name__}, such as {made}.")
     if projection is not None:
         from ..inspection import recommend
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +25,7 @@ from .parts import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .reading import Reader
 from .settling import Choices, settle
 from .shown import shown
-from .stage import Stages, staged
+from .stage import Stages, refuse_judging, staged, whole
 from .unexplained import Mode, check_mode
 
 if TYPE_CHECKING:
@@ -112,26 +111,22 @@ class Learner(Reader):
         place: Mapping[str, Any] | None = None,
         note: str = "",
     ) -> None:
+        if not isinstance(network, nn.Module):
+            raise LearnerError(
+                f"network={network!r} was given; expected a module of torch, such as PerSite(…) or mlp(…)."
+            )
         self.task: Task | Family = task
         self.space, self.fitted = spaces_of(task), False
         self.network = network
         self.staged = staged(task, grounding_stages if stages is None else stages)
         self.stages = next(iter(self.staged.values()))
-        for name, value, least in (
-            ("batch_size", batch_size, 1),
-            ("accumulate", accumulate, 1),
-            ("evaluate_every", evaluate_every, 1),
-            ("workers", workers, 0),
-        ):
-            if not isinstance(value, Integral) or value < least:
-                raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
         if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
             raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
-        self.batch_size, self.accumulate, self.workers = int(batch_size), int(accumulate), int(workers)
+        self.batch_size, self.accumulate = whole("batch_size", batch_size), whole("accumulate", accumulate)
+        self.evaluate_every, self.workers = whole("evaluate_every", evaluate_every), whole("workers", workers, least=0)
         self.clip, self.seed, self.augment = float(clip), seed, augment
         self.unexplained = check_mode(unexplained)
         self.noise = check_level(noise)
-        self.evaluate_every = int(evaluate_every)
         self.recipe, self.place = recipe, place
         self.choice_: Choices = {}
         self.note = note
@@ -177,16 +172,16 @@ class Learner(Reader):
         quiet
             Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
+        if observer is not None and not callable(observer):
+            raise LearnerError(f"observer={observer!r} was given; expected a function observer(event, facts).")
+        if previous and not resume:
+            raise LearnerError("previous=True was given without resume=True; it says which checkpoint to go on from.")
         if not self.stages:
             raise LearnerError(
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."
             )
-        for stage in self.stages if validation is None else ():
-            if stage.patience or stage.keep == "validation":
-                raise LearnerError(
-                    f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no "
-                    "validation part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
-                )
+        if validation is None:
+            refuse_judging(self.stages)
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
         share = self.fabric.global_rank, self.fabric.world_size

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, Subset
 
 from ..data.examples import Examples
 from ..data.ragged import Ragged
-from ..errors import ConstraintError, DataError
+from ..errors import ConstraintError, DataError, LearnerError
 from ..family import Family
 from ..task import Task
 from .batches import EMPTY, Batches
@@ -70,6 +70,8 @@ def tasks_of(task: Task | Family) -> dict[Any, Task]:
 
 def spaces_of(task: Task | Family) -> Any:
     """The space of a task, or those of a family by shape."""
+    if not isinstance(task, Task | Family):
+        raise LearnerError(f"task={task!r} was given; expected a Task(space, rule), or a Family of such tasks.")
     return task.space if isinstance(task, Task) else {shape: each.space for shape, each in task.tasks.items()}
 
 
@@ -120,7 +122,10 @@ def divided(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tenso
     if isinstance(task, Family):
         return [(shape, task[shape], part, at) for shape, part, at in shaped(data, task.tasks, task.serves)]
     if isinstance(data, Ragged | Mapping):
-        raise DataError(f"Examples of several shapes were given for the one task {task.name}; make a Family.")
+        raise DataError(
+            f"Examples of several shapes were given for the one task {task.name}; make a Family. Inputs and answers of "
+            "one task are Examples(x, y)."
+        )
     return [(None, task, data, None)]
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import torch
@@ -69,8 +70,12 @@ class Stage:
         return self.epochs + self.wait
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise LearnerError(f"Stage {self.name} has {self.epochs} epochs; give it at least one, or leave it out.")
+        for name, least in {"epochs": 1, "wait": 0, "patience": 0, "batch_size": 1}.items():
+            value = getattr(self, name)
+            if (value is not None or name != "batch_size") and (not isinstance(value, Integral) or value < least):
+                given = f"{value!r} epochs" if name == "epochs" else f"{name}={value!r}"
+                wanted = "give at least one, or leave it out" if least else "expected 0 or more epochs"
+                raise LearnerError(f"Stage {self.name} has {given}; {wanted} (a whole number).")
         if self.keep not in KEPT:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
         rate = self.learning_rate
@@ -78,14 +83,6 @@ class Stage:
             raise LearnerError(
                 f"Stage {self.name} has learning_rate={rate!r}; expected a function from progress, 0 to 1, to a factor "
                 "on the optimiser's own rate, such as one_cycle() (with its brackets)."
-            )
-        if self.wait < 0:
-            raise LearnerError(f"Stage {self.name} has wait={self.wait}; expected 0 or more epochs.")
-        if self.patience < 0:
-            raise LearnerError(f"Stage {self.name} has patience={self.patience}; expected 0 or more epochs.")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise LearnerError(
-                f"Stage {self.name} has batch_size={self.batch_size}; give at least one, or leave it out."
             )
 
 
@@ -114,6 +111,23 @@ one_cycle = OneCycle
 """See :class:`~softground.learner.OneCycle`."""
 
 
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A setting that is a whole number."""
+    if not isinstance(value, Integral) or value < least:
+        raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
+    return int(value)
+
+
+def refuse_judging(stages: Sequence[Stage]) -> None:
+    """Refuse stages that a validation part decides about, where there is none."""
+    for stage in stages:
+        if stage.patience or stage.keep == "validation":
+            raise LearnerError(
+                f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no validation "
+                "part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
+            )
+
+
 def staged(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
     """The stages of a task or of every task of a family, by shape; they may differ in their objectives alone."""
     tasks = tasks_of(task)
@@ -121,8 +135,10 @@ def staged(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
         made = {shape: list(stages.get(shape, [])) for shape in tasks}
     elif callable(stages):
         made = {shape: list(stages(each)) for shape, each in tasks.items()}
-    elif isinstance(task, Task):
+    elif isinstance(task, Task) and isinstance(stages, Sequence):
         made = {None: list(stages)}
+    elif isinstance(task, Task):
+        raise LearnerError(f"stages={stages!r} was given; expected a list of stages, such as grounding_stages(task).")
     else:
         raise LearnerError(
             f"A list of stages was given for {task}, whose shapes need objectives of their own. Give a function that "

@@ -65,6 +65,10 @@ class Space(ABC):
         """Whether each row of ``z[rows, sites]`` is a state of the space; a mixed one's network may read others."""
         return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
+    def random(self, count: int, chance: torch.Generator) -> Tensor:
+        """Some states to try a rule on, ``[count, sites]``: symbols drawn uniformly, reals from N(0, 1)."""
+        return torch.randn(count, self.sites, generator=chance)
+
     @abstractmethod
     def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:
         """The user's symbols as states, ``[len(states), sites]``."""

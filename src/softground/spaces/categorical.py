@@ -76,7 +76,12 @@ class Categorical(Space):
         readings: Readings = "grammatical",
         symbols: Sequence[Hashable] | None = None,
     ) -> None:
-        self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
+        try:
+            self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
+        except TypeError:
+            raise SpaceError(
+                f"alphabets={alphabets!r} was given; expected one alphabet per site, such as [range(10)] * 3."
+            ) from None
         if not self.alphabets:
             raise SpaceError("A space needs at least one site; an empty list of alphabets was given.")
         for site, alphabet in enumerate(self.alphabets):
@@ -145,6 +150,9 @@ class Categorical(Space):
                     raise SpaceError(f"State {row} has {symbol!r} at site {site}; its alphabet is {list(codes)!r}.")
         rows = [[codes[symbol] for symbol, codes in zip(state, self._codes, strict=True)] for state in states]
         return torch.tensor(rows, dtype=torch.long).reshape(len(rows), self.sites)
+
+    def random(self, count: int, chance: torch.Generator) -> Tensor:
+        return (torch.rand(count, self.sites, generator=chance, dtype=torch.float64) * torch.tensor(self.sizes)).long()
 
     def decode(self, z: Tensor) -> list[tuple[Hashable, ...]]:
         """Codes to symbols, one tuple per state or reading."""
