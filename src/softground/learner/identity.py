@@ -102,11 +102,11 @@ def rule_digest(task: Task, data: Batches) -> str | None:
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
         asked = y[torch.arange(STATES) % min(ANSWERS, len(y))]
-        said = [rule.feasible(_states(space, chance, STATES).to(device), asked)]
+        said = [rule.feasible(space.random(STATES, chance).to(device), asked)]
         if data.symbols is not None:
             known = data.symbols[:KNOWN]
             site = torch.randint(space.sites, (len(known), 1), generator=chance)
-            drawn = _states(space, chance, len(known)).gather(1, site)
+            drawn = space.random(len(known), chance).gather(1, site)
             other = known.scatter(1, site.to(device), drawn.to(device, known.dtype))
             said += [rule.feasible(known, y), rule.feasible(other, y)]
     except SoftgroundError:  # a rule may be defined only on the states that its inverse proposes
@@ -133,14 +133,6 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
         f"The run in {folder.path} is not this one: {'; '.join(found)}. Resume with the settings and data the run was "
         "started with, or start a new run."
     )
-
-
-def _states(space: Any, chance: torch.Generator, count: int) -> Tensor:
-    """Pseudo-random states of a space."""
-    if not space.categorical:
-        return torch.randn(count, space.sites, generator=chance)
-    draws = torch.rand(count, space.sites, generator=chance, dtype=torch.float64)
-    return (draws * torch.tensor(space.sizes)).long()
 
 
 def _items(data: Batches) -> str | None:

@@ -44,6 +44,8 @@ class Equations(Constraint):
     def __init__(
         self, matrix: Sequence[Sequence[float]] | Tensor, space: Gaussian, *, tolerance: float | None = None
     ) -> None:
+        if not isinstance(space, Gaussian):
+            raise ConstraintError(f"{space!r} was given; expected a Gaussian space. For symbols there is Sum, in All.")
         self.space, self.tolerance = space, space.sigma if tolerance is None else tolerance
         self.matrix = torch.as_tensor(matrix, dtype=torch.float64)
         if self.matrix.dim() != 2 or self.matrix.shape[1] != space.sites or not len(self.matrix):
@@ -100,7 +102,10 @@ def numbers(answers: Sequence[Any], count: int) -> Tensor:
     """Answers that hold ``count`` numbers each, ``[len(answers), count]``."""
     rows = []
     for position, answer in enumerate(answers):
-        row = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
+        try:
+            row = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
+        except (TypeError, ValueError):  # a text, or None
+            row = torch.zeros(0)
         if len(row) != count or not bool(torch.isfinite(row).all()):
             raise ConstraintError(
                 f"Example {position}: the answer {answer!r} was given; expected {count} finite number(s), one for each "

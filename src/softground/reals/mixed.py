@@ -65,6 +65,9 @@ class Mixed(Space):
     def uniform(self, batch: int, device: torch.device) -> MixedBelief:
         return MixedBelief(self, self.symbols.uniform(batch, device), self.reals.uniform(batch, device))
 
+    def random(self, count: int, chance: torch.Generator) -> Tensor:
+        return torch.cat([part.random(count, chance).double() for part in (self.symbols, self.reals)], 1)
+
     def encode(self, states: Sequence[Sequence[Any]]) -> Tensor:
         n = self.symbols.sites
         codes, numbers = self.symbols.encode([s[:n] for s in states]), self.reals.encode([s[n:] for s in states])

@@ -1,0 +1,61 @@
+"""Rules with real numbers in run folders and inspections, as rules of symbols are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import softground as sg
+from softground.errors import ConstraintError
+
+SCALE = sg.Mixed(sg.Categorical([range(3), range(4)]), sg.Gaussian(2, sigma=0.1))
+DIALS = sg.Gaussian(2, sigma=0.1)
+RULES: dict[str, Any] = {
+    "mixed": lambda: sg.MixedRule(lambda s, r: s[0] + 2 * s[1] + r[0] - r[1], SCALE),
+    "equations": lambda: sg.Equations([[1, 1]], DIALS),
+    "linear": lambda: sg.LinearRule(lambda z, y: [z[0] + z[1] == y, z[0] >= 0], DIALS),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_run_is_kept_and_resumed(name: str, tmp_path: Path) -> None:
+    rule = RULES[name]()
+    task, chance = sg.Task(rule.space, rule), torch.Generator().manual_seed(0)
+    data = sg.Examples(torch.rand(12, 5, generator=chance), torch.rand(12, generator=chance) + 1)
+
+    def learner() -> sg.Learner:
+        with sg.seeded(0):
+            network = nn.Linear(5, getattr(rule.space, "outputs", rule.space.sites))
+        return sg.Learner(task, network, sg.grounding_stages(task, epochs=2), device="cpu")
+
+    learner().fit(data, out=tmp_path / "run", observer=lambda event, facts: event == "epoch")
+    assert learner().fit(data, out=tmp_path / "run", resume=True).history_
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_inspection_finds_a_kernel(name: str) -> None:
+    rule = RULES[name]()
+    found = sg.inspect(sg.Task(rule.space, rule), [1.0, 2.0], mixing=False)
+    assert found.answers == 2
+    assert "some symbols are real numbers" in str(found)
+
+
+def test_an_inspection_makes_answers_of_its_own() -> None:
+    rule = RULES["mixed"]()
+    assert sg.inspect(sg.Task(rule.space, rule), mixing=False).answers > 1
+
+
+@pytest.mark.parametrize("answer", [None, "nine", float("nan")])
+def test_an_answer_that_is_no_number_names_the_example(answer: Any) -> None:
+    with pytest.raises(ConstraintError, match=r"Example 1: the answer .* expected 1 finite number"):
+        RULES["equations"]().encode([9.0, answer])
+
+
+def test_equations_need_reals() -> None:
+    with pytest.raises(ConstraintError, match="expected a Gaussian space"):
+        sg.Equations([[1, 1]], sg.Categorical([range(3)] * 2))  # type: ignore[arg-type]
