@@ -43,7 +43,6 @@ LOOKS_UP = {
     ("learner/life.py", "inspection"),
     ("learner/life.py", "report"),
     ("learner/settling.py", "inspection"),
-    ("learner/shown.py", "report"),
 }
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
 HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}

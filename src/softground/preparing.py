@@ -59,9 +59,9 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
         _watcher.reset(before)
 
 
-def hushed() -> AbstractContextManager[None]:
-    """No line on the terminal in this block; another watcher stays."""
-    return watched(None if (now := _watcher.get()) is line else now)
+def hushed(quiet: bool = True) -> AbstractContextManager[None]:
+    """No line on the terminal in this block, if it is to be ``quiet``; another watcher stays."""
+    return watched(None if (now := _watcher.get()) is line and quiet else now)
 
 
 def told(text: str) -> None:

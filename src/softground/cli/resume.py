@@ -1,7 +1,6 @@
 """``softground resume RUN``: go on with an interrupted run, or with a finished one for more epochs."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,7 @@ class Command(OfRun):
 
     def run(self) -> None:
         folder = self.folder
-        with hushed() if self.quiet else nullcontext():
+        with hushed(self.quiet):
             if self.epochs is None and self.zero_epochs is None:
                 experiment = Experiment.of_run(folder, self.data_dir)
             else:

@@ -1,7 +1,6 @@
 """``softground train TASK``: start a run, or one for each of several seeds."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +32,7 @@ class Command(RunOptions):
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
-        with hushed() if self.quiet else nullcontext():
+        with hushed(self.quiet):
             if self.seeds:
                 return self._each_seed()
             summary = self._one(self.out)

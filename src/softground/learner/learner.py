@@ -24,7 +24,6 @@ from .noise import Level, check_level, suspects
 from .parts import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .reading import Reader
 from .settling import Choices, settle
-from .shown import shown
 from .stage import Stages, refuse_judging, staged, whole
 from .unexplained import Mode, check_mode
 
@@ -203,9 +202,9 @@ class Learner(Reader):
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, held_out, folder) if folder and held_out else {}
-            if folder and self.fabric.is_global_zero:
-                from ..report import Watch, together  # which imports this module
+            from ..report import Watch, shown, together  # which import this module
 
+            if folder and self.fabric.is_global_zero:
                 observer = together(Watch(self, train, folder), observer)
             with shown(observer, quiet or not self.fabric.is_global_zero, self.fabric.loggers) as told:
                 self.loop = Loop(self, folder, told)

@@ -10,7 +10,6 @@ takes the same ones without measuring anything again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ Choices = dict[str, dict[str, Any]]  # by the name of the shape, or of the task 
 
 def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
     """Choose what was left open, or take what ``folder`` says was chosen. All processes take process 0's choice."""
-    with hushed() if quiet else nullcontext():
+    with hushed(quiet):
         kept = {} if folder is None else _kept(folder)
         found = _settle(learner, train, kept) if learner.fabric.is_global_zero else {}
         if learner.fabric.world_size > 1:

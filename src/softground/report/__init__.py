@@ -3,6 +3,7 @@
 from . import loggers, tensorboard
 from .gathering import gather
 from .html import write_comparison, write_report
+from .loggers import shown
 from .progress import Display, result_table, title, together
 from .watch import Watch
 
@@ -12,6 +13,7 @@ __all__ = [
     "gather",
     "loggers",
     "result_table",
+    "shown",
     "tensorboard",
     "title",
     "together",

@@ -6,16 +6,19 @@ Lightning's. Every epoch's numbers have the names that TensorBoard has, and as s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
+from ..learner.events import Observer
+from ..preparing import hushed
 from . import tensorboard
 from .html.config import flat
-from .progress import together
+from .progress import Display, together
 from .tensorboard import scalars
 
 HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers
@@ -42,6 +45,15 @@ class Logged:
         elif event == "stage" and facts["stage"] == self.last:
             for logger in self.loggers:
                 logger.finalize("success")
+
+
+@contextmanager
+def shown(observer: Observer | None, quiet: bool, loggers: Sequence[Any] = ()) -> Iterator[Observer | None]:
+    """The observer, beside loggers and a display of progress, unless that is not wanted or there is nowhere for it."""
+    observer = together(observer, Logged(loggers)) if loggers else observer
+    display = None if quiet else Display.on_terminal()
+    with display or hushed(quiet):
+        yield observer if display is None else together(observer, display)
 
 
 def available(name: str) -> bool:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ...files import replace_file
+from ...learner.signs import signs
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
 from ..numbers import apart, figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
-from .choice import choice, warned
 from .config import flat, listed
 from .confusion import confusion
 from .curves import Records, curves, keys, timing
@@ -49,8 +49,8 @@ def run_page(facts: Facts) -> str:
         diagrams=diagrams(facts.summary),
         suspects=_suspects(facts),
         other_maps=_other_maps(facts),
-        choice=choice(facts),
-        signs=warned(facts),
+        choice=_choice(facts),
+        signs=list(signs(facts.history).values()),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),
@@ -91,6 +91,30 @@ def _figures(facts: Facts) -> dict[str, Any]:
     rows = {k: [worded(k), *[figure(k, found.get(k)) for found in columns.values()]] for k in names}
     more = [row for k, row in rows.items() if not is_brief(k)]
     return {"head": ["figure", *columns], "rows": [row for k, row in rows.items() if is_brief(k)], "more": more}
+
+
+def _choice(facts: Facts) -> dict[str, Any] | None:
+    """By which way S_y was known and why not by another, and what was said of the walk; None if nothing was open."""
+    kept: Any = facts.config.get("chosen")
+    rows: list[list[str]] = []
+    walks: list[str] = []
+    for shape, one in kept.items() if isinstance(kept, dict) else ():
+        if not isinstance(one, dict):
+            continue
+        name = [str(shape)] if len(kept) > 1 else []
+        refused = one.get("refused")
+        tried = [r for r in refused if isinstance(r, dict)] if isinstance(refused, list) else []
+        rows += [_rung(name, r, "no") for r in tried] + ([_rung(name, one, "taken")] if "rung" in one else [])
+        walk = one.get("walk")
+        reasons = walk.get("reasons") if isinstance(walk, dict) else None
+        walks += [str(reason) for reason in reasons] if isinstance(reasons, list) else []
+    head = [*(["shape"] if any(len(row) > 4 for row in rows) else []), "way", "", "why", "time"]
+    return {"head": head, "rows": rows, "walks": walks} if rows or walks else None
+
+
+def _rung(name: list[str], one: dict[str, Any], taken: str) -> list[str]:
+    spent = one.get("seconds")
+    return [*name, str(one.get("rung")), taken, str(one.get("reason")), seconds(spent) if is_number(spent) else "–"]  # type: ignore[arg-type]
 
 
 def _suspects(facts: Facts) -> dict[str, Any] | None:
