@@ -30,8 +30,7 @@ class Command(OfRun):
     """Solve Sudoku puzzles shown by images, with the network of a run of sudoku, which was trained on whole boards."""
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Pictures of puzzles, each a square of cells of equal size. Without any, puzzles are made of the run's test
-    images, and it is said how many are solved."""
+    """Pictures of puzzles, squares of equal cells. Without any, puzzles are made of the run's test images."""
     cells: bool = False
     """Each file shows one cell, blank or not, row by row."""
     count: int = 1000

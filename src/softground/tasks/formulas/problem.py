@@ -72,11 +72,9 @@ class Formulas(Problem):
     length: int = 7
     """Symbols per formula, an odd number."""
     lengths: tuple[int, ...] = ()
-    """Several lengths in one data set, such as 1 3 5 7, instead of one. Lengths that HWF does not have are made of its
-    images."""
+    """Several lengths in one data set, such as 1 3 5 7. Those that HWF does not have are made of its images."""
     shares: tuple[int, ...] = ()
-    """How many formulas of each of the lengths, in proportion (default: 1 1 2 6 for HWF's lengths, as in the published
-    set, else equal)."""
+    """How many formulas of each length, in proportion (default: as published for HWF, 1 1 2 6; else equal)."""
     train_size: int | None = None
     """Training formulas (default: all there are; 3,000 for digits and folder)."""
     test_size: int | None = None
@@ -86,12 +84,10 @@ class Formulas(Problem):
     image_size: int | None = None
     """Resize images to this many pixels a side."""
     readings: Readings | None = None
-    """all: the network may read any of the 13 symbols anywhere, as in the paper; grammatical: digits and operators only
-    where they belong (default: the preset's)."""
+    """all: any of the 13 symbols anywhere, as in the paper; grammatical: only where they belong (default: preset)."""
 
     window: int = 5
-    """Formulas without a table: how many neighbouring symbols a chain redraws together, an odd number; 1: two symbols
-    anywhere."""
+    """Formulas without a table: how many neighbours a chain redraws together, an odd number; 1: any two symbols."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
