@@ -13,7 +13,7 @@ from softground.runs.provenance import origin
 ROWS = {
     "boards": "1,000 boards, no label (`train sudoku --size 9`)",
     "named": "the same and one labelled image of each digit (`--anchors 1`)",
-    "labels": "with labels (`--objective sup`)",
+    "labels": "with labels (`--objective sup`), by an earlier preset that distorted images twice as strongly",
     "chains": "chains on whole boards instead of the 27 groups (`--objective grounding`)",
 }
 COLUMNS = {
@@ -23,7 +23,7 @@ COLUMNS = {
     "puzzles_uncorrected_relabelled_puzzle_accuracy": "puzzles solved as read",
     "puzzles_relabelled_puzzle_accuracy": "puzzles solved",
 }
-TRIALS = "come from short trials on fewer boards, and were held against no others on validation data"
+TRIALS = "come from short trials on fewer boards, distortions from training images that were put away"
 
 
 def table(path: Path) -> str:

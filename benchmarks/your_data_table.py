@@ -12,17 +12,18 @@ from softground.runs.provenance import origin
 
 # What is measured, by which figures of which runs; then runs to compare it with, in words.
 LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [
-    (
-        "HWF, lengths 1, 3, 5, 7 in shares 10, 10, 20, 60 %: formulas, any symbol / grammatical symbols read",
-        ("calculation_accuracy", "grammatical_calculation_accuracy"),
-        "hwf/1 3 5 7",
-        {"labels": "hwf/1 3 5 7, labels"},
-    ),
-    (
-        "the same without length 1, whose answers are labels: formulas, any symbol / grammatical symbols read",
-        ("calculation_accuracy", "grammatical_calculation_accuracy"),
-        "hwf/3 5 7",
-        {"labels": "hwf/3 5 7, labels"},
+    *(
+        (
+            f"{what}{', ' * bool(several)}{several}: formulas, any symbol / grammatical symbols read",
+            ("calculation_accuracy", "grammatical_calculation_accuracy"),
+            f"hwf/{lengths}{', ' * bool(several)}{several}",
+            {"labels": f"hwf/{lengths}{', ' * bool(several)}{several}, labels"},
+        )
+        for what, lengths in (
+            ("HWF, lengths 1, 3, 5, 7 in shares 10, 10, 20, 60 %", "1 3 5 7"),
+            ("the same without length 1, whose answers are labels", "3 5 7"),
+        )
+        for several in ("", "three networks")
     ),
     ("sums of 2 to 6 digits mixed: digits", ("symbol_accuracy",), "sums/2 to 6", {"labels": "sums/2 to 6, labels"}),
     (
@@ -73,7 +74,8 @@ def how(seeds: str) -> str:
         "are those of `--preset best` of formulas "
         f"(they {said('hwf')}), for boards of Sudoku (they {said('sudoku')}), else of addition (they "
         f"{said('addition')}), each for clean data of one length; for these data only the 32 "
-        f"pixels of formulas and their 16 bits were chosen (they {said('hwf, several lengths')}). "
+        f"pixels of formulas and their 16 bits were chosen (they {said('hwf, several lengths')}). *Three networks* "
+        "(`--members 3`) are trained side by side and read by their mean. "
         "`benchmarks/your_data_cell.py` says how wrong sums and invalid boards are made."
     )
 
