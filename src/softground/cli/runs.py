@@ -19,6 +19,7 @@ from ..report.facts import Facts
 from ..report.html.compare import letter
 from ..report.html.config import flat
 from ..report.numbers import figure, is_brief, is_number, seconds, spoken, worded
+from ..report.progress import side_by_side
 from ..report.seeds import groups, seeds_table, spreads
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -94,9 +95,9 @@ class Compare:
         for each, path in zip(letters, self.run_folders, strict=True):
             console.print(f"{each}  {path}", soft_wrap=True, markup=False)
         rows = {worded(name): [figure(name, run.final.get(name)) for run in runs] for name in names}
-        console.print(_side_by_side("on held-out data", letters, rows))
+        console.print(side_by_side("on held-out data", letters, rows))
         if settings:
-            console.print(_side_by_side("asked for", letters, settings))
+            console.print(side_by_side("asked for", letters, settings))
         for places, found in means:
             console.print(seeds_table(f"{', '.join(letters[place] for place in places)}: {len(places)} seeds", found))
 
@@ -148,16 +149,6 @@ def _told(path: Path) -> dict[str, Any]:
     figures = {name: value for name, value in run.final.items() if is_number(value) and is_brief(name)}
     known |= {"task": run.task, "seed": seed, "state": state, "figures": figures, "started": started}
     return known | {"epochs": len(run.history), "wall_seconds": run.summary.get("wall_seconds")}
-
-
-def _side_by_side(heading: str, columns: Iterable[str], rows: dict[str, list[str]]) -> Table:
-    table = Table()
-    table.add_column(heading, overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
-    for name, cells in rows.items():
-        table.add_row(Text(name), *map(Text, cells))
-    return table
 
 
 def _agreed(paths: Iterable[Path]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -127,12 +127,19 @@ def result_table(title: str, moments: dict[str, dict[str, Any]], test_sets: Iter
     final, further = apart(list(moments.values())[-1] if moments else {}, test_sets)
     columns = dict(moments) | {name: final for name in list(moments)[-1:]}
     columns |= {worded(name): figures for name, figures in further.items()}
-    table = Table(title=Text(title), title_justify="left")
-    table.add_column("on held-out data")
-    for moment in columns:
-        table.add_column(moment, justify="right")
-    for metric in dict.fromkeys(m for figures in columns.values() for m in figures if is_brief(m)):
-        table.add_row(worded(metric), *(figure(metric, figures.get(metric)) for figures in columns.values()))
+    metrics = dict.fromkeys(m for figures in columns.values() for m in figures if is_brief(m))
+    rows = {worded(m): [figure(m, figures.get(m)) for figures in columns.values()] for m in metrics}
+    return side_by_side("on held-out data", columns, rows, title)
+
+
+def side_by_side(heading: str, columns: Iterable[str], rows: Mapping[str, Iterable[str]], title: str = "") -> Table:
+    """A table of figures, whose rows have names. Nothing in it is cut off: what is too long is folded."""
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    table.add_column(heading, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", overflow="fold")
+    for name, cells in rows.items():
+        table.add_row(Text(name), *map(Text, cells))
     return table
 
 

@@ -6,10 +6,10 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 from rich.table import Table
-from rich.text import Text
 
 from .facts import Facts
 from .numbers import figure, is_brief, is_number, worded
+from .progress import side_by_side
 
 
 class Spread(NamedTuple):
@@ -51,14 +51,8 @@ def spreads(runs: Sequence[Facts]) -> dict[str, Spread]:
 
 def seeds_table(title: str, found: Mapping[str, Spread]) -> Table:
     """Mean ± sd of each figure, and its least and its most."""
-    table = Table(title=Text(title), title_justify="left")
-    for number, name in enumerate(("on held-out data", "mean ± sd", "least", "most")):
-        table.add_column(name, justify="right" if number else "left")
-    for name, each in found.items():
-        table.add_row(
-            "time" if name == "wall_seconds" else worded(name),
-            each.words(name),
-            figure(name, each.least),
-            figure(name, each.most),
-        )
-    return table
+    rows = {
+        "time" if name == "wall_seconds" else worded(name): (each.words(name), *(figure(name, end) for end in each[2:]))
+        for name, each in found.items()
+    }
+    return side_by_side("on held-out data", ("mean ± sd", "least", "most"), rows, title)
