@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import signal
@@ -14,9 +15,13 @@ import pytest
 pytest.importorskip("starlette", reason="a window needs starlette and uvicorn, which are not installed")
 pytest.importorskip("uvicorn", reason="a window needs starlette and uvicorn, which are not installed")
 
+import torch
+
+import softground as sg
 from cli_cases import process
 from softground.cli import main
 from softground.runs.folder import METRICS
+from softground.window.reading import read as read_pictures
 from window_cases import TOKEN, ask, picture, png, rule, train, window
 
 
@@ -107,12 +112,26 @@ def test_an_answer_that_nothing_explains_leaves_the_reading(port: int, answer: s
     assert found["explanation"]["error"]
 
 
+def test_an_answer_at_which_the_rule_fails_leaves_the_reading() -> None:
+    def cue(answer: Any, site: int) -> Any:
+        return answer // 10 ** (1 - site) % 10
+
+    space = sg.Categorical([range(10)] * 2)
+    rule = sg.Scan(lambda state, digit, site, due: 0 if digit == due else None, space, cue=cue)
+    network = sg.PerSite(sg.convnet((1, 8, 8), 10, width=4), image=(1, 8, 8))
+    model = sg.Learner(sg.Task(space, rule), network, device="cpu").model
+    model.shape, model.dtype = (2, 1, 8, 8), torch.uint8
+    found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2, "seven")
+    assert len(found["symbols"]) == 2
+    assert "the rule fails at it" in found["explanation"]["error"]
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
         ({"pictures": []}, "0 pictures were given; this network reads 2"),
         ({"pictures": [png(picture(0))] * 3}, "3 pictures were given; this network reads 2"),
-        ({"pictures": ["AAAA", "AAAA"]}, "picture 1 cannot be read as an image"),
+        ({"pictures": ["AAAA", "AAAA"]}, "picture 1 cannot be read as an image (it is none of PNG"),
         ({"pictures": ["?", "?"]}, "could not be read"),
         ({"pictures": 3}, "could not be read"),
         ({"pictures": [png(picture(0))] * 2, "answer": 4}, "could not be read"),

@@ -40,7 +40,7 @@ def read_colours(path: Path, content: bytes | None = None) -> Images:
 
 def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) -> Images:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise DataError("Reading image files needs Pillow: pip install pillow.") from error
     try:
@@ -57,9 +57,10 @@ def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) ->
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check that the image folder is complete.") from error
     except Exception as error:  # Pillow's decoders raise all kinds of errors
-        raise DataError(
-            f"{path} cannot be read as an image ({str(error)[:200] or type(error).__name__}): replace it or remove it."
-        ) from error
+        why = str(error)[:200] or type(error).__name__
+        if isinstance(error, UnidentifiedImageError):  # whose message may name an object in memory
+            why = f"it is none of {', '.join(FORMATS)}"
+        raise DataError(f"{path} cannot be read as an image ({why}): replace it or remove it.") from error
 
 
 def _grey(image: Image) -> Images:

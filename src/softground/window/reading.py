@@ -46,8 +46,8 @@ def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> dict[str,
         try:
             best = model.predict_codes(x, [answer_of(answer)]).cpu()
             other = _told(model, best, chances) | {"differs": (best != codes)[0].nonzero().flatten().tolist()}
-        except SoftgroundError as error:  # an answer of another type, or one that nothing explains
-            other = {"error": str(error)}
+        except Exception as error:  # an answer of another type, at which a rule may fail, or one that nothing explains
+            other = {"error": str(error) if isinstance(error, SoftgroundError) else f"the rule fails at it: {error}"}
         found["explanation"] = other
     return found
 
