@@ -1,6 +1,7 @@
 """A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,17 @@ class Task:
         states, held = self._held(z)
         return self.inverse.feasible(states, y) & held
 
+    def explained(self, z: Tensor, y: Tensor) -> Tensor:
+        """:meth:`feasible` for readings; where no answer is explained, one of the wrong type is an error."""
+        fine = self.feasible(z, y)
+        if len(y) and not bool(fine.any()):
+            misfit = ""
+            with suppress(ConstraintError):  # a rule may be defined on few states only
+                misfit = self.constraint.misfit(y[0])
+            if misfit:
+                raise self.infeasible(y[:1], [0])
+        return fine
+
     def admissible(self, z: Tensor) -> Tensor:
         """Whether z has any answer."""
         states, held = self._held(z)
@@ -151,7 +163,7 @@ class Task:
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """What predictions are worth; a task whose figures need the answers themselves overrides this."""
-        found: Any = self.metrics(predicted, self.feasible(predicted, y), symbols)
+        found: Any = self.metrics(predicted, self.explained(predicted, y), symbols)
         if not isinstance(found, Mapping):
             raise SoftgroundError(f"The task's metrics gave {found!r}; expected numbers by name, {{name: value}}.")
         return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import softground as sg
 from learner_cases import adam, addition, examples, make_learner
-from softground.errors import DataError, LearnerError, SpaceError
+from softground.errors import ConstraintError, DataError, LearnerError, SpaceError
 from softground.experiments import Experiment
 
 TASK = addition()
@@ -62,6 +62,14 @@ def test_a_wrong_type_is_refused_in_plain_words(given: Any, kind: type[Exception
 def test_numbers_of_numpy_and_paths_are_options_too(tmp_path: Path) -> None:
     found = Experiment.named("addition", epochs=np.int64(2), train_size=np.int32(9), data_dir=tmp_path)
     assert (found.recipe.epochs, len(found.train), found.data_dir) == (2, 9, tmp_path)  # type: ignore[union-attr]
+
+
+def test_answers_of_another_type_are_not_counted_as_wrong() -> None:
+    plain = sg.Task(TASK.space, sg.Program(lambda *digits: sum(digits), TASK.space))
+    words, learner = sg.Examples(DATA.x, [str(answer) for answer in DATA.y]), make_learner(plain).fit(DATA)
+    for judge in (learner.evaluate, learner.grounded, lambda data: make_learner(plain).fit(DATA, data)):
+        with pytest.raises(ConstraintError, match=r"Example 0: the answer .* text, where the rule gives a number"):
+            judge(words)
 
 
 def test_digits_are_drawn_for_lists_and_arrays() -> None:

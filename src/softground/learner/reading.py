@@ -124,7 +124,7 @@ class Reader:
         """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
         self._rule("Counting right answers")
         found = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
-        return sum(int(part.task.feasible(z, part.y).sum()) for part, z in found)
+        return sum(int(part.task.explained(z, part.y).sum()) for part, z in found)
 
     @property
     def _alone(self) -> bool:
