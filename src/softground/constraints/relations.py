@@ -47,15 +47,17 @@ class Relation:
 
 @dataclass(frozen=True, init=False)
 class OneOf(Relation):
-    """The answer is one of these answers, or meets one of these relations.
+    """The answer is one of these answers, or meets one of these relations; they may come as one list, set or range.
 
-    >>> OneOf(3, 4.0), str(OneOf(3, 4))
-    (OneOf(3, 4), '3 or 4')
+    >>> OneOf(3, 4.0), OneOf([3, 4]), str(OneOf(3, 4))
+    (OneOf(3, 4), OneOf(3, 4), '3 or 4')
     """
 
     answers: tuple[Hashable, ...]
 
     def __init__(self, *answers: Any) -> None:
+        if len(answers) == 1 and isinstance(answers[0], list | set | frozenset | range):
+            answers = tuple(sorted(answers[0], key=repr) if isinstance(answers[0], set | frozenset) else answers[0])
         object.__setattr__(self, "answers", tuple(pattern(answer) for answer in answers))
 
     def __repr__(self) -> str:

@@ -55,6 +55,7 @@ class Judge:
         self.part, self.dice = part, dice
         self.refused = False
         self.pending = 0  # batches with the newest numbers, while these wait for their recording
+        self._last: Any = None  # the numbers of the batch before; those that change every time are not worth a look
         self._recorded: dict[Any, _Whole | None] = {}
 
     def __call__(
@@ -81,7 +82,9 @@ class Judge:
 
     def _whole(self, inputs: list[Any], moment: Moment) -> tuple[Judged, Tensor] | None:
         """The judgement in one recording, where that is possible and worth it, and which rows were finite."""
-        if (key := self.part.numbers(moment)) is None:
+        before, self._last = self._last, self.part.numbers(moment)
+        if (key := self._last) is None or (key != before and key not in self._recorded):
+            self.pending = 0
             return None
         if key not in self._recorded:
             while len(self._recorded) >= NUMBERS_KEPT:
@@ -91,11 +94,12 @@ class Judge:
                 belief = self.part.task.space.belief(masked(output)[0][: len(index)], finite=True)
                 static = self.part.static(self._batch(belief, index, rows, moment, _untimed), moment)
             self._recorded[key], self.pending = _Whole(self, moment) if static else None, 0
-        whole = self._recorded[key]
-        if whole is None or self.pending < PATIENCE:
-            self.pending += whole is not None
+        if (whole := self._recorded[key]) is None:
+            self.pending = 0
             return None
-        self.pending = PATIENCE
+        if self.pending < PATIENCE:
+            self.pending += 1
+            return None
         try:
             return whole(inputs)
         except NotRecordable as error:
