@@ -113,7 +113,14 @@ GROUPS = {
         {"preset": "best", "data": "hwf", "lengths": (1, 3, 5, 7), "shares": (1, 1, 2, 6), "validation": 0.2}
         | {"precision": "bf16-mixed", "image_size": 32}
         | LAST,
-        {"32 pixels": {}, "45 pixels, 32 bits": {"image_size": 45, "precision": "32-true"}},
+        {
+            "32 pixels": {},
+            "45 pixels": {"image_size": 45},
+            "45 pixels, 32 bits": {"image_size": 45, "precision": "32-true"},
+            "120 epochs": {"epochs": 120},
+            "batches of 64": {"batch_size": 64},
+            "three members": {"members": 3},
+        },
         60,
     ),
     "evenodd, ten labels": Group("evenodd", "validation_symbol_accuracy", {"anchors": 1} | PAIRS, PAIR_SETTINGS, 40),

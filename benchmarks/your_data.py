@@ -20,12 +20,13 @@ COMMANDS = ("hwf", "sums")  # what ``softground train`` makes
 SMALLER = "--image-size 32 --precision bf16-mixed"  # chosen on validation data: choose.py, 'hwf, several lengths'
 ROWS = {
     "hwf": {
-        f"{lengths}{labels}": f"--data hwf --lengths {lengths} {sizes} {SMALLER}{objective}"
+        f"{lengths}{members}{labels}": f"--data hwf --lengths {lengths} {sizes} {SMALLER}{several}{objective}"
+        for members, several in (("", ""), (", three networks", " --members 3"))
+        for labels, objective in (("", ""), (", labels", " --objective sup"))
         for lengths, sizes in (
             ("1 3 5 7", "--shares 1 1 2 6 --train-size 10000 --test-size 2000"),  # 6,000 and 1,200 of length 7
             ("3 5 7", "--shares 1 2 6 --train-size 9000 --test-size 1800"),
         )
-        for labels, objective in (("", ""), (", labels", " --objective sup"))
     },
     "sums": {"2 to 6": "--data mnist --digits 2 6", "2 to 6, labels": "--data mnist --digits 2 6 --objective sup"},
     "modular": {"anchors": "--anchors 5", "labels": "--anchors 5 --objective sup"},

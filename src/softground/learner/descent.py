@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from .finite import FiniteOutputs
+from .judging import Judged
 from .stage import Stage, set_learning_rate
 
 if TYPE_CHECKING:
@@ -46,15 +47,20 @@ class Descent:
         )
         return context
 
-    def learn(self, loss: Tensor, step: int) -> None:
+    def learn(self, judged: Judged, output: Tensor, step: int) -> None:
         """Add the gradient of a batch's loss; after the last batch of a group, step."""
         loop, (group, place) = self.loop, divmod(step, self.every)
         if place == 0:
             loop.optimizer.zero_grad()
         own = self.sizes[group * self.every : (group + 1) * self.every]
+        # The loss, or its slope where only that was recorded.
+        tip, *slope = [judged.loss] if judged.slope is None else [output, judged.slope]
+        if len(own) > 1:
+            weight = self.sizes[step] / sum(own)
+            tip, slope = (tip, [each * weight for each in slope]) if slope else (tip * weight, [])
         with self.apart(step):
-            loop.fabric.backward(loss if len(own) == 1 else loss * (self.sizes[step] / sum(own)))
-        self.watch.learn(loss, loop.network)
+            loop.fabric.backward(tip, *slope)
+        self.watch.learn(judged.loss, loop.network, loop.outputs.norm)
         if not self._last(step):
             return
         if self.stage.learning_rate is not None:

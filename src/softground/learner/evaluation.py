@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
 from ..networks.dropout import RandomLayer
 from .batches import Batches
-from .finite import FiniteOutputs, complaint
+from .finite import complaint
 from .parts import Part, together
 
 BATCH = 256
@@ -45,20 +45,24 @@ def like_weights(network: nn.Module, x: Any) -> Any:
     return x.to(next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype))
 
 
-def believe(
-    space: Any, network: nn.Module, x: Any, index: Tensor, watch: FiniteOutputs | None = None, step: int = 0
-) -> Any:
-    """P(z|x) of the examples at positions ``index``, as the space's own kind of belief.
-
-    An output that is not finite is reported by those positions, at once or when the ``watch`` says so.
-    """
+def output_of(network: nn.Module, x: Any) -> Any:
+    """What the network gives for inputs x."""
     output = network(like_weights(network, x))
     if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
         output = output.float()  # sums over S_y need more precision
-    if isinstance(output, Tensor) and output.dim() == 3 and len(output) != len(index):
-        raise SpaceError(f"The network gave {len(output)} rows for {len(index)} inputs; expected one row per input.")
-    if watch is not None and isinstance(output, Tensor):
-        return space.belief(watch.watch(output, step, index), finite=True)
+    return output
+
+
+def check_rows(output: Any, rows: int) -> None:
+    """Refuse an output that has not one row for each of so many inputs."""
+    if isinstance(output, Tensor) and output.dim() == 3 and len(output) != rows:
+        raise SpaceError(f"The network gave {len(output)} rows for {rows} inputs; expected one row per input.")
+
+
+def believe(space: Any, network: nn.Module, x: Any, index: Tensor) -> Any:
+    """P(z|x) of the examples at positions ``index``, by which an output that is not finite is reported."""
+    output = output_of(network, x)
+    check_rows(output, len(index))
     try:
         return space.belief(output)
     except NonFiniteOutput as error:

@@ -31,22 +31,28 @@ class FiniteOutputs:
         self.step = 0
         self._open: Callable[[], None] | None = None  # a GPU's answer about the batch before
 
-    def watch(self, output: Tensor, step: int, index: Tensor) -> Tensor:
-        """The output, safe to go on with. Raises for this batch on a CPU, for the one before on a GPU."""
+    def begin(self, step: int, index: Tensor) -> None:
+        """A batch of examples ``index`` comes. Raises for the one before, if its answer is still open."""
         self.settle()
-        finite = torch.isfinite(output)
-        self.step, self._index, self._good = step, index, finite.flatten(1).all(1)
-        if output.is_cuda:
-            return torch.where(finite, output, 0.0)
-        if not bool(self._good.all()):
-            raise complaint(~self._good, index)
-        return output
+        self.step, self._index = step, index
 
-    def learn(self, loss: Tensor, network: nn.Module) -> None:
-        """Watch the loss of the output just seen, and the gradients it left in the network."""
+    def watch(self, output: Tensor) -> Tensor:
+        """The batch's output, safe to go on with. Raises on a CPU."""
+        safe, self._good = masked(output)
+        if not output.is_cuda and not bool(self._good.all()):
+            raise complaint(~self._good, self._index)
+        return safe
+
+    def watched(self, good: Tensor) -> None:
+        """Which rows of the batch's output are finite, where somebody else has looked."""
+        self._good = good
+
+    def learn(self, loss: Tensor, network: nn.Module, norm: Tensor | None = None) -> None:
+        """Watch the loss of the output just seen, and the gradients it left in the network, or their ``norm``."""
         loss = loss.detach()
         # One reduction, which NaN and infinity pass through. (Not the largest number: that is slower on a CPU.)
-        usable = get_total_norm([loss, *gradients(network).values()]) < math.inf
+        parts = gradients(network).values() if norm is None else [norm]
+        usable = get_total_norm([loss, *parts]) < math.inf
         if not loss.is_cuda:
             if not bool(usable):
                 raise unlearnable(loss, network)
@@ -69,6 +75,12 @@ class FiniteOutputs:
         read, self._open = self._open, None
         if read is not None:
             read()
+
+
+def masked(output: Tensor) -> tuple[Tensor, Tensor]:
+    """The output, safe to go on with on a GPU: with zeros for what is not finite; and which rows are all finite."""
+    finite = torch.isfinite(output)
+    return torch.where(finite, output, 0.0) if output.is_cuda else output, finite.flatten(1).all(1)
 
 
 def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:

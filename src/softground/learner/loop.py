@@ -19,14 +19,15 @@ import torch
 from ..errors import CheckpointError, NonFiniteOutput
 from ..gpu import Graphed
 from ..networks.dropout import draw_from
-from ..objectives.base import Batch
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed
 from .checkpoint import Checkpoints
 from .descent import Descent
-from .evaluation import believe, evaluate, named, results
+from .evaluation import check_rows, evaluate, named, results
 from .events import Observer, ends
 from .finite import FiniteOutputs, broken, everything
+from .judging import Judge, Moment
+from .outputs import Outputs
 from .parts import Part
 from .progress import Progress, validation_figure
 from .settling import in_words
@@ -114,6 +115,9 @@ class Loop:
         for objective in of_every_shape(begins):
             if self.fabric.device.type == "cuda":
                 objective.record(Graphed)
+        self.outputs = Outputs(self)
+        for part in self.parts:
+            part.judge = Judge(part, self.streams.dice)
         return [group["lr"] for group in optimizer.param_groups]
 
     def number(self, stage: Stage) -> int:
@@ -194,7 +198,7 @@ class Loop:
         stopwatch = tally.stopwatch
         noise = self.parts[0].noise if stage.objective.weak else None
         level = 0.0 if noise is None else noise.level(self.progress.history)
-        augment, number = self.learner.augment, self.number(stage)
+        number = self.number(stage)
         size = max(1, int(stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
         batches = mixed(self.parts, size, self.streams.order)
 
@@ -204,19 +208,17 @@ class Loop:
         descent = Descent(self, stage, tick, base, watch, [len(index) for _, index in batches])
         self.module.train()
         for step, (part, index, x) in enumerate(walked(batches)):
-            data, y, places = part.data, part.y[index], part.data.at(index)
-            symbols = None if data.symbols is None else data.symbols[index]
-            x, rows, anchors = part.labels.join(x, places, self.streams.order)
+            x, rows, anchors = part.labels.join(x, part.data.at(index), self.streams.order)
             with named(), stopwatch("network"), descent.apart(step):
-                inputs = augment(x, self.streams.distortion) if augment else x
-                belief = believe(part.task.space, self.module, inputs, rows, watch, step)
-            batch = Batch(index, belief, y, symbols, tick, self.streams.dice, stopwatch, places)
-            share = (tick + step / len(batches)) / stage.epochs
-            loss, diagnostics = part.loss(number, batch, anchors, level, share)
+                watch.begin(step, rows)
+                output = self.outputs(x)
+                check_rows(output, len(rows))
+            moment = Moment(number, tick, level, (tick + step / len(batches)) / stage.epochs)
+            with named():
+                judged = part.judge(output, index, rows, anchors, moment, watch, stopwatch)
             with named(), stopwatch("network"):
-                descent.learn(loss, step)
-            own = belief if anchors is None else belief.rows(slice(len(index)))
-            tally.add(part, index, own, loss, diagnostics)
+                descent.learn(judged, output, step)
+            tally.add(judged)
             self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
         with named():
             watch.settle()

@@ -29,6 +29,10 @@ class Streams:
             generator.manual_seed(seeds[name])
         reseed(seeds["network"])
 
+    def renew(self, distortion: Tensor, chance: Tensor) -> None:
+        """New generators in place of two that a failed recording has spoilt, which stood at these places."""
+        self.distortion, self.chance = (torch.Generator(self.device).set_state(at) for at in (distortion, chance))
+
     def states(self) -> dict[str, Tensor]:
         """Where every stream is."""
         states = {name: generator.get_state() for name, generator in self._generators().items()}

@@ -5,7 +5,6 @@ Numbers of several batches are kept and added up together: on a GPU every additi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,12 +12,12 @@ from torch import Tensor
 
 from ..objectives.base import CHAINS
 from ..objectives.starts import WAITING
+from .judging import Judged
 from .stage import Stage
 from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from .loop import Loop
-    from .training import Training
 
 TOGETHER = 64  # batches whose numbers are added up at a time
 
@@ -30,44 +29,31 @@ class Tally:
         self.loop, self.stopwatch = loop, Stopwatch(loop.fabric.device)
         self._sums: dict[str, Tensor] = {}
         self._counts: dict[str, int] = {}
-        self._kept: dict[str, list[Tensor]] = {}
-        self._more: dict[tuple[tuple[str, int], ...], list[Tensor]] = {}  # by names and how many numbers each has
-        self._batches = 0
+        self._batches: dict[tuple[tuple[str, int], ...], list[Tensor]] = {}  # by names and how many numbers each has
+        self._count = 0
         self._solver = self._solver_seconds
 
     @property
     def _solver_seconds(self) -> float:
         return sum(part.task.inverse.solver_seconds for part in self.loop.parts)
 
-    def add(self, part: Training, index: Tensor, belief: Any, loss: Tensor, more: Mapping[str, Tensor]) -> None:
-        """A batch: what the network reads by itself, and ``more`` numbers per example, or for some of the examples."""
-        symbols = part.data.symbols
-        with torch.no_grad():
-            read = belief.mode()
-            seen = {"loss": loss.detach().expand(len(index)), "feasible": part.task.feasible(read, part.y[index])}
-            if symbols is not None and part.task.space.categorical:  # reals are never exactly right
-                seen["train_symbol_accuracy"] = part.labels.unknown((read == symbols[index]).float(), index)
-            if part.prefix:
-                seen |= {part.prefix + name: value for name, value in seen.items()}
-            for name, value in seen.items():
-                self._kept.setdefault(name, []).append(value)
-            if more:  # copied, since a recording overwrites what it gave
-                key = tuple((name, len(value)) for name, value in more.items())
-                self._more.setdefault(key, []).append(torch.cat([value.detach().float() for value in more.values()]))
-            self._batches += 1
-            if self._batches % TOGETHER == 0:
-                self._add_up()
+    def add(self, judged: Judged) -> None:
+        """The numbers of a batch, each for all or for some of its examples."""
+        self._batches.setdefault(judged.names, []).append(judged.numbers)
+        self._count += 1
+        if self._count % TOGETHER == 0:
+            self._add_up()
 
     def _add_up(self) -> None:
-        for names, batches in self._more.items():
+        kept: dict[str, list[Tensor]] = {}
+        for names, batches in self._batches.items():
             parts = torch.split(torch.stack(batches), [count for _, count in names], 1)
             for (name, _), part in zip(names, parts, strict=True):
-                self._kept.setdefault(name, []).append(part.flatten())
-        for name, values in self._kept.items():
+                kept.setdefault(name, []).append(part.flatten())
+        for name, values in kept.items():
             self._sums[name] = self._sums.get(name, 0) + torch.cat(values).sum(dtype=torch.double)
             self._counts[name] = self._counts.get(name, 0) + sum(map(len, values))
-        self._more.clear()
-        self._kept.clear()
+        self._batches.clear()
 
     def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:
         """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""

@@ -20,6 +20,7 @@ from ..seeds import stream
 from ..spaces.mixture import MixtureBelief
 from .batches import shuffled
 from .device import everyone
+from .judging import Judge, Moment
 from .labels import Labels
 from .noise import Noise
 from .parts import Part
@@ -44,6 +45,7 @@ class Training(Part):
         self.labels.probe(learner.network)
         self.several = learner.network if isinstance(learner.network, Several) else None
         self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
+        self.judge: Judge  # of the stage that has begun
 
     @property
     def key(self) -> str:
@@ -75,38 +77,59 @@ class Training(Part):
         own = None if known is None else known[(known >= 0).any(1)].cpu()
         return None if own is None else torch.cat(everyone(self.fabric, own))
 
-    def loss(
-        self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: Batch, anchors: Tensor | None, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
         Members of an ensemble learn each for itself, and are compared while terms have their whole weight; then the
         best learns alone, where it is to read alone. Diagnostics are those of the last.
         """
-        belief, several, compared = batch.belief, self.several, number > 0 or share > HOLD
+        belief, several, compared = batch.belief, self.several, self._compared(moment)
         members: list[Any] = [belief]
         if several is not None and isinstance(belief, MixtureBelief) and belief.apart:
             best = compared and several.read == "best"
             members = [belief.component(k) for k in ([int(several.losses.argmin())] if best else range(belief.count))]
-        found = [self._loss(number, replace(batch, belief=each), anchors, level, share) for each in members]
+        found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
         losses = torch.stack([loss for loss, _ in found])
         if several is not None and not compared:
             several.note(losses.detach())
         return losses.sum(), found[-1][1]
 
-    def _loss(
-        self, number: int, batch: Batch, anchors: Tensor | None, level: float, share: float
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        objective = self.objectives[number]
+    def _compared(self, moment: Moment) -> bool:
+        """Whether the members of an ensemble have been compared."""
+        return moment.number > 0 or moment.share > HOLD
+
+    def numbers(self, moment: Moment) -> tuple[Any, ...] | None:
+        """The numbers from Python that the loss at this moment depends on; None where it cannot be recorded."""
+        chosen = self.several is not None and self._compared(moment) and self.several.read == "best"
+        weights = [term.number(moment.share) for term in self.stages[moment.number].terms]
+        weighed = self.unexplained.found and self.unexplained.mode != "drop"
+        if self.noise is not None or chosen or weighed or None in weights:
+            return None
+        settings = self.objectives[moment.number].settings(moment.tick)
+        return (*settings.items(), *weights, self._compared(moment))
+
+    def static(self, batch: Batch, moment: Moment) -> bool:
+        """Whether the loss asks the device for no value."""
+        belief = batch.belief
+        if isinstance(belief, MixtureBelief) and belief.apart:
+            batch = replace(batch, belief=belief.component(0))
+        return self.objectives[moment.number].static(batch)
+
+    def memory(self, number: int) -> list[Tensor]:
+        """What the loss of a stage changes in place."""
+        return [*self.objectives[number].state().values(), *([] if self.several is None else self.several.buffers())]
+
+    def _loss(self, batch: Batch, anchors: Tensor | None, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
+        objective = self.objectives[moment.number]
         more: dict[str, Tensor] = {}
         given, labelled = self.labels.split(batch.belief, batch.index, anchors)
         if self.noise is not None and objective.weak:
             with batch.stopwatch("sampling"):
-                given, more = self.noise.weigh(given, batch.y, batch.index, level, objective)
+                given, more = self.noise.weigh(given, batch.y, batch.index, moment.level, objective)
         batch = self.unexplained.weighed(replace(batch, belief=given))
         outcomes = [objective.loss(batch)]
         if len(batch.index):
-            outcomes += [term.loss(self.task, batch, share) for term in self.stages[number].terms]
+            outcomes += [term.loss(self.task, batch, moment.share) for term in self.stages[moment.number].terms]
         losses = [outcome.loss for outcome in outcomes] + ([] if labelled is None else [labelled])
         return sum(losses[1:], losses[0]), {**more, **{k: v for o in outcomes for k, v in o.diagnostics.items()}}
 

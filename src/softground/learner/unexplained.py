@@ -98,8 +98,10 @@ class Unexplained:
         return rows[~self.empty.cpu()] if self.found and self.mode == "drop" else rows, self.most
 
     def weighed(self, batch: Batch) -> Batch:
-        """The examples of a batch whose answers may be meant."""
-        return batch.rows((~self.empty[batch.index]).nonzero().flatten()) if self.found else batch
+        """The examples of a batch whose answers may be meant; no batch holds any that are dropped."""
+        if not self.found or self.mode == "drop":
+            return batch
+        return batch.rows((~self.empty[batch.index]).nonzero().flatten())
 
     def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
         """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""

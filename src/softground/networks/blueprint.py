@@ -56,6 +56,23 @@ def describe(network: nn.Module) -> dict[str, Any] | None:
     return found
 
 
+def of_known_layers(network: nn.Module) -> bool:
+    """Whether the network is made of torch's layers and ours alone, none of which decides in Python what it does.
+
+    A layer of ours that does not do the same with every batch has an attribute ``static = False``.
+    """
+    known = ("torch.nn.modules.", "softground.")
+    return all(
+        type(layer).__module__.startswith(known) and getattr(layer, "static", True) and not _hooked(layer)
+        for layer in network.modules()
+    )
+
+
+def _hooked(module: nn.Module) -> bool:
+    """Whether a module does more than its class says."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
+
+
 def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Module:
     """The network described, which takes over the tensors of ``state``.
 
@@ -71,7 +88,7 @@ def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Mod
 
 
 def _description(module: nn.Module) -> dict[str, Any]:
-    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+    if _hooked(module):
         raise ValueError(f"a {type(module).__name__} with a hook does more than its class says")
     if type(module) is nn.Sequential:
         return {"layer": "Sequential", "parts": [[name, _description(part)] for name, part in module._modules.items()]}

@@ -34,6 +34,7 @@ class Prototypes(nn.Module):
     anchored: Tensor
     seen: Tensor
     support: Tensor | None = None
+    static = False  # what a batch shows is known in Python
 
     def __init__(self, encoder: nn.Module, outputs: int, features: int = WIDTH) -> None:
         super().__init__()

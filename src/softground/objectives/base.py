@@ -84,8 +84,12 @@ class Objective(ABC):
         """The loss of a batch."""
 
     def settings(self, epoch: int) -> dict[str, float]:
-        """Numbers worth recording for this epoch, such as γ."""
+        """Numbers worth recording for this epoch, such as γ: all those from Python that the loss depends on."""
         return {}
+
+    def static(self, batch: Batch) -> bool:
+        """Whether :meth:`loss` asks the device for no value, so that a GPU can record it for all batches like this."""
+        return False
 
     def state(self) -> dict[str, Tensor]:
         """Memory, one row per example of the training set, for checkpoints and for gathering across processes."""

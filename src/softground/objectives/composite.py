@@ -76,6 +76,10 @@ class CompositeLikelihood(Objective):
                 raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
         return Outcome(mean_loss(batch.belief.marginal_log_prob(marginals), self.parts.visits), {})
 
+    def static(self, batch: Batch) -> bool:
+        belief = batch.belief
+        return not isinstance(belief, MixtureBelief) and self.parts.static(belief.scores, self.parts.answers(batch.y))  # type: ignore[attr-defined]
+
     def _marginals(self, target: Target[Any]) -> Tensor:
         scores, answers = target.weights.scores, self.parts.answers(target.answers)
         static = scores.is_cuda and self.parts.static(scores, answers)

@@ -75,6 +75,10 @@ class SoftenedGrounding(Objective):
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
         return Outcome(mean_loss(log_prob, self.task.space.sites), diagnostics)
 
+    def static(self, batch: Batch) -> bool:
+        target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
+        return self.waiting is None and self.walk.static(target)
+
     def _started(self, batch: Batch, waiting: Tensor) -> Batch:
         """The examples of a batch that have a state, once the network was asked for those that wait for one."""
         index = batch.index

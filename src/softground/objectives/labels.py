@@ -39,6 +39,9 @@ class Supervised(Objective):
             )
         return Outcome(-batch.belief.log_prob(batch.symbols).mean() / self.task.space.sites, {})
 
+    def static(self, batch: Batch) -> bool:
+        return batch.symbols is not None
+
 
 @OBJECTIVES.register("zero")
 @dataclass
@@ -53,3 +56,6 @@ class ZeroDegree(Objective):
 
     def settings(self, epoch: int) -> dict[str, float]:
         return {"gamma": 0.0}
+
+    def static(self, batch: Batch) -> bool:
+        return self.task.inverse.exact and self.task.inverse.cost == "tensor"

@@ -22,6 +22,13 @@ class Term(ABC):
     def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:  # noqa: B027
         """Prepare for a training set, whose known codes ``[examples, sites]`` and anchors' symbols are given."""
 
+    def number(self, share: float) -> float | None:
+        """The number from Python that :meth:`loss` depends on after this ``share``, such as a weight.
+
+        None, unless the loss asks the device for no value, so that a GPU can record it.
+        """
+        return None
+
     @abstractmethod
     def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
         """The loss of a batch, after the ``share`` 0 … 1 of the stage."""

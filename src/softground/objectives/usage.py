@@ -125,10 +125,14 @@ class Usage(Term):
             )
         return torch.tensor([float(given.get(symbol, 0.0)) for symbol in space.symbols], dtype=torch.float64)
 
+    def number(self, share: float) -> float:
+        return self.at(share)
+
     def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
-        prior, where = self.prepared[task.space]
         mean = batch.belief.marginals().mean(0) / task.space.sites
-        used = mean.new_zeros(len(prior)).index_add(0, where.to(mean.device).flatten(), mean.flatten())
+        prior, where = (part.to(mean.device) for part in self.prepared[task.space])
+        self.prepared[task.space] = prior, where  # a recording must not fetch them
+        used = mean.new_zeros(len(prior)).index_add(0, where.flatten(), mean.flatten())
         kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
         return Outcome(self.at(share) * kl, {"usage_kl": kl.detach().expand(len(batch.index))})
 

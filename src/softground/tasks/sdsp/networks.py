@@ -54,6 +54,8 @@ class PathGNN(nn.Module):
     10,000 parameters.
     """
 
+    static = False  # how many edges there are depends on the graphs
+
     def __init__(self, nodes: int, channels: int = 32, rounds: int = 12) -> None:
         super().__init__()
         self.nodes, self.channels, self.rounds = nodes, channels, rounds
