@@ -19,7 +19,7 @@ from torch import Tensor
 
 import softground as sg
 from softground.errors import ConstraintError, InverseError
-from softground.inverses import RUNGS, Budget, GivesWay, Lists, Table, climb
+from softground.inverses import RUNGS, Z3, Budget, GivesWay, Lists, Table, climb
 from softground.inverses.cache import Cache, folder
 from softground.inverses.ladder import ORDER
 from softground.inverses.lists import MOST_EACH
@@ -234,6 +234,16 @@ def test_lists_are_kept_where_the_environment_says(monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setenv(variable, value)
         assert folder() == place
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_lists_begin_with_known_symbols(whole: bool) -> None:
+    rule = sg.SMT(lambda z, y: z[0] * z[1] == y, sg.Categorical([range(10)] * 2))
+    y = rule.encode([12, 12, 7])
+    lists = Lists.of(Z3(rule), y) if whole else Lists(Z3(rule), {}, whole=False)
+    start = lists.start_given(y, 0, torch.tensor([[6, -1], [-1, 3], [1, -1]]))
+    assert start.z.tolist() == [[6, 2], [4, 3], [1, 7]]
+    assert start.found.all()
 
 
 def test_the_time_that_lists_take_is_told_after_the_first() -> None:
