@@ -16,11 +16,11 @@ from exhaustive import reaches_everything, transition_matrix
 from proofs import BATCH, BOARD, PROBLEM, SPACE, STATES, SUM, TABLE, TABLES, TASK, Ground, scan, smt
 from softground import Categorical, Drop, Exact, Guided, Program, Table, Target, Uniform
 from softground.dice import Sampler
-from softground.inverses import Z3, Inverse, Listing, Scanned
+from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
 from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
 from softground.objectives import Objective
 from softground.objectives.back_search import correct_one
-from softground.projections import ChangeOne
+from softground.projections import ChangeOne, Dropped
 from softground.tasks.sudoku.kernels import Kempe
 from sudoku_cases import BOARDS
 from sudoku_cases import SPACE as BOARD_SPACE
@@ -153,9 +153,22 @@ def test_first_states_have_the_known_symbols(kind: type[Inverse]) -> None:
     assert torch.equal(start.z, inverse.start_given(y, 3, known).z)
 
 
-@pytest.mark.parametrize("name", LAWS)
+class FibresAlone(Inverse):
+    """What a user's own inverse may be: it knows fibres and first states, and no law."""
+
+    def __init__(self, inner: Inverse) -> None:
+        self.inner, self.space, self.constraint = inner, inner.space, inner.constraint
+
+    def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        return self.inner.fibre(z, y, dropped)
+
+    def start(self, y: Tensor, seed: int) -> Start:
+        return self.inner.start(y, seed)
+
+
+@pytest.mark.parametrize("name", [*LAWS, "fibres alone"])
 def test_first_states_are_everywhere_in_what_is_left_or_proved_absent(name: str) -> None:
-    inverse, rows = LAWS[name](), 100
+    inverse, rows = FibresAlone(PROBLEM.padded) if name == "fibres alone" else LAWS[name](), 100
     y = inverse.constraint.encode([5] * rows) if name != "listing" else torch.zeros(rows, dtype=torch.long)
     known = KNOWN.repeat(rows, 1)
     known[-2:] = torch.tensor([[0, 0, -1], [0, 0, 0]])  # against the answer, in part and as a whole

@@ -41,8 +41,10 @@ def page(results: Results, what: What = "all", pictures: str = "images") -> str:
 
 SEEDS = (
     "The last column of a table says how many seeds stand behind a row; where its columns differ, it gives the fewest "
-    "and the most. Three are the rule, ten where three had come out far apart, fewer where a run was too dear; one "
-    "seed has no spread, and decides nothing. Rows of ours of which nothing is on record are left out."
+    "and the most. Three are the rule, fewer where a run was too dear. Ten are the plan for MCMC from few boards and "
+    "where two neighbours among three came out 25 points apart or more; there fewer than ten means that the others are "
+    "not on record yet. One seed has no spread, and decides nothing. Rows of ours of which nothing is on record are "
+    "left out."
 )
 JUDGED = "## What the paper says of methods"
 STAND_IN = "**The built-in digits stand in for the paper's data, so its figures cannot be compared with these.**"

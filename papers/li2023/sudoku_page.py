@@ -22,8 +22,9 @@ CODE = (
     "**As in the authors' code**: its boards (48 of the 288), 32×32 pixels, its temperatures, 109 gradient passes "
     "(with few boards these are few steps), Stage II in batches of 32 with weight decay 5e-4. *kept*: the network that "
     "the code keeps, after Stage I that with the most valid training boards, after Stage II the last one. *best "
-    "epoch*: the highest test accuracy of every tenth epoch. It is chosen on test data, so it is no result of ours: it "
-    "shows what reporting the best line that the scripts print would give."
+    "epoch*: the highest test accuracy of every tenth epoch, which the network kept after Stage I, of any epoch, can "
+    "exceed. It is chosen on test data, so it is no result of ours: whoever reports the best line that the scripts "
+    "print, one an epoch, reports at least that."
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from .cell import Cell
@@ -26,14 +26,15 @@ class Figure:
         """Of at least one value, else None."""
         if not values:
             return None
-        return cls(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
+        sd = statistics.stdev(values) if len(values) > 1 else 0.0
+        return cls(round(statistics.fmean(values), 6), round(sd, 6), len(values))  # as in JSON, for all pages alike
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} ± {self.sd:.2f}" if self.seeds > 1 else f"{self.mean:.2f}"
 
     def as_json(self) -> dict[str, Any]:
         """For ``tables.json``."""
-        return {"mean": round(self.mean, 6), "sd": round(self.sd, 6), "seeds": self.seeds}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

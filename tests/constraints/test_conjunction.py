@@ -61,6 +61,14 @@ def test_parts_of_a_kind_over_equal_alphabets_have_one_rule() -> None:
     assert len({part.rule for part in sg.All(pieces, space).parts()}) == 4
 
 
+def test_whole_numbers_add_up_by_tensors_and_a_value_does_where_it_says_so() -> None:
+    pair = sg.Categorical([range(4)] * 2)
+    assert sg.Sum([0, 1]).rule(pair).vectorised
+    assert not sg.Sum([0, 1]).rule(sg.Categorical([range(-1, 4)] * 2)).vectorised
+    for vectorised in (False, True):
+        assert sg.Value([0, 1], lambda a, b: a * b, vectorised=vectorised).rule(pair).vectorised is vectorised
+
+
 def test_what_is_not_known_and_what_is_fixed() -> None:
     rule = sg.All([sg.Sum([0, 1]), sg.Sum([2, 3], answer=4), sg.Sum([0, 2])], SPACE)
     y = rule.encode([None, (None, 3), (2, sg.Not(3))])

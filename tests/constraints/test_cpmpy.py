@@ -87,11 +87,20 @@ OPERATORS: dict[str, Rule] = {
     "a fraction": lambda z, y: z[0] > Fraction(3, 2),
     "too wide": lambda z, y: (z[0] + 1) * 2**61 * (z[1] + 2) > 2**62 * y,
 }
+ASKED = {"circuit", "inverse", "lexicographic", "regular", "a fraction", "too wide"}
+
+
+def asks(rule: Rule, space: Categorical) -> bool:
+    """Whether the tape asks CPMpy, state by state."""
+    stated = CPMpy(rule, space)
+    steps, _ = stated._tape(int(stated.encode([2])))  # type: ignore[misc]
+    return any(name == "asked" for name, *_ in steps)
 
 
 @pytest.mark.parametrize("name", [*GLOBALS, *OPERATORS])
 def test_feasible_is_cpmpys_own_value_for_every_state(name: str) -> None:
     rule = (GLOBALS | OPERATORS)[name]
+    assert asks(rule, SPACE) == (name in ASKED)
     truths = by_hand(rule, SPACE, 2)
     assert feasible(rule, SPACE, 2) == truths
     assert any(truths)
@@ -168,6 +177,9 @@ def test_symbols_that_are_no_ints_are_codes_and_truths_are_boolean() -> None:
 
     expected = [s == "b" and (not t or n > 2) for s in "ab" for t in (False, True) for n in (2, 5, 7)]
     assert feasible(rule, space, 2) == expected
+    negated = lambda z, y: [~z[1], z[2] > y]  # noqa: E731
+    assert feasible(negated, space, 2) == by_hand(negated, space, 2)
+    assert not asks(negated, space)
 
 
 def test_answers_may_be_relations() -> None:
@@ -194,8 +206,9 @@ def test_variables_of_the_rules_own_are_existential() -> None:
     y = rule.encode([2]).expand(len(ALL))
     assert not rule.evaluates(int(y[0]))
     assert rule.feasible(ALL, y).tolist() == [int(total) in (0, 1, 4) for total in ALL.sum(1)]
-    with pytest.raises(ConstraintError, match="complement"):
-        rule.feasible(ALL[:1], rule.encode([Not(2)]))
+    for refused in (Not(2), OneOf(1, Not(2))):
+        with pytest.raises(ConstraintError, match="complement"):
+            rule.feasible(ALL[:1], rule.encode([refused]))
 
 
 @pytest.mark.parametrize(

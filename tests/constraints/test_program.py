@@ -93,6 +93,11 @@ def test_errors_say_what_to_do() -> None:
         Program(lambda a, b: 3, PAIR, vectorised=True)
     with pytest.raises(ConstraintError, match="vectorised=False"):
         Program(lambda a, b: a + b, PAIR, vectorised=True).encode(["seven"])
+    rule = Program(lambda a, b: a + b, PAIR, vectorised=True)
+    rule.encode([-(2**63), 2**63 - 1])  # the smallest and the largest that fit
+    for outside in (-(2**63) - 1, 2**63):
+        with pytest.raises(ConstraintError, match="does not fit into 64 bits"):
+            rule.encode([outside])
 
 
 def test_tensor_and_numpy_answers_are_their_numbers() -> None:

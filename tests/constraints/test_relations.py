@@ -276,6 +276,11 @@ def test_a_programs_own_relation(vectorised: bool, tabulated: bool) -> None:
     broken = Program(lambda a, b: a + b, pair, relation=lambda value, y: {}[value], vectorised=vectorised)
     with pytest.raises(ConstraintError, match=r"relation failed for the answer 3"):
         broken.feasible(states, broken.encode([3]).expand(16))
+    if vectorised:
+        for verdict, said in ((True, "bool"), (torch.ones(3), r"shape \(3,\)")):
+            broken = Program(lambda a, b: a + b, pair, relation=lambda value, y, v=verdict: v, vectorised=True)
+            with pytest.raises(ConstraintError, match=rf"returned {said}; expected a bool tensor of shape \(16,\)"):
+                broken.feasible(states, broken.encode([3]).expand(16))
 
 
 def test_integral_floats_and_numpy_numbers_are_answers() -> None:

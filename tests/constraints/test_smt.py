@@ -60,6 +60,12 @@ def test_formula_rule_refuses_what_is_no_formula(symbols: list[Any]) -> None:
         formula_rule(symbols, 3)
 
 
+def test_formula_rule_refuses_an_operator_that_is_none_wherever_it_stands() -> None:
+    for symbols in ([1, 4, 2], [1, -1, 2], [1, 3, 0, 7, 2]):  # in the last one, after a division by zero
+        with pytest.raises(ConstraintError, match=r"The operator \S+ was given; expected 0 … 3"):
+            formula_rule(symbols, 3)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_formula_rule_with_unknown_entries_has_the_models_of_the_textbook(data: st.DataObject) -> None:

@@ -19,6 +19,7 @@ from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
 from softground.experiments.recipe import settings
 from softground.learner.describe import settings as settings_of
 from softground.learner.stage import make_optimizer
+from softground.runs import RunFolder
 from softground.tasks import TASKS
 
 WHERE = Path("config.json")
@@ -58,6 +59,18 @@ def test_a_changed_file_is_refused_word_by_word() -> None:
     ]:
         with pytest.raises(CheckpointError, match=message):
             Recipe.of_json(good | change, WHERE)  # type: ignore[operator]
+
+
+def test_a_setting_that_no_run_can_have_names_the_file_that_has_it(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run", "hwf")
+    recipe = TASKS["hwf"]().recipe(inverse="z3", kernel="guided").to_json()
+    for kept, said in (
+        ({"recipe": recipe | {"usage": "nole"}}, "LearnerError: usage=nole was given"),
+        ({"recipe": recipe, "place": {"scheduler": "tcp://a"}}, "InverseError: scheduler='tcp://a' was given"),
+    ):
+        folder.write_config(kept)
+        with pytest.raises(CheckpointError, match=rf"config\.json: the run .* cannot be set up here \({said}"):
+            Experiment.of_run(folder)
 
 
 def test_a_whole_number_may_stand_for_a_real_one() -> None:

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from torch import Tensor
 
 import softground as sg
 from softground.errors import ConstraintError, InverseError
-from softground.inverses import RUNGS, Budget, GivesWay, Lists, Table, climb
-from softground.inverses.cache import Cache
+from softground.inverses import RUNGS, Z3, Budget, GivesWay, Lists, Table, climb
+from softground.inverses.cache import Cache, folder
 from softground.inverses.ladder import ORDER
 from softground.inverses.lists import MOST_EACH
+from softground.inverses.rungs import timed
 from softground.inverses.solved import Solved
 from softground.kernels import Exact
-from softground.preparing import many
+from softground.preparing import many, watched
 from softground.target import Target
 
 SPACE = sg.Categorical([range(10)] * 3)
@@ -215,7 +217,41 @@ def test_several_write_and_read_one_list(tmp_path: Path) -> None:
     with warnings.catch_warnings(), ThreadPoolExecutor(4) as several:
         warnings.simplefilter("error")
         assert all(several.map(write, range(40)))
-    assert [path.suffix for path in tmp_path.iterdir()] == [".list"]
+    (path,) = tmp_path.iterdir()
+    head, body = path.read_bytes().split(b"\n", 1)
+    assert path.suffix == ".list"
+    assert json.loads(head) == {"digest": path.stem, "sha256": sha256(body).hexdigest(), "states": len(index)}
+
+
+def test_lists_are_kept_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SOFTGROUND_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for variable, value, place in (
+        ("HOME", str(tmp_path / "home"), tmp_path / "home" / ".cache" / "softground"),
+        ("XDG_CACHE_HOME", str(tmp_path), tmp_path / "softground"),
+        ("SOFTGROUND_CACHE", "~/lists", tmp_path / "home" / "lists"),
+        ("SOFTGROUND_CACHE", "off", None),
+    ):
+        monkeypatch.setenv(variable, value)
+        assert folder() == place
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_lists_begin_with_known_symbols(whole: bool) -> None:
+    rule = sg.SMT(lambda z, y: z[0] * z[1] == y, sg.Categorical([range(10)] * 2))
+    y = rule.encode([12, 12, 7])
+    lists = Lists.of(Z3(rule), y) if whole else Lists(Z3(rule), {}, whole=False)
+    start = lists.start_given(y, 0, torch.tensor([[6, -1], [-1, 3], [1, -1]]))
+    assert start.z.tolist() == [[6, 2], [4, 3], [1, 7]]
+    assert start.found.all()
+
+
+def test_the_time_that_lists_take_is_told_after_the_first() -> None:
+    said: list[str] = []
+    with watched(said.append):
+        parts: list[dict[Any, Any]] = [{1: []}, {2: []}, {3: []}]
+        assert list(timed(iter(parts), 3, 60.0, "listing")) == parts
+    assert said == ["Listing of 3 answers: about 1 s"]
 
 
 def test_what_another_process_lists_meanwhile_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,19 @@ def test_accumulated_batches_are_one_larger_batch(every: int) -> None:
     assert not close(small, fit(batch_size=16))
     assert small.network.batches == 2 * 7
     assert len(norms) == large.network.batches
+
+
+def test_processes_average_their_gradients_with_the_last_batch_of_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = list[bool]()
+
+    def no_backward_sync(self: Fabric, module: nn.Module, enabled: bool = True) -> Any:
+        apart.append(enabled)
+        return nullcontext()
+
+    monkeypatch.setattr(Fabric, "no_backward_sync", no_backward_sync)
+    fit(epochs=1, batch_size=16, accumulate=3)
+    passes = [batch for batch in ([True, True, False] * 2 + [False]) for _ in range(len(apart) // 7)]
+    assert apart == passes
 
 
 def test_chains_walk_with_every_batch() -> None:

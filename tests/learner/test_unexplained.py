@@ -312,6 +312,15 @@ def test_examples_that_wait_are_no_suspects() -> None:
     assert not {one.example for one in made.suspects_} & set((waiting == WAITS).nonzero().flatten().tolist())
 
 
+def test_readings_are_completed_with_up_to_a_thousand_combinations() -> None:
+    space = Categorical([range(10)] * 4)
+    task = Task(space, Program(lambda *digits: sum(digits), space, vectorised=True))
+    zeros = space.belief(torch.eye(10)[torch.zeros(2, 4, dtype=torch.long)])
+    z, found = completed_readings(task, zeros, task.constraint.encode([27, 28]), Sampler(0))
+    assert found.tolist() == [True, False]  # three digits may change, and add up to 27 at most
+    assert sorted(z[0].tolist()) == [0, 9, 9, 9]
+
+
 def test_completed_readings_keep_what_is_known() -> None:
     task = numbers()
     data = pictures(40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 
 import softground as sg
 from baseline_cases import batch_of
-from learner_cases import adam, addition, examples
+from learner_cases import adam, addition, examples, make_learner
 from softground.errors import LearnerError
 from softground.inverses.law import shannon
 from softground.objectives import SemanticLoss, Undecided, Usage
@@ -71,6 +72,16 @@ def test_a_prior_is_estimated_from_what_is_known() -> None:
     )
     with pytest.raises(LearnerError, match="no known symbols to estimate from"):
         Usage("estimated").begin(task, torch.full((2, 3), -1), None)
+
+
+def test_a_learner_tells_the_prior_what_is_known() -> None:
+    task, prior = addition(), Usage("estimated")
+    data = examples(task, 16)
+    assert isinstance(data.symbols, torch.Tensor)
+    known = torch.where(data.symbols == 1, 1, -1)
+    make_learner(task, [sg.Stage("I", SemanticLoss(), 1, adam, terms=[prior])]).fit(replace(data, known=known))
+    ones = int((known == 1).sum())
+    assert prior.prepared[task.space][0].exp() * (4 + ones) == pytest.approx([1, 1 + ones, 1, 1])
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,9 @@ def loud(symbols: Sequence[Any]) -> Fraction | None:
 
 
 def slow(symbols: Sequence[Any]) -> Fraction | None:
-    if len(symbols) > 100:
-        time.sleep(2 * formulas.LIMIT)
+    done = time.thread_time() + 2 * formulas.LIMIT
+    while len(symbols) > 100 and time.thread_time() < done:
+        pass
     return alphabet_value(symbols)
 
 

@@ -30,9 +30,14 @@ def left_behind(path: Path) -> dict[str, Any]:
     return left
 
 
-def untimed(record: dict[str, Any]) -> dict[str, Any]:
-    """Without what a clock decides, nor digests of files that hold times or their own folder's name."""
-    return {name: value for name, value in record.items() if name not in TIMES and not name.endswith("_sha256")}
+def untimed(record: Any) -> Any:
+    """Without what a clock decides, however deep, nor digests of files that hold times or their own folder's name."""
+    if isinstance(record, list):
+        return [untimed(value) for value in record]
+    if not isinstance(record, dict):
+        return record
+    kept = [name for name in record if name not in TIMES and not name.endswith("_sha256")]
+    return {name: untimed(record[name]) for name in kept}
 
 
 def assert_same(mine: dict[str, Any], theirs: dict[str, Any]) -> None:

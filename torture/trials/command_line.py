@@ -37,7 +37,7 @@ MEMORY = 1024.0  # MiB
 CODES = (0, 2, 130)  # done, bad input, interrupted
 LONGEST = 10_000  # characters of a complaint, beside a few for each of the words', which may be long themselves
 FEW = 64  # training examples of a run that is begun
-STOPS = ("softground.cli.inspect.inspect", "softground.cli.export.export_onnx")
+STOPS = ("softground.cli.inspect.inspect", "softground.cli.export.export_onnx", "softground.cli.open.serve")
 
 
 def _stop(*given: Any, **named: Any) -> NoReturn:

@@ -29,7 +29,7 @@ from ..trial import Tally, Trial
 from ._evaluator import Pair, evaluate
 from ._formulas import Formula, digits, draw
 
-LIMIT = 0.010  # seconds for one formula
+LIMIT = 0.010  # seconds of computing for one formula
 BLOCK = 5_000
 TABULATED = (1, 3, 5)
 KNOWN_EVERY, SOLVED_EVERY = 50, 1_000
@@ -38,7 +38,7 @@ CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
 
 
 class Stopwatch:
-    """Times calls one by one. A machine that others use as well is slow at times: what counts is the better of two."""
+    """Times calls one by one, by what this thread computes. A shared machine is slow at times: the better of two."""
 
     def __init__(self) -> None:
         self.slowest = 0.0
@@ -53,9 +53,9 @@ class Stopwatch:
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    began = time.perf_counter()
+    began = time.thread_time()
     result = function(*arguments)
-    return result, time.perf_counter() - began
+    return result, time.thread_time() - began
 
 
 def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:

@@ -19,7 +19,7 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..data.known import reveal
-from ..errors import CheckpointError, DataError
+from ..errors import CheckpointError, DataError, InverseError, LearnerError
 from ..family import Family
 from ..learner import Learner
 from ..learner.device import Precision
@@ -130,10 +130,10 @@ class Experiment:
         made = Place(**checked(Place, kept, where) | place)
         try:
             return cls.of_recipe(recipe, made, data_dir or (Path(str(lay)) if lay else None))
-        except (MemoryError, OverflowError, RecursionError) as error:
+        except (InverseError, LearnerError, MemoryError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"{where}: the run it describes cannot be set up here ({type(error).__name__}: {error}). Restore the "
-                "file, or use a larger machine."
+                "file, or use a machine that has what it needs."
             ) from error
 
     @property

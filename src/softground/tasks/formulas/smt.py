@@ -22,7 +22,7 @@ from typing import Any
 from ...constraints.smt import load_z3
 from ...errors import ConstraintError
 
-PLUS, MINUS, TIMES, DIVIDE = range(4)
+PLUS, MINUS, TIMES, DIVIDE = CODES = range(4)
 
 
 @dataclass
@@ -51,10 +51,12 @@ def formula_rule(z: Sequence[Any], y: int | Fraction) -> Any:
         )
     digits, operators = entries[::2], entries[1::2]
     unknown = [i for i, code in enumerate(operators) if not isinstance(code, int)]
+    if strange := [code for code in operators if isinstance(code, int) and code not in CODES]:
+        raise ConstraintError(f"The operator {strange[0]} was given; expected 0 … 3 for + − × ÷.")
     if not unknown:
         return _equation(z3, digits, operators, y)
     cases = []
-    for codes in itertools.product((PLUS, MINUS, TIMES, DIVIDE), repeat=len(unknown)):
+    for codes in itertools.product(CODES, repeat=len(unknown)):
         chosen = dict(zip(unknown, codes, strict=True))
         case = _equation(z3, digits, [chosen.get(i, code) for i, code in enumerate(operators)], y)
         if case is not False:
@@ -87,8 +89,6 @@ def _terms(digits: list[Any], operators: list[int]) -> list[Term] | None:
     for code, digit in zip([PLUS, *operators], digits, strict=True):
         if code in (PLUS, MINUS):
             terms.append(Term(Fraction(1 if code == PLUS else -1)))
-        elif code not in (TIMES, DIVIDE):
-            raise ConstraintError(f"The operator {code} was given; expected 0 … 3 for + − × ÷.")
         last = terms[-1]
         if not isinstance(digit, int):
             (last.below if code == DIVIDE else last.above).append(digit)
