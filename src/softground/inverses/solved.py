@@ -141,6 +141,15 @@ class Solved(Inverse):
         proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
         return Start(z.long().view(len(y), self.space.sites), found, proved)
 
+    def empty(self, y: int, known: Sequence[int]) -> bool | None:
+        """Whether nothing in S_y has the known symbols, −1 where one is unknown; None where the solver gives up."""
+        free = tuple(site for site, code in enumerate(known) if code < 0)
+        if not free:
+            return not bool(self.constraint.feasible(torch.tensor([known]), torch.tensor([y])))
+        codes = tuple(max(0, code) for code in known)
+        (reply,) = self._solve([FibreQuery(self.rule.key(y), codes, free, cap=0, listing=True)])
+        return None if reply.unknown else reply.end == "whole" and not reply.states
+
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
         answers = list(dict.fromkeys(y.tolist()))
