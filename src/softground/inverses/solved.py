@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..constraints.base import Constraint
 from ..errors import InverseError
-from ..preparing import preparing
+from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
@@ -203,13 +203,16 @@ class Solved(Inverse):
 
     def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
         """Replies to the many queries of a preparation, some at a time, telling how far it is."""
-        together = QUERIES_PER_WORKER * self._solver.size if isinstance(self._solver, Crew) else len(queries)
+        each = QUERIES_PER_WORKER if time_left() == math.inf else 1
+        together = each * self._solver.size if isinstance(self._solver, Crew) else len(queries)
         replies: list[Reply] = []
         with preparing(what, len(queries)) as done:
             for first in range(0, len(queries), together or 1):
+                if time_left() <= 0:
+                    break
                 replies += self._solve(queries[first : first + together])
                 done(len(replies))
-        return replies
+        return replies + [Reply([], "timeout")] * (len(queries) - len(replies))
 
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()
