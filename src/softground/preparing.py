@@ -6,10 +6,13 @@ watcher, with the time that is left if the parts go on like those that are done.
 
 >>> with watched(print), preparing("First states", 2) as done:
 ...     done(1)  # nothing is told: it was quick
+
+Who wants only what can be had soon says so by :func:`within`; whoever prepares something asks :func:`time_left`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -47,6 +50,24 @@ class Line:
 line = Line()
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=line)
+
+
+_end: ContextVar[float] = ContextVar("end", default=math.inf)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Preparations in this block end after so many seconds, with what they have by then."""
+    before = _end.set(min(_end.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def time_left() -> float:
+    """Seconds that a preparation may still take; mostly there is no end."""
+    return math.inf if (end := _end.get()) == math.inf else end - time.monotonic()
 
 
 @contextmanager

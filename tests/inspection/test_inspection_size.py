@@ -26,7 +26,7 @@ def test_counts_are_those_of_brute_force(problem: Problem, inverse: str) -> None
     (found,) = sample.found
     assert found.whole
     assert {tuple(z) for z in found.z.tolist()} == {tuple(z) for z in problem.states.tolist()}
-    counted = size(task, sample.found[0], 0)
+    counted = size(task, sample.found[0], 0, TimeLimit())
     assert counted.exact
     assert counted.count == len(problem.states)
 
@@ -51,7 +51,7 @@ def test_an_estimate_is_marked_and_near() -> None:
     sample = take(task, answers, 3, 0, TimeLimit())
     assert not any(f.whole for f in sample.found)
     for found in sample.found:
-        estimate = size(task, found, 0)
+        estimate = size(task, found, 0, TimeLimit())
         assert not estimate.exact
         assert "estimated" in str(estimate)
         assert estimate.count is not None
@@ -62,7 +62,7 @@ def test_an_estimate_is_marked_and_near() -> None:
 def test_what_is_too_rare_is_not_estimated() -> None:
     task = sudoku_task(9)
     sample = take(task, [True], 1, 0, TimeLimit())
-    counted = size(task, sample.found[0], 0)
+    counted = size(task, sample.found[0], 0, TimeLimit())
     assert counted.count is None
     assert not counted.exact
     assert str(counted) == f"unknown (too rare to estimate): {len(sample.found[0].z)} seen"

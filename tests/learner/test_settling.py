@@ -68,6 +68,7 @@ def train(task: sg.Task, folder: Path, copy: Path | None = None, resume: bool = 
 NO_LAW = sg.Budget(solutions=0, cache=None)
 
 
+@pytest.mark.filterwarnings("ignore:Whether the parts")  # which no time is left to find out
 @pytest.mark.parametrize(("budget", "rung"), [(sg.Budget(cache=None), "table"), (NO_LAW, "parts"), (NO_LAW, "chains")])
 def test_a_resumed_run_takes_what_was_chosen(
     budget: sg.Budget, rung: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

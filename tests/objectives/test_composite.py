@@ -94,6 +94,28 @@ def test_an_empty_part_is_found_before_training() -> None:
     assert trained.history_[-1]["unexplained"] == 1
 
 
+def contradicting(data: sg.Examples) -> sg.Examples:
+    """Example 3 has a row that is one too much for the columns; no part is empty."""
+    answers = [*data.y]
+    answers[3] = [answers[3][0] + 1, *answers[3][1:]]
+    return sg.Examples(data.x, answers)
+
+
+def test_parts_that_contradict_each_other_are_found_before_training() -> None:
+    with pytest.raises(InfeasibleAnswer) as caught:
+        learner(sums()).fit(contradicting(squares(40)))
+    assert caught.value.examples == (3,)
+    trained = learner(sums(), epochs=1, unexplained="drop").fit(contradicting(squares(40)))
+    assert trained.history_[-1]["unexplained"] == 1
+
+
+def test_who_had_no_time_to_look_for_contradictions_says_so() -> None:
+    rule = sg.All([sg.Sum(line) for line in LINES], SQUARE)
+    task = sg.Task(SQUARE, rule, sg.Enumeration(SQUARE, rule), budget=sg.Budget(seconds=0))
+    with pytest.warns(UserWarning, match="not known for 40 of 40 examples"):
+        learner(task, epochs=1).fit(contradicting(squares(40)))
+
+
 def test_known_symbols_hold_in_every_part() -> None:
     data = squares(20)
     known = torch.full_like(data.symbols, -1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.base import Space
+from .relations import pattern
 
 S = TypeVar("S", bound=Space)
 
@@ -58,6 +60,10 @@ class Constraint(ABC):
     @abstractmethod
     def answer(self, y: Tensor) -> Any:
         """One encoded answer back as the user's, for messages and predictions."""
+
+    def key(self, y: int) -> Hashable:
+        """An encoded answer (an id) as a formula for it is asked: in its exact form, or the relation that it is."""
+        return pattern(self.answer(torch.tensor(y)))
 
     def stated(self, y: Tensor) -> str | None:
         """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""

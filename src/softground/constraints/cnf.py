@@ -80,14 +80,18 @@ class Cnf(Constraint):
     def negates(self) -> bool:
         return self._negates
 
-    def parts(self) -> Sequence[Part]:
+    def conjunction(self) -> All | None:
         """The clauses, where the formula is said to hold in all examples; that it fails is no conjunction."""
         pieces = [Clause({abs(v) - 1: v > 0 for v in sorted(clause, reverse=True)}) for clause in self._kept]
         if self._negates or not pieces or not all(piece.sites for piece in pieces):
-            return ()
+            return None
         whole = All(pieces, self.space)
         assert int(whole.encode([True])) == HOLDS
-        return whole.parts()
+        return whole
+
+    def parts(self) -> Sequence[Part]:
+        whole = self.conjunction()
+        return () if whole is None else whole.parts()
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """0 for True, its complement −1 for False."""

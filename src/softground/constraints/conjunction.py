@@ -57,6 +57,7 @@ class All(Constraint):
         self.rules = [rules[piece.kind, self._alphabets(piece)] for piece in self.pieces]
         self.answers = Interned()
         self._codes: dict[tuple[Constraint, Any], int] = {}
+        self._meant: dict[tuple[Constraint, int], Any] = {}
         self._rows: dict[torch.device, Tensor] = {}
         self._groups: dict[torch.device, list[tuple[Constraint, Tensor, Tensor]]] = {}
         self._fixed = {
@@ -138,10 +139,20 @@ class All(Constraint):
             key = rule, pattern(answer)
             if key not in self._codes:
                 self._codes[key] = int(rule.encode([answer]))
+                self._meant[rule, self._codes[key]] = key[1]
         except ConstraintError as error:
             reason = str(error).removeprefix("Example 0: ")
             raise ConstraintError(f"{self.pieces[at]}: {reason}") from error
         return self._codes[key]
+
+    def key(self, y: int) -> tuple[int, ...]:
+        """The numbers of the parts' own answers."""
+        found: tuple[int, ...] = self.answers.keys[y]
+        return found
+
+    def meant(self, rule: Constraint, code: int) -> Any:
+        """What one of a part's encoded answers stands for: an exact answer, a relation or None."""
+        return self._meant[rule, code]
 
     def rows(self, y: Tensor) -> Tensor:
         """The parts' own encoded answers, ``[rows, parts]``."""

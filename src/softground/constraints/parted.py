@@ -59,7 +59,6 @@ class Parted(Constraint):
         return self._answers.given[int(y)]
 
     def key(self, y: int) -> Hashable:
-        """Answer ``y`` (an id) in its exact form, which the rule is called with, or the relation that it is."""
         answer: Hashable = self._answers.pattern(y)
         return answer
 

@@ -31,7 +31,7 @@ from ..spaces.categorical import Categorical
 from .base import Constraint, Part, of_symbols
 from .interned import Interned, remember_in
 from .parted import Conjunct, Parted
-from .relations import Between, Not, Relation, complements, pattern, resolve
+from .relations import Between, Not, Relation, complements, resolve
 from .terms import Terms, compared, constants, load_z3, members, terms_of
 
 __all__ = ["SMT", "Terms", "load_z3"]
@@ -81,7 +81,7 @@ class SMT(Parted):
         return super().compute(z) if self.shared is None else self.shared.compute(z)
 
     def key(self, y: int) -> Hashable:
-        return super().key(y) if self.shared is None else pattern(self.shared.answer(torch.tensor(y)))
+        return super().key(y) if self.shared is None else self.shared.key(y)
 
     def stated(self, y: Tensor) -> str:
         return str(self.expression(self.key(int(y)), [0] * self.space.sites, range(self.space.sites)).sexpr())

@@ -29,7 +29,7 @@ from .solutions import Found, Sample
 from .time_limit import TimeLimit
 
 FIBRES = {"tensor": 256, "solver": 16}  # measured, by what an inverse costs
-TOGETHER = 32  # of them, before time is looked at
+TOGETHER = 32  # of them at most, before time is looked at
 MOST_COMPLETIONS = 1_024  # of one u that a walk can use
 MOST_SOLUTIONS = 8_000  # of an answer whose components are counted
 MOST_ENTRIES = 2_000_000  # pairs (solution, set outside which it is compared)
@@ -63,9 +63,7 @@ def fibres(walk: Collapsed, sample: Sample, seed: int, limit: TimeLimit | None =
     try:
         if int(walk.inverse.fibre(z[:1], y[:1], dropped.rows(slice(1))).count.max()) > MOST_COMPLETIONS:
             return None
-        for rows in torch.split(torch.arange(len(z)), TOGETHER):
-            if counts and limit is not None and not limit.left():
-                break
+        for rows in (limit or TimeLimit()).batches(len(z), TOGETHER):
             here, there = (walk.inverse.fibre(u[rows], y[rows], dropped.rows(rows)) for u in (z, proposal))
             counts.append(here.count.double())
             complete.append(here.complete.double())

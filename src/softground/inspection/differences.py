@@ -44,7 +44,7 @@ def differences(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> Sets
             break
         began = limit.clock()
         try:
-            seen += neighbours(task, sample, size, seed + turn, chance)
+            seen += neighbours(task, sample, size, seed + turn, chance, limit)
         except SoftgroundError:  # more sites than the inverse can complete
             break
         each = (limit.clock() - began) / many if task.inverse.cost == "tensor" else 0.0
@@ -53,18 +53,22 @@ def differences(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> Sets
     return smallest(seen)
 
 
-def neighbours(task: Task, sample: Sample, size: int, seed: int, chance: torch.Generator) -> Counter[tuple[int, ...]]:
+def neighbours(
+    task: Task, sample: Sample, size: int, seed: int, chance: torch.Generator, limit: TimeLimit
+) -> Counter[tuple[int, ...]]:
     """Where completions of some solutions, with ``size`` random sites dropped from each, differ from them."""
     z, y = sample.rows(ROWS[task.inverse.cost], seed)
     dropped = Dropped(torch.rand(z.shape, generator=chance).argsort(1)[:, :size].sort(1).values)
-    fibre = task.inverse.fibre(z, y, dropped)
-    row, option = fibre.mask.nonzero(as_tuple=True)
-    sites = dropped.sites[row]
-    changed = torch.zeros(len(row), z.shape[1], dtype=torch.bool)
-    changed.scatter_(1, sites, fibre.values[row, option] != z[row].gather(1, sites))
-    sets, count = torch.unique(changed, dim=0, return_counts=True)
-    found = zip(sets, count.tolist(), strict=True)
-    return Counter({tuple(one.nonzero().flatten().tolist()): often for one, often in found if bool(one.any())})
+    seen = Counter[tuple[int, ...]]()
+    for rows in limit.batches(len(z)):
+        fibre, sites = task.inverse.fibre(z[rows], y[rows], dropped.rows(rows)), dropped.sites[rows]
+        row, option = fibre.mask.nonzero(as_tuple=True)
+        changed = torch.zeros(len(row), z.shape[1], dtype=torch.bool)
+        changed.scatter_(1, sites[row], fibre.values[row, option] != z[rows][row].gather(1, sites[row]))
+        sets, count = torch.unique(changed, dim=0, return_counts=True)
+        found = zip(sets, count.tolist(), strict=True)
+        seen += Counter({tuple(one.nonzero().flatten().tolist()): often for one, often in found if bool(one.any())})
+    return seen
 
 
 def smallest(seen: Counter[tuple[int, ...]]) -> Sets:

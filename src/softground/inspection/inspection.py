@@ -124,10 +124,10 @@ def inspect(
     space = task.space
     taken = take(task, answers, sample, seed, part("solutions of the answers", 0.2))
     counting = part("size of S_y", 0.1)
-    sizes = tuple(size(task, f, seed, counting.left()) for f in taken.found)
+    sizes = tuple(size(task, f, seed, counting) for f in taken.found)
     names = part("relabellings", 0.25)
     symbols = relabellings(task, taken, names) if space.categorical else None
-    occurring = _occurring(task, taken, support, seed) if symbols else []
+    occurring = _occurring(task, taken, support, seed, part("combinations that occur", 0.15)) if symbols else []
     maps = _maps(task, occurring, symbols, part("maps of symbols", 0.4)) if symbols else ()
     booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
@@ -156,9 +156,9 @@ def inspect(
     )
 
 
-def _occurring(task: Task, sample: Sample, given: Any, seed: int) -> list[Support]:
+def _occurring(task: Task, sample: Sample, given: Any, seed: int, limit: TimeLimit) -> list[Support]:
     """What is given to occur, and everything."""
-    return [*([] if given is None else [declared(task, given, sample)]), everything(task, sample, seed)]
+    return [*([] if given is None else [declared(task, given, sample)]), everything(task, sample, seed, limit)]
 
 
 def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit) -> tuple[Consistent, ...]:

@@ -39,7 +39,7 @@ from ..spaces.categorical import Categorical
 from ..task import Task
 from .connectivity import MOST_SOLUTIONS, SOLVED_STEPS, Components, Fibres, Led, components, fibres, lead
 from .differences import differences
-from .solutions import Sample
+from .solutions import Sample, begun
 from .time_limit import TimeLimit
 
 RULE = (
@@ -51,6 +51,7 @@ CLOSE = 0.1  # difference in agreement up to which a kernel made for the task is
 ANSWERS = 4  # whose components are counted
 MOST_SETS = 5_000  # in a family
 MOST_SITES = 12  # up to which no blocks are needed
+MOST_ENTRIES = 4_096  # sites times symbols, up to which information is measured: every pair of them is compared
 BLOCKS = 12  # of each size
 SEEN = 1_024  # solutions that information is measured on
 RESOLVED = (4, 6, 8, 10, 12, 16, 24, 32)  # sites of a random block that a solver re-solves
@@ -186,10 +187,9 @@ def families(task: Task, sample: Sample, limit: TimeLimit, seed: int) -> list[tu
     fewest = min(found, default=1)  # where no solutions differ in fewer sites, fewer free ones lead nowhere
     small = [d for d in (1, 2, 3) if fewest - 1 <= d < sites and math.comb(sites, d) <= MOST_SETS]
     result = [(f"any {d}", RandomDrop(space, d), True) for d in small]
-    if sites > MOST_SITES and task.inverse.cost == "tensor":
+    if sites > MOST_SITES and sites * space.width <= MOST_ENTRIES and task.inverse.cost == "tensor" and limit.left():
         first = sample.found[0]
-        start = task.inverse.start(first.answers(SEEN), seed)
-        shared = information(space, first.z if first.whole else start.z[start.found])
+        shared = information(space, first.z if first.whole else begun(task.inverse, first.y, SEEN, seed, limit))
         large = [d for d in sorted({4, 8, 16, sites // 3}) if 3 < d < sites]
         result += [(f"blocks of {d}", RandomDrop(space, correlated(shared, d)), False) for d in large]
     for d, sets in found.items():

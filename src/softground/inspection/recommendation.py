@@ -26,7 +26,7 @@ from ..target import Target
 from ..task import Task
 from .mixing import lopsided
 from .ranking import Ranked, collapsed, ranking, swapping
-from .solutions import Found, Sample, take
+from .solutions import Found, Sample, begun, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
@@ -115,8 +115,7 @@ def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeL
     order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
     found: list[Found] = []
     for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
-        start = task.inverse.start(y.expand(EACH[task.inverse.cost], *y.shape[1:]), seed)
-        z = torch.unique(start.z[start.found], dim=0)
+        z = torch.unique(begun(task.inverse, y, EACH[task.inverse.cost], seed, limit), dim=0)
         found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
         if not limit.left():
             break

@@ -20,6 +20,7 @@ from ..data.columns import listed
 from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
 from ..inverses import Listing
 from ..inverses.base import Inverse
+from ..preparing import within
 from ..projections.base import Dropped
 from ..target import Target
 from ..task import Task
@@ -30,6 +31,7 @@ DRAWN = {"tensor": 256, "solver": 32}  # how many are drawn elsewhere, by what a
 RANDOM = 256  # random u for an estimate
 BLOCK = 1_000  # most combinations of the sites that are completed for it
 FEW = 10  # u with a completion that an estimate needs
+FIRST = 1.0  # seconds in which a first solution is looked for, whatever the limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +92,19 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
     for row in chosen[:count]:
         if found and not limit.left():
             break
-        found.append(_solutions(task, y[row : row + 1], seed))
-        if not len(found[-1].z):
+        some = _solutions(task, y[row : row + 1], seed, limit)
+        if len(some.z):
+            found.append(some)
+        elif limit.reached and found:
+            break
+        elif limit.reached:
+            raise LearnerError(
+                f"No solution of the answer {some.answer!r} was found in time; this part of an inspection has a "
+                "fifth of it. Give it more, limit=…, or state the rule so that S_y can be listed or summed."
+            )
+        else:
             raise InfeasibleAnswer(
-                f"No symbols were found that explain the answer {found[-1].answer!r}. Correct or remove such "
+                f"No symbols were found that explain the answer {some.answer!r}. Correct or remove such "
                 "examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
                 (order[row],),
             )
@@ -113,7 +124,18 @@ def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
         raise LearnerError(f"No answers were given; give the training answers, answers=train.y. {error}") from error
 
 
-def _solutions(task: Task, y: Tensor, seed: int) -> Found:
+def begun(inverse: Inverse, y: Tensor, count: int, seed: int, limit: TimeLimit) -> Tensor:
+    """Solutions of the answer ``y[1, …]``, as chains would be begun: ``count``, or as many as there is time for."""
+    found = []
+    for rows in limit.batches(count) if inverse.exact else [slice(0, count)]:  # a search looks at the clock itself
+        with within(max(limit.seconds, FIRST)):
+            start = inverse.start(y.expand(rows.stop - rows.start, *y.shape[1:]), seed + rows.start)
+        found.append(start.z[start.found])
+    limit.left()  # which notices where time is up
+    return torch.cat(found)
+
+
+def _solutions(task: Task, y: Tensor, seed: int, limit: TimeLimit) -> Found:
     """Solutions of one encoded answer ``y[1, …]``."""
     inverse, count, shares, z = task.inverse, None, None, None
     if inverse.exact and task.space.categorical:
@@ -125,8 +147,8 @@ def _solutions(task: Task, y: Tensor, seed: int) -> Found:
         z = _listed(inverse, y)
     if z is not None:
         return Found(task.constraint.answer(y[0]), y, z, True, float(len(z)), shares)
-    start = inverse.start(y.expand(DRAWN[inverse.cost], *y.shape[1:]), seed)
-    return Found(task.constraint.answer(y[0]), y, torch.unique(start.z[start.found], dim=0), False, count, shares)
+    z = torch.unique(begun(inverse, y, DRAWN[inverse.cost], seed, limit), dim=0)
+    return Found(task.constraint.answer(y[0]), y, z, False, count, shares)
 
 
 def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
@@ -161,22 +183,24 @@ class Size:
         return number(self.count) if self.exact else f"{number(self.count)} ± {number(self.error)} (estimated)"
 
 
-def size(task: Task, found: Found, seed: int, estimate: bool = True) -> Size:
-    """\\|S_y\\| of an answer, counted or, if wanted, estimated."""
+def size(task: Task, found: Found, seed: int, limit: TimeLimit) -> Size:
+    """\\|S_y\\| of an answer, counted or, if there is time, estimated."""
     space, count, error = task.space, found.count, 0.0
-    if count is None and space.categorical and estimate:
+    if count is None and space.categorical and limit.left():
         # As many of the last sites are completed as have BLOCK combinations.
         last = max((d for d in range(1, space.sites) if math.prod(space.sizes[-d:]) <= BLOCK), default=1)
-        sites = torch.arange(space.sites - last, space.sites).expand(RANDOM, -1)
+        dropped = Dropped(torch.arange(space.sites - last, space.sites).expand(RANDOM, -1), shared=True)
+        u, y, counts = space.random(RANDOM, torch.Generator().manual_seed(seed)), found.answers(RANDOM), []
         try:
-            z = space.random(RANDOM, torch.Generator().manual_seed(seed))
-            fibre = task.inverse.fibre(z, found.answers(RANDOM), Dropped(sites, shared=True))
+            for rows in limit.batches(RANDOM):
+                fibre = task.inverse.fibre(u[rows], y[rows], dropped.rows(rows))
+                counts.append(torch.where(fibre.complete, fibre.count, torch.nan))
         except SoftgroundError:  # an inverse that cannot complete so many sites
-            fibre = None
-        if fibre is not None and int((fibre.count > 0).sum()) >= FEW and bool(fibre.complete.all()):
+            counts = [torch.zeros(1)]
+        each = torch.cat(counts).double()
+        if int((each > 0).sum()) >= FEW and not bool(each.isnan().any()):
             kept = math.prod(space.sizes[:-last])
-            count = kept * float(fibre.count.double().mean())
-            error = kept * float(fibre.count.double().std()) / math.sqrt(RANDOM)
+            count, error = kept * float(each.mean()), kept * float(each.std()) / math.sqrt(len(each))
     answer = in_words(found.answer)
     short = answer if len(answer) <= 24 else f"{answer[:23]}…"
     return Size(short, count, error, found.count is not None, len(found.z))

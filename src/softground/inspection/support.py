@@ -20,6 +20,7 @@ from ..errors import ConstraintError, SpaceError
 from ..task import Task
 from .relabelling import RenamableSymbols
 from .solutions import Sample
+from .time_limit import TimeLimit
 
 DIFFERENT = 3  # symbols in a combination that is made of few
 EACH, MOST = 64, 40_000  # combinations of the same few symbols; of all
@@ -114,14 +115,18 @@ def _answers(task: Task, z: Tensor, sample: Sample) -> Tensor:
     )
 
 
-def everything(task: Task, sample: Sample, seed: int) -> Support:
+def everything(task: Task, sample: Sample, seed: int, limit: TimeLimit | None = None) -> Support:
     """All of S_y for every answer of the sample, or some of it."""
-    few = None if all(found.whole for found in sample.found) else _of_few_symbols(task, seed)
+    limit = limit or TimeLimit()
+    few = None if all(found.whole for found in sample.found) else _of_few_symbols(task, seed, limit)
     z, y = [], []
     for found in sample.found:
         some = found.z if found.whole else found.z[:DRAWN]
         if not found.whole and few is not None:
-            some = torch.unique(torch.cat([some, few[task.feasible(few, found.answers(len(few)))]]), dim=0)
+            for rows in limit.batches(len(few)):
+                part = few[rows]
+                some = torch.cat([some, part[task.feasible(part, found.answers(len(part)))]])
+            some = torch.unique(some, dim=0)
         z.append(some)
         y.append(found.answers(len(some)))
     whole, count = few is None, sum(map(len, z))
@@ -130,7 +135,7 @@ def everything(task: Task, sample: Sample, seed: int) -> Support:
     return Support(torch.cat(z), torch.cat(y), f"if every combination in S_y occurs ({answers}, {tried})", whole)
 
 
-def _of_few_symbols(task: Task, seed: int) -> Tensor:
+def _of_few_symbols(task: Task, seed: int, limit: TimeLimit) -> Tensor:
     """States made of at most :data:`DIFFERENT` symbols, all of them where they are few."""
     symbols, generator = RenamableSymbols(task.space), torch.Generator().manual_seed(seed)
     found: list[Tensor] = [torch.zeros(0, task.space.sites, dtype=torch.long)]
@@ -139,6 +144,8 @@ def _of_few_symbols(task: Task, seed: int) -> Tensor:
         for chosen in combinations(range(symbols.count), different):
             if not all(any(at[e] for e in chosen) for at in where) or sum(map(len, found)) >= MOST:
                 continue
+            if not limit.left():
+                break
             choices = [[e for e in chosen if at[e]] for at in where]
             if math.prod(map(len, choices)) <= EACH:
                 picks = torch.cartesian_prod(*map(torch.tensor, choices)).view(-1, task.space.sites)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 class TimeLimit:
@@ -29,6 +29,28 @@ class TimeLimit:
         self.reached = self.reached or self.clock() + seconds >= self.end
         return not self.reached
 
+    @property
+    def seconds(self) -> float:
+        """What is left."""
+        return max(0.0, self.end - self.clock())
+
+    def batches(self, count: int, most: int | None = None) -> Iterator[slice]:
+        """The rows below ``count``, at most so many together: one at first, then twice as many each time, as long as
+        there seems to be time for them; the first in any case.
+
+        >>> steps = iter(range(100))
+        >>> [rows.stop for rows in TimeLimit(20, clock=lambda: next(steps)).batches(1000)]
+        [1, 3, 7, 15, 31, 63]
+        """
+        first, took = 0, 0.0
+        many = most = most or count
+        if math.isfinite(self.end):
+            many = 1
+        while first < count and (not first or self.room(2 * took)):
+            began = self.clock()
+            yield slice(first, min(first + many, count))
+            first, many, took = first + many, min(2 * many, most), self.clock() - began
+
     def part(self, share: float) -> TimeLimit:
         """A limit for one part: ``share`` of what is left, so that no part takes the time of those after it."""
-        return TimeLimit(max(0.0, self.end - self.clock()) * share if math.isfinite(self.end) else math.inf, self.clock)
+        return TimeLimit(self.seconds * share if math.isfinite(self.end) else math.inf, self.clock)

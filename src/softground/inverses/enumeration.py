@@ -11,7 +11,7 @@ from torch import Tensor
 from ..constraints.base import Constraint
 from ..constraints.program import Program
 from ..errors import InverseError
-from ..preparing import preparing
+from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
@@ -94,6 +94,8 @@ class Enumeration(Inverse):
                     z[rest[rows[hit]]] = state[hit]
                     found[rest[rows[hit]]] = True
                     done(int(found.sum()))
+                    if time_left() <= 0:
+                        return Start(z, found, torch.zeros_like(found))
         return Start(z, found, torch.full_like(found, whole))
 
     def _largest_block(self) -> list[int]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..constraints.base import Constraint
 from ..errors import InverseError
-from ..preparing import preparing
+from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..solver.cluster import Cluster
 from ..solver.crew import Crew
@@ -141,6 +141,15 @@ class Solved(Inverse):
         proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
         return Start(z.long().view(len(y), self.space.sites), found, proved)
 
+    def empty(self, y: int, known: Sequence[int]) -> bool | None:
+        """Whether nothing in S_y has the known symbols, −1 where one is unknown; None where the solver gives up."""
+        free = tuple(site for site, code in enumerate(known) if code < 0)
+        if not free:
+            return not bool(self.constraint.feasible(torch.tensor([known]), torch.tensor([y])))
+        codes = tuple(max(0, code) for code in known)
+        (reply,) = self._solve([FibreQuery(self.rule.key(y), codes, free, cap=0, listing=True)])
+        return None if reply.unknown else reply.end == "whole" and not reply.states
+
     def solutions(self, y: Tensor) -> Solutions:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
         answers = list(dict.fromkeys(y.tolist()))
@@ -194,13 +203,16 @@ class Solved(Inverse):
 
     def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
         """Replies to the many queries of a preparation, some at a time, telling how far it is."""
-        together = QUERIES_PER_WORKER * self._solver.size if isinstance(self._solver, Crew) else len(queries)
+        each = QUERIES_PER_WORKER if time_left() == math.inf else 1
+        together = each * self._solver.size if isinstance(self._solver, Crew) else len(queries)
         replies: list[Reply] = []
         with preparing(what, len(queries)) as done:
             for first in range(0, len(queries), together or 1):
+                if time_left() <= 0:
+                    break
                 replies += self._solve(queries[first : first + together])
                 done(len(replies))
-        return replies
+        return replies + [Reply([], "timeout")] * (len(queries) - len(replies))
 
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()

@@ -19,6 +19,7 @@ References: B. G. Lindsay, Composite likelihood methods, Contemp. Math. 80 (1988
 overview of composite likelihood methods, Statist. Sinica 21 (2011).
 """
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ from torch import Tensor
 from ..errors import InfeasibleAnswer, LearnerError
 from ..gpu import Recorded
 from ..inverses.composite import composite
+from ..inverses.joint import together
 from ..schedules.base import Schedule
 from ..schedules.constant import Constant
 from ..spaces.mixture import MixtureBelief
@@ -35,6 +37,8 @@ from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
 from .starts import EMPTY, WAITING, kept, mean_loss
+
+CHECK = 6  # a sixth of the budget's seconds is for finding answers that contradict themselves
 
 
 @OBJECTIVES.register("parts")
@@ -52,8 +56,24 @@ class CompositeLikelihood(Objective):
                 "or one that is too large to tabulate. State it by sg.All(…), or use SoftenedGrounding."
             )
         self.recorded = Recorded(self.parts.marginals)
-        empty = self.parts.empty(task.space, y, self.known)
+        empty = self._empty(y)
         self.waiting = torch.where(empty, EMPTY, 0) if bool(empty.any()) else None
+
+    def _empty(self, y: Tensor) -> Tensor:
+        """Which answers nothing explains: by one of their parts, or because their parts contradict each other."""
+        empty = self.parts.empty(self.task.space, y, self.known)
+        rest = ~empty
+        known = None if self.known is None else self.known[rest]
+        seconds = self.task.budget.seconds / CHECK
+        empty[rest], undecided = together(self.task.constraint, self.task.inverse, y[rest], known, seconds)
+        if bool(undecided.any()) and self.task.constraint.sole() is None:
+            warnings.warn(
+                f"Whether the parts of their answer can hold together is not known for {int(undecided.sum()):,} of "
+                f"{len(y):,} examples: no solver decided it within {seconds:g} s. Those that contradict themselves are "
+                "trained on like the others. Task(…, budget=Budget(seconds=…)) gives it more time.",
+                stacklevel=2,
+            )
+        return empty
 
     def state(self) -> dict[str, Tensor]:
         return kept(self.waiting)

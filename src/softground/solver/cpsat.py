@@ -9,7 +9,8 @@ one thread starts every search afresh, so that a reply depends on the query alon
   each from its smallest code up (so its k-th solution is the k-th of all).
 - **A first state** is near symbols that are drawn at random: they are given as hints.
 
-A quick search without presolve comes first, and one with all that CP-SAT has if that does not end.
+A quick search without presolve comes first, and one with all that CP-SAT has if that does not end: soon where nothing
+was found, because linear sums that contradict each other are seen at once by a linear program and by search never.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ MODELS_KEPT = 1024  # one for each answer
 REPEATS = 1000  # of completions found already, after which these are forbidden
 HINT_CONFLICTS = 1000
 NO_LIMIT = 2**20  # MiB
-QUICK = {"cp_model_presolve": False, "linearization_level": 0, "symmetry_level": 0}
-SEARCHES: tuple[dict[str, Any], ...] = (QUICK, {})
+QUICK: dict[str, Any] = {"cp_model_presolve": False, "linearization_level": 0, "symmetry_level": 0}
+NO_SETTINGS: dict[str, Any] = {}
+SEARCHES = ((QUICK, 1 / 1000), (QUICK, 1 / 4), (NO_SETTINGS, 1.0))  # with their shares of the work allowed
 
 
 class GaveUp(Exception):
@@ -129,11 +131,14 @@ class CPSATEngine(Engine):
     def _search(self, native: Any, variables: Sequence[Any], most: int, **more: Any) -> tuple[list[Codes], bool]:
         """One search; raises where it ended for want of time or memory."""
         end: End = "unknown"
-        for search in SEARCHES:
+        hopeless = False
+        for search, share in SEARCHES:
+            if search and hopeless:
+                continue
             left = self._ends - time.monotonic()
             if left <= 0:
                 raise GaveUp("timeout")
-            seconds, work = min(left, self.limits.timeout), self.limits.work / (4 if search else 1)
+            seconds, work = min(left, self.limits.timeout), self.limits.work * share
             solver, collected = self.cp.CpSolver(), self._collected(variables, most)
             parameters = {"num_workers": 1, "max_time_in_seconds": seconds, "max_deterministic_time": work}
             now = None if self.limits.memory is None else held()  # to ask takes a tenth of a small search
@@ -146,6 +151,7 @@ class CPSATEngine(Engine):
                 return list(collected.found), True
             if collected.stopped:
                 return list(collected.found), False
+            hopeless = not collected.found
             worked = solver.response_proto.deterministic_time >= work
             end = "unknown" if worked else "memory" if (held() or 0) >= mebibytes else "timeout"
         raise GaveUp(end)

@@ -1,0 +1,71 @@
+r"""Whether the parts of a rule can hold together: is S_y = ∩ S_y^c empty, though no S_y^c is?
+
+The laws of parts cannot tell, and an answer that contradicts itself would be trained on like any other. Where the law
+of the whole is known, it can. Elsewhere a solver is asked once for each distinct answer: the rule's own, or Z3, to
+which a rule of the usual parts is one formula (:mod:`~softground.constraints.formulated`). It says yes, no, or gives
+up; what is left when the seconds have passed is undecided too.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constraints.base import Constraint
+from ..constraints.cnf import Cnf
+from ..constraints.conjunction import All
+from ..constraints.formulated import in_formula, left_out
+from ..preparing import preparing
+from .base import Inverse
+from .lists import Lists
+from .solved import Solved
+from .z3 import Z3
+
+EACH = 2.0  # seconds for one answer
+
+
+def together(
+    rule: Constraint, whole: Inverse, y: Tensor, known: Tensor | None = None, seconds: float = 10.0
+) -> tuple[Tensor, Tensor]:
+    """Of each encoded answer, with the known symbols (−1: unknown), whether S_y is proved empty, and whether that is
+    undecided: bool ``[rows]`` each.
+
+    >>> from softground import Categorical, Enumeration, Sum
+    >>> space = Categorical([range(10)] * 4)
+    >>> square = All([Sum([0, 1]), Sum([2, 3]), Sum([0, 2]), Sum([1, 3])], space)
+    >>> y = square.encode([(3, 7, 4, 6), (3, 7, 4, 5)])
+    >>> [found.tolist() for found in together(square, Enumeration(space, square), y)]
+    [[False, True], [False, False]]
+    """
+    if whole.exact:
+        start = whole.start(y, 0) if known is None else whole.start_given(y, 0, known)
+        return ~start.found & start.proved, ~start.found & ~start.proved
+    fixed = [(-1,) * whole.space.sites] * len(y) if known is None else map(tuple, known.tolist())
+    rows = [*zip(map(tuple, y.view(len(y), -1).tolist()), fixed, strict=True)]
+    decided: dict[Any, bool | None] = dict.fromkeys(rows)
+    solver, all_said = solver_of(rule, whole)
+    ends = time.monotonic() + seconds
+    with preparing("Whether parts contradict each other", len(decided)) as done:
+        for count, ((answer, *_), codes) in enumerate(decided if solver is not None else ()):
+            if time.monotonic() > ends:
+                break
+            empty = solver.empty(answer, codes)  # type: ignore[union-attr]
+            decided[(answer,), codes] = empty if all_said or empty else None
+            done(count + 1)
+    verdicts = [decided[row] for row in rows]
+    return tuple(torch.tensor([one is state for one in verdicts], device=y.device) for state in (True, None))  # type: ignore[return-value]
+
+
+def solver_of(rule: Constraint, whole: Inverse) -> tuple[Solved | None, bool]:
+    """A solver that knows the rule, if it is of a kind that one can be told, and whether it knows all of it."""
+    own = whole.rest if isinstance(whole, Lists) else whole
+    limits: Any = {"timeout": EACH / 2, "limit": 2 * EACH}  # of a check, and twice that of a query
+    if isinstance(own, Solved):
+        return type(own)(own.rule, **limits), True
+    conjunction = rule.conjunction() if isinstance(rule, Cnf) else rule
+    if not isinstance(conjunction, All):
+        return None, False
+    return Z3(in_formula(conjunction), **limits), not left_out(conjunction)
