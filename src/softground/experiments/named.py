@@ -8,7 +8,7 @@ from ..errors import CheckpointError, LearnerError
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
-from ..typed import typed_fields
+from ..typed import LARGEST_WHOLE, typed_fields
 from .place import Place
 from .problem import Problem
 from .recipe import Recipe, checked, settings
@@ -23,11 +23,17 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
         raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
     try:
-        problem = kind(**typed_fields(kind, {name: options[name] for name in own & options.keys()}))
-        recipe = problem.recipe(preset, **typed_fields(Recipe, given))
+        problem = kind(**_typed(kind, {name: options[name] for name in own & options.keys()}))
+        recipe = problem.recipe(preset, **_typed(Recipe, given))
     except ValueError as error:
         raise LearnerError(f"An option of another type was given: {error}.") from error
     return recipe, Place(**{name: options[name] for name in where & options.keys()})
+
+
+def _typed(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options as the types that a dataclass declares; of numbers that are too large it complains itself."""
+    large = {name: v for name, v in options.items() if isinstance(v, int) and abs(v) >= LARGEST_WHOLE}
+    return large | typed_fields(kind, {name: v for name, v in options.items() if name not in large})
 
 
 def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
