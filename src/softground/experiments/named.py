@@ -1,6 +1,7 @@
 """Problems and recipes by their names: from options, and from what a run folder keeps."""
 
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from ..errors import CheckpointError, LearnerError
 from ..registry import Registry
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
-from ..typed import LARGEST_WHOLE, typed_fields
+from ..typed import typed_fields
 from .place import Place
 from .problem import Problem
 from .recipe import Recipe, checked, settings
@@ -22,18 +23,14 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     if unknown := [name for name in options if name not in known]:
         raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
+    chosen = {name: options[name] for name in own & options.keys()}
     try:
-        problem = kind(**_typed(kind, {name: options[name] for name in own & options.keys()}))
-        recipe = problem.recipe(preset, **_typed(Recipe, given))
+        recipe = kind(**typed_fields(kind, chosen)).recipe(preset, **typed_fields(Recipe, given))
     except ValueError as error:
+        with suppress(TypeError):
+            kind(**chosen).recipe(preset, **given)  # which may have more to say of it
         raise LearnerError(f"An option of another type was given: {error}.") from error
     return recipe, Place(**{name: options[name] for name in where & options.keys()})
-
-
-def _typed(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options as the types that a dataclass declares; of numbers that are too large it complains itself."""
-    large = {name: v for name, v in options.items() if isinstance(v, int) and abs(v) >= LARGEST_WHOLE}
-    return large | typed_fields(kind, {name: v for name, v in options.items() if name not in large})
 
 
 def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
