@@ -103,7 +103,7 @@ class Task:
         fine = self.feasible(z, y)
         if len(y) and not bool(fine.any()):
             misfit = ""
-            with suppress(ConstraintError):  # a rule may be defined on few states only
+            with suppress(ConstraintError, IndexError):  # a rule may know few states, and y may not be from encode
                 misfit = self.constraint.misfit(y[0])
             if misfit:
                 raise self.infeasible(y[:1], [0])

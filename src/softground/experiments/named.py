@@ -1,6 +1,7 @@
 """Problems and recipes by their names: from options, and from what a run folder keeps."""
 
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     if unknown := [name for name in options if name not in known]:
         raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
+    chosen = {name: options[name] for name in own & options.keys()}
     try:
-        problem = kind(**typed_fields(kind, {name: options[name] for name in own & options.keys()}))
-        recipe = problem.recipe(preset, **typed_fields(Recipe, given))
+        recipe = kind(**typed_fields(kind, chosen)).recipe(preset, **typed_fields(Recipe, given))
     except ValueError as error:
+        with suppress(TypeError):
+            kind(**chosen).recipe(preset, **given)  # which may have more to say of it
         raise LearnerError(f"An option of another type was given: {error}.") from error
     return recipe, Place(**{name: options[name] for name in where & options.keys()})
 
