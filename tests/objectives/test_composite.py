@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from torch.nn.functional import one_hot as hot
 import softground as sg
 from baseline_cases import batch_of, one_hot
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
-from softground.inverses import Scanned
+from softground.inverses import Z3, Scanned
+from softground.inverses.joint import together
 from softground.objectives import CompositeLikelihood, SoftenedGrounding, parts_objective
 
 SPACE = sg.Categorical([range(3)] * 4)
@@ -109,11 +112,51 @@ def test_parts_that_contradict_each_other_are_found_before_training() -> None:
     assert trained.history_[-1]["unexplained"] == 1
 
 
-def test_who_had_no_time_to_look_for_contradictions_says_so() -> None:
-    rule = sg.All([sg.Sum(line) for line in LINES], SQUARE)
-    task = sg.Task(SQUARE, rule, sg.Enumeration(SQUARE, rule), budget=sg.Budget(seconds=0))
-    with pytest.warns(UserWarning, match="not known for 40 of 40 examples"):
-        learner(task, epochs=1).fit(contradicting(squares(40)))
+def clocked(monkeypatch: pytest.MonkeyPatch, *ticks: float) -> None:
+    """What the search for contradictions reads off its clock; the last one again and again."""
+    times = itertools.chain(ticks, itertools.repeat(ticks[-1]))
+    monkeypatch.setattr("softground.inverses.joint.time", SimpleNamespace(monotonic=times.__next__))
+
+
+def swapped(data: sg.Examples) -> sg.Examples:
+    """The contradicting example comes first."""
+    return contradicting(data).rows([3, 0, 1, 2, *range(4, len(data))])
+
+
+def test_who_had_no_time_to_look_for_all_contradictions_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocked(monkeypatch, 0.0, 0.0, 9.0, 9.0, 11.0)
+    with pytest.warns(UserWarning, match="parts of 1 answers contradict each other.* not known for 37 of 40 examples"):
+        learner(sums(), epochs=1, unexplained="drop").fit(swapped(squares(40)))
+
+
+def test_where_no_answer_contradicts_itself_little_time_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, seen = sums().constraint, []
+    monkeypatch.setattr(Z3, "empty", lambda self, answer, codes: bool(seen.append(answer)))
+    clocked(monkeypatch, 0.0, 0.0, 1.9, 2.1)
+    data = squares(40)
+    empty, undecided = together(rule, sg.Enumeration(SQUARE, rule), rule.encode(data.y))
+    assert len(seen) == 2
+    assert (int(empty.sum()), int(undecided.sum())) == (0, 38)
+
+
+def test_a_resumed_run_leaves_out_what_the_first_one_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it has no time to find it again."""
+    data, weights = contradicting(squares(40)), []
+
+    def stop(event: str, facts: object) -> None:
+        if event == "epoch":
+            raise KeyboardInterrupt
+
+    learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "one")
+    with pytest.raises(KeyboardInterrupt):
+        learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", observer=stop)
+    nothing = torch.zeros(40, dtype=torch.bool)
+    monkeypatch.setattr("softground.objectives.composite.together", lambda *_: (nothing, nothing))
+    resumed = learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", resume=True)
+    assert resumed.loop.parts[0].unexplained.found == [3]
+    for name in ("one", "two"):
+        weights.append(sg.load(tmp_path / name / "model").network.state_dict())
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
 
 
 def test_known_symbols_hold_in_every_part() -> None:

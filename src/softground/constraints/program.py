@@ -58,6 +58,12 @@ class Program(Constraint):
         relation: Callable[[Any, Any], Any] | None = None,
         vectorised: bool = False,
     ) -> None:
+        for name, given in (("rule", function), ("relation", relation or str)):
+            if not callable(given):
+                raise ConstraintError(
+                    f"{given!r} was given as a program's {name}; expected a function of the symbols, such as "
+                    "lambda a, b: a + b, or of symbols' answer and the given one."
+                )
         self.function, self.space, self.relation, self.vectorised = function, of_symbols(space), relation, vectorised
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.

@@ -55,6 +55,11 @@ class Table(Inverse):
     exact = True
 
     def __init__(self, program: Program, *, limit: int = 2**30, _padded: bool | None = None) -> None:
+        if not isinstance(program, Program):
+            raise InverseError(
+                f"{program!r} was given to Table; expected a Program, a function from symbols to an answer. For other "
+                "rules leave the inverse out, Task(space, rule): solutions are then listed or summed where that can be."
+            )
         self.program = self.constraint = program
         self._padded = _padded  # by default padded on a GPU, and where rows are short; the law is the same
         self.space: Categorical = program.space

@@ -139,9 +139,13 @@ class Checkpoints:
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
             self._restore_objectives(meta["stage"], begun=True)
-            if meta["world"] != self.fabric.world_size:  # other examples than it began with may wait for a state
-                for each in self.loop.parts:
-                    each.note(meta["stage"])
+            # What nothing explains is what the run found, even if a search with less time would not find it again.
+            begun = {record["stage"] for record in self.loop.progress.history} | {stage.name}
+            for each in self.loop.parts:
+                each.unexplained.forget()
+                for number in range(meta["stage"] + 1):
+                    if self.loop.stages[number].name in begun:
+                        each.note(number)
         except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
 

@@ -51,6 +51,12 @@ class Unexplained:
         self.waits = False  # whether examples of any process have no first state, though they may have one
         self.most = -(-data.total // fabric.world_size)  # examples that any process trains on
 
+    def forget(self) -> None:
+        """Begin again with nothing noted."""
+        self.found, self.waits = [], False
+        self.empty = torch.zeros_like(self.empty)
+        self.most = -(-self.data.total // self.fabric.world_size)
+
     def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
         """Learn from an objective's state which examples have none (:data:`~softground.objectives.starts.WAITING`).
 

@@ -50,7 +50,7 @@ class CompositeLikelihood(Objective):
 
     def begin(self, task: Task, y: Tensor, seed: int) -> None:
         self.task, self.parts = task, composite(task.constraint, task.inverse)
-        if not self.parts.exact:
+        if not self.parts.exact or not task.space.categorical:
             raise LearnerError(
                 f"The objective 'parts' takes the exact law of every part of a rule; {task.constraint!r} has no parts, "
                 "or one that is too large to tabulate. State it by sg.All(…), or use SoftenedGrounding."
@@ -66,11 +66,11 @@ class CompositeLikelihood(Objective):
         known = None if self.known is None else self.known[rest]
         seconds = self.task.budget.seconds / CHECK
         empty[rest], undecided = together(self.task.constraint, self.task.inverse, y[rest], known, seconds)
-        if bool(undecided.any()) and self.task.constraint.sole() is None:
+        if bool(undecided.any()) and bool(empty.any()):  # where some answers are wrong, others may be
             warnings.warn(
-                f"Whether the parts of their answer can hold together is not known for {int(undecided.sum()):,} of "
-                f"{len(y):,} examples: no solver decided it within {seconds:g} s. Those that contradict themselves are "
-                "trained on like the others. Task(…, budget=Budget(seconds=…)) gives it more time.",
+                f"The parts of {int(empty.sum()):,} answers contradict each other. Whether others do is not known for "
+                f"{int(undecided.sum()):,} of {len(y):,} examples, which no solver decided within {seconds:g} s; they "
+                "are trained on. Task(…, budget=Budget(seconds=…)) gives it more time.",
                 stacklevel=2,
             )
         return empty
