@@ -335,3 +335,10 @@ def test_learning_to_add_from_sums() -> None:
     assert figures["symbol_accuracy"] > 0.99
     wrong = learner.predict(x[:5], y[:5])
     assert [10 * a + b + 10 * c + d for a, b, c, d in wrong] == y[:5]
+
+
+def test_a_cue_that_fails_names_the_answer() -> None:
+    space = Categorical([range(3)] * 2)
+    scan = Scan(lambda state, symbol, site, cue: state, space, cue=lambda answer, site: answer // 2)
+    with pytest.raises(ConstraintError, match="cue failed for the answer 'seven': TypeError"):
+        scan.encode(["seven"])

@@ -137,8 +137,7 @@ class Scan(Constraint):
             return super().compute(z)
         tables = self.tables(z.device)
         final = tables.final_state(z[:, tables.order])
-        states = self.tabulation.states[-1]
-        written = [self.answers.written(exact(state), state) for state in states]
+        written = [self.answers.written(exact(state), state) for state in self.tabulation.states[-1]]
         return [[*written, None][number] for number in final.tolist()]  # the last is dead: a symbol was refused
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
@@ -153,9 +152,8 @@ class Scan(Constraint):
         read, last = z[:, tables.order], tables.accepts.shape[1]
         one = isinstance(tables.layers, Totals)  # no cue leads elsewhere
         alive = one_hot(tables.final_state(read), last).bool() if one else possible_states(tables.layers, read)
-        alive = alive[:, :-1]
-        wanted = tables.accepts[: sum(tables.seen[:2]), :-1].any(0) if self.answers.keys else torch.ones_like(alive[0])
-        return (alive & wanted).any(-1)
+        wanted = tables.accepts[: sum(tables.seen[:2])].any(0) if self.answers.keys else torch.ones_like(alive[0])
+        return (alive & wanted)[:, :-1].any(-1)
 
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
@@ -204,10 +202,8 @@ class Scan(Constraint):
         if self._tabulation is None:
             alphabets = [self.space.alphabets[site] for site in self.order]
             cues = [list(seen) for seen in self._cues]
-            known = summed(self._plain, self.start, alphabets)
-            self._tabulation = known or noticed(
-                tabulate(self._step, self.start, alphabets, self.order, cues, self.vectorised)
-            )
+            given = self._step, self.start, alphabets, self.order, cues, self.vectorised
+            self._tabulation = summed(self._plain, self.start, alphabets) or noticed(tabulate(*given))
         return self._tabulation
 
     def tables(self, device: torch.device) -> Tables:
@@ -238,7 +234,11 @@ class Scan(Constraint):
             return [0] * len(self.order)
         numbers = []
         for site, seen in zip(self.order, self._cues, strict=True):
-            cue = self.cue(answer, site)
+            try:
+                cue = self.cue(answer, site)
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}. Give answers of the type that it expects."
+                raise ConstraintError(f"The scan's cue failed for the answer {answer!r}: {why}") from error
             if cue not in seen:
                 seen[cue] = len(seen)
                 self._tabulation = None
