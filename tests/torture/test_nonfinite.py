@@ -39,7 +39,7 @@ def tried(name: str, at: Place, folder: Path, monkeypatch: pytest.MonkeyPatch, e
 def test_a_loss_that_nobody_watches_is_blamed_on_the_wrong_batch_or_not_seen(
     fault: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FiniteOutputs, "learn", lambda self, loss, network: None)
+    monkeypatch.setattr(FiniteOutputs, "learn", lambda self, loss, network, norm: None)
     tally = tried(fault, Place(0, 0, 0), tmp_path, monkeypatch)
     assert tally.survived == 0
     assert found in tally.failures[0]
@@ -69,13 +69,16 @@ def test_a_learning_rate_that_no_optimiser_can_hold_is_refused() -> None:
 
 def test_a_step_is_refused_before_it_is_taken() -> None:
     network, watch = nn.Linear(2, 1), FiniteOutputs()
-    watch.watch(output := network(torch.ones(3, 2)), 4, torch.arange(3))
+    watch.begin(4, torch.arange(3))
+    watch.watch(output := network(torch.ones(3, 2)))
     output.sum().backward()
     watch.learn(output.sum(), network)
     with pytest.raises(NonFiniteOutput, match=r"The loss is -inf, though"):
         watch.learn(torch.tensor(-math.inf), network)
     with pytest.raises(NonFiniteOutput, match=r"The loss is 1e\+20: its square"):
         watch.learn(torch.tensor(1e20), network)
+    with pytest.raises(NonFiniteOutput, match=r"The loss is 2: its square, or that of its gradient"):
+        watch.learn(torch.tensor(2.0), network, norm=torch.tensor(math.inf))
     network.bias.grad = torch.tensor([math.inf])
     with pytest.raises(NonFiniteOutput, match=r"The loss is 2, but its gradient .* the network's bias\. Lower"):
         watch.learn(torch.tensor(2.0), network)
