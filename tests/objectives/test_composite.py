@@ -139,6 +139,12 @@ def test_where_no_answer_contradicts_itself_little_time_is_spent(monkeypatch: py
     assert (int(empty.sum()), int(undecided.sum())) == (0, 38)
 
 
+def test_parts_are_learnt_from_where_there_is_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softground.inverses.joint.find_spec", lambda name: None)
+    monkeypatch.setattr("softground.inverses.joint.Z3", None)
+    assert len(learner(sums(), epochs=1).fit(squares(20)).history_) == 1
+
+
 def test_a_resumed_run_leaves_out_what_the_first_one_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though it has no time to find it again."""
     data, weights = contradicting(squares(40)), []

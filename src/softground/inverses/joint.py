@@ -10,6 +10,7 @@ contradiction, the rest of it is saved.
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -68,6 +69,6 @@ def solver_of(rule: Constraint, whole: Inverse) -> tuple[Solved | None, bool]:
     if isinstance(own, Solved):
         return type(own)(own.rule, **limits), True
     conjunction = rule.conjunction() if isinstance(rule, Cnf) else rule
-    if not isinstance(conjunction, All):
+    if not isinstance(conjunction, All) or find_spec("z3") is None:
         return None, False
     return Z3(in_formula(conjunction), **limits), not left_out(conjunction)
