@@ -18,7 +18,7 @@ COMMIT = re.compile(r"[0-9a-f]{7,40}(\+edits)?")
 TRAINED = ("addition", "any_rule", "shortcuts", "your_data")  # trainings, each by a recipe
 # Measured before records kept their provenance, and why not since. Pages that show them say so. Each is to be measured
 # again or withdrawn, and then leaves this list.
-PENDING = {"reproduction": "cells of the plan that were not run yet"}
+PENDING: dict[str, str] = {}
 
 pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="the benchmarks are not part of this distribution")
 
