@@ -43,7 +43,7 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
     """Recordings on a CPU; without ``memory``, rehearsals leave their traces in it."""
     with monkeypatch.context() as patch:
         for module in (recorded, judging):
-            patch.setattr(module, "recordable", lambda *inputs: not recorded._at_work)
+            patch.setattr(module, "recordable", lambda *inputs: not recorded._at_work.get())
         patch.setattr(recorded, "rehearsed", lambda function: [function() for _ in range(2)])
 
         def taken(function: Callable[[], Any], *_: Any) -> tuple[Imitation, Any]:

@@ -9,6 +9,7 @@ are the same, and so are the draws.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from torch import Tensor
 WARM_UP_CALLS = 2  # before the recording, so that tables and libraries are in place
 SHAPES_KEPT = 4  # recordings of a function
 
-_at_work = False  # a recording is being made, and what it calls is part of it
+# Whether a recording is being made, in this thread, and what it calls is part of it.
+_at_work: ContextVar[bool] = ContextVar("at work", default=False)
 
 
 class NotRecordable(Exception):
@@ -30,18 +32,17 @@ class NotRecordable(Exception):
 
 def recordable(*inputs: Any) -> bool:
     """Whether a function of these inputs may be recorded: they are on a GPU, and no recording is being made."""
-    return not _at_work and all(isinstance(part, Tensor) and part.is_cuda for part in inputs)
+    return not _at_work.get() and all(isinstance(part, Tensor) and part.is_cuda for part in inputs)
 
 
 @contextmanager
 def inline() -> Iterator[None]:
     """What could be recorded is simply called here, because it is part of something larger."""
-    global _at_work
-    before, _at_work = _at_work, True
+    before = _at_work.set(True)
     try:
         yield
     finally:
-        _at_work = before
+        _at_work.reset(before)
 
 
 @contextmanager
