@@ -112,7 +112,7 @@ def test_an_answer_that_nothing_explains_leaves_the_reading(port: int, answer: s
     assert found["explanation"]["error"]
 
 
-def test_an_answer_at_which_the_rule_fails_leaves_the_reading() -> None:
+def test_an_answer_at_which_the_rule_fails_leaves_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def cue(answer: Any, site: int) -> Any:
         return answer // 10 ** (1 - site) % 10
 
@@ -123,7 +123,10 @@ def test_an_answer_at_which_the_rule_fails_leaves_the_reading() -> None:
     model.shape, model.dtype = (2, 1, 8, 8), torch.uint8
     found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2, "seven")
     assert len(found["symbols"]) == 2
-    assert "the rule fails at it" in found["explanation"]["error"]
+    assert "cue failed for the answer 'seven'" in found["explanation"]["error"]
+    monkeypatch.setattr(rule, "encode", lambda answers: 1 / 0)
+    found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2, "7")
+    assert found["explanation"]["error"].startswith("the rule fails at it: ")
 
 
 @pytest.mark.parametrize(
