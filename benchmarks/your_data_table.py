@@ -75,7 +75,8 @@ def how(seeds: str) -> str:
         f"(they {said('hwf')}), for boards of Sudoku (they {said('sudoku')}), else of addition (they "
         f"{said('addition')}), each for clean data of one length; for these data only the 32 "
         f"pixels of formulas and their 16 bits were chosen (they {said('hwf, several lengths')}). *Three networks* "
-        "(`--members 3`) are trained side by side and read by their mean. "
+        "(`--members 3`) are trained side by side and read by their mean; that row was added after the test figures of "
+        "one network had been seen, and its number of networks was not chosen on validation data. "
         "`benchmarks/your_data_cell.py` says how wrong sums and invalid boards are made."
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from softground.runs.provenance import machine
+
 from . import bias, checks, departures, judgements, layout, short, sudoku_page, tables, verdict
 from .plan import TABLES, What
 from .plots import CURVES, DISTANCES, PATHS
@@ -82,8 +84,7 @@ def _head(results: Results, what: What) -> str:
     ]
     if not done:
         return "\n".join([*text, f"{NOTHING} {total} cells are to be run."])
-    places = [r["environment"] for r in results.records]
-    machines = sorted({str(place["gpu"] or f"{place['cpus']} CPU cores") for place in places})
+    machines = sorted(set(map(machine, results.records)))
     hours = sum(float(r["wall_seconds"]) for r in results.records) / 3600
     jobs = [int(r["jobs"]) for r in results.records]
     at_once = f"{min(jobs)} to {max(jobs)}" if len(set(jobs)) > 1 else f"{jobs[0]}"

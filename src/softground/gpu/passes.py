@@ -36,6 +36,7 @@ class Passes:
     def __call__(self, x: Tensor) -> Tensor:
         """The output, attached to the tape. Raises ``NotRecordable`` where it cannot be recorded."""
         if not recordable(x):
+            self.norm = None
             return self.function(x)
         key = tuple(x.shape), x.dtype
         if key not in self._recordings:

@@ -72,13 +72,16 @@ def origin(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def machine(record: Mapping[str, Any]) -> str:
-    """What a record was made on: its GPU, or so many CPU cores.
+    """What a record was made on: its GPU, unless it was made on the CPU beside it, or so many CPU cores.
 
-    >>> machine({"environment": {"gpu": None, "cpus": 2}})
-    '2 CPU cores'
+    >>> machine({"environment": {"gpu": None, "cpus": 2}}), machine({"environment": {"gpu": "H200"}})
+    ('2 CPU cores', 'H200')
+    >>> machine({"device": "cpu", "environment": {"gpu": "H200", "cpus": 16}})
+    '16 CPU cores'
     """
     place = record.get("environment") or record["versions"]
-    return str(place["gpu"] or f"{place['cpus']} CPU cores")
+    used = None if record.get("device") == "cpu" else place["gpu"]
+    return str(used or f"{place['cpus']} CPU cores")
 
 
 def git(*arguments: str) -> str:
