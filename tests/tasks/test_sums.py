@@ -89,7 +89,6 @@ def test_a_run_of_long_sums_that_is_resumed(tmp_path: Any) -> None:
     )
     assert main(["resume", folder, "--epochs", "2"]) == 0  # the same data, or it would be refused
     made: Any = Experiment.named("sums", digits=(100,), repeat=True, train_size=20, test_size=4)
-    assert made.recipe.batch_size == 16
     assert isinstance(made.task[100].constraint.tables(torch.device("cpu")).recursion, Convolved)
 
 
@@ -126,3 +125,10 @@ def test_a_run_reads_each_image_once_a_batch() -> None:
     train, test = (len(data.parts[100].x.pool) for data in (made.train, made.test))
     assert sizes[:2] == [train, train]  # two batches of 2,000 images
     assert set(sizes[2:]) == {test}  # evaluations
+
+
+def test_long_sums_have_a_prior_that_falls_with_their_length() -> None:
+    short, long = (Experiment.named("sums", digits=(n,), train_size=4, repeat=True, test_size=2) for n in (6, 128))
+    assert (short.recipe.usage, long.recipe.usage) == ("none", "uniform")
+    assert long.recipe.usage_weight == 16 / 128
+    assert long.recipe.batch_size == 128
