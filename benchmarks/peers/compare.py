@@ -1,4 +1,4 @@
-"""Peers side by side: the same MNIST pairs, network and machine for each, then the same formulas for two of them.
+"""Peers side by side: the same MNIST pairs, network and machine for each, then the same formulas for three.
 
     python benchmarks/peers/compare.py --data-dir DIR [--seconds 120] [--only klay ablkit …] [--seeds 0]
 
@@ -10,9 +10,9 @@ environments, once. Rows are merged into ``benchmarks/results/peers.json``; ``do
 
     python benchmarks/peers/compare.py --data-dir DIR --device cuda --carried FOLDER [--only softground klay …]
 
-measures on a GPU, into ``peers_cuda.json``. Where nothing can be installed, ``FOLDER/NAME`` holds what the environment
-of that name lacks beside torch (``pip install --no-deps --target FOLDER/klay klaycircuits PySDD``), and this Python
-runs all rows.
+measures on a GPU, into ``peers_cuda.json``: all rows of one call, one after the other, on one machine. Where nothing
+can be installed, ``FOLDER/NAME`` holds what the environment of that name lacks beside torch (``pip install --no-deps
+--target FOLDER/klay klaycircuits PySDD``), ``FOLDER/softground`` what this library lacks; this Python runs all rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from softground.runs import environment, provenance
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-GOAL = 0.95
 
 
 def main() -> None:
@@ -46,9 +45,10 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True, help="folder with MNIST's IDX files and hwf.npz")
     parser.add_argument("--envs", type=Path, default=HERE / ".envs", help="where environments and examples are kept")
     parser.add_argument("--seconds", type=float, default=120.0, help="training time of each run at most")
+    parser.add_argument("--formula-seconds", type=float, help="the same for formulas, where it is another")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--only", nargs="+", choices=list(ROWS), help="by default all that the device is for")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--carried", type=Path, help="folders of packages, one for each environment, in their place")
     parser.add_argument("--out", type=Path, help="by default peers.json in benchmarks/results, or peers_cuda.json")
@@ -57,28 +57,30 @@ def main() -> None:
     given.envs = given.envs.resolve()
     usual = "peers.json" if given.device == "cpu" else f"peers_{given.device}.json"
     given.out = given.out or ROOT / "benchmarks" / "results" / usual
+    given.only = given.only or [name for name, row in ROWS.items() if given.device in row.devices]
+    on = "" if given.device == "cpu" else f" --device {given.device}"
     for seed in given.seeds:
         for name in given.only:
             print(f"{name}, seed {seed}: ", end="", flush=True)
             result = measured(ROWS[name], seed, given)
             page = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
-            page["command"] = "python benchmarks/peers/compare.py --data-dir DIR"
+            page["command"] = "python benchmarks/peers/compare.py --data-dir DIR" + on
             page["runs"][f"{name} | seed {seed}"] = result
             given.out.parent.mkdir(parents=True, exist_ok=True)
             given.out.write_text(json.dumps(page, indent=1) + "\n")
             print({k: result.get(k) for k in ("status", "reason", "per_second", "to_goal", "final")}, flush=True)
-    if given.device == "cpu":  # the page speaks of these
-        table.write(given.out, given.page)
+    table.write({given.device: given.out}, given.page)
 
 
 def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     """One run, or the reason why there is none."""
+    limit = given.formula_seconds if row.task == "formulas" and given.formula_seconds else given.seconds
     about = {
         "task": row.task,
         "title": row.title,
         "source": row.source,
         "seed": seed,
-        "limit_seconds": given.seconds,
+        "limit_seconds": limit,
         "runner": " ".join([row.script, *row.options]),
         "machine": machine(),
         "busy_before": busy(),
@@ -103,7 +105,7 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
             "--out",
             str(out),
             "--seconds",
-            str(given.seconds),
+            str(limit),
             "--threads",
             str(given.threads),
             "--seed",
@@ -112,8 +114,10 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
             given.device,
             *row.options,
         ]
-        carried = given.carried and given.carried.resolve() / row.environment
-        verdict = supervised(command, folder, given, carried if row.environment else ROOT / "src")
+        paths = [] if row.environment else [ROOT / "src"]
+        if given.carried:
+            paths.append(given.carried.resolve() / (row.environment or "softground"))
+        verdict = supervised(command, folder, given.threads, 2 * limit + 120, paths)
         lines = parsed(out.read_text()) if out.exists() else []
     return about | summary(lines) | verdict
 
@@ -125,13 +129,12 @@ def prepared(row: Row, given: argparse.Namespace) -> Path:
     return path if path.exists() else make(given.data_dir, given.envs)
 
 
-def supervised(command: list[str], folder: str, given: argparse.Namespace, path: Path | None) -> dict[str, str]:
-    """Run it in ``folder``, with packages from ``path``, its children killed when it overstays; how it ended."""
+def supervised(command: list[str], folder: str, threads: int, limit: float, paths: list[Path]) -> dict[str, str]:
+    """Run it in ``folder``, with packages from ``paths``, its children killed when it overstays; how it ended."""
     settings = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
-    settings |= {"OMP_NUM_THREADS": str(given.threads), "PYTHONDONTWRITEBYTECODE": "1"}
-    if path:
-        settings["PYTHONPATH"] = str(path)
-    limit = 2 * given.seconds + 120
+    settings |= {"OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": "1"}
+    if paths:
+        settings["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     with open(Path(folder) / "said", "w+") as said:
         process = subprocess.Popen(
             command, cwd=folder, env=settings, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
@@ -171,7 +174,7 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
             "blocks": len(blocks),
         }
     if points:
-        reached = next((p for p in points if p["accuracy"] >= GOAL), None)
+        reached = next((p for p in points if p["accuracy"] >= table.GOAL), None)
         found["final"] = points[-1]
         found["best_accuracy"] = max(p["accuracy"] for p in points)
         found["to_goal"] = reached and {"seconds": reached["seconds"], "epochs": reached["epochs"]}

@@ -25,6 +25,8 @@ class Row:
     environment, packages
         The name of its environment, with constraints in ``constraints-NAME.txt``, and what is installed there; without
         one it runs in the interpreter of ``compare.py``, on this repository's source.
+    devices
+        Where it is run unless it is asked for by name.
     """
 
     task: Literal["addition", "formulas"]
@@ -34,6 +36,7 @@ class Row:
     options: tuple[str, ...] = ()
     environment: str = ""
     packages: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ("cpu", "cuda")
 
 
 KLAY = ("klaycircuits", "PySDD", "torch")
@@ -65,6 +68,16 @@ ROWS: dict[str, Row] = {
         ("--recipe", "same", *told("softground")),
         environment="klay",
         packages=KLAY,
+    ),
+    "klay-same-compiled": Row(
+        "addition",
+        "KLay, softground's optimiser, compiled",
+        "run_klay.py",
+        "the same, with `torch.compile` and CUDA graphs, KLay's default",
+        ("--recipe", "same", "--compile", "1"),
+        environment="klay",
+        packages=KLAY,
+        devices=("cuda",),
     ),
     "ablkit": Row(
         "addition",
@@ -108,6 +121,7 @@ ROWS: dict[str, Row] = {
         "DeepProbLog's `examples/MNIST/addition.py`, exact inference with its cache of circuits",
         environment="deepproblog",
         packages=DEEPPROBLOG,
+        devices=("cpu",),
     ),
     "softground-hwf": Row(
         "formulas",
@@ -123,6 +137,25 @@ ROWS: dict[str, Row] = {
         "`softground train hwf --preset best --network lenet --learning-rate 8e-3 --readings grammatical`, the cycle "
         "likewise",
         ("--readings", "grammatical", *told("softground-hwf")),
+    ),
+    "klay-hwf": Row(
+        "formulas",
+        "KLay",
+        "run_klay_hwf.py",
+        "KLay has no example with formulas: optimiser, rate, batches and distortions of the softground row, and a "
+        "circuit written for it with KLay's nodes",
+        environment="klay",
+        packages=KLAY,
+    ),
+    "klay-hwf-compiled": Row(
+        "formulas",
+        "KLay, compiled",
+        "run_klay_hwf.py",
+        "the same, with `torch.compile` and CUDA graphs, KLay's default",
+        ("--compile", "1"),
+        environment="klay",
+        packages=KLAY,
+        devices=("cuda",),
     ),
     "ablkit-hwf": Row(
         "formulas",

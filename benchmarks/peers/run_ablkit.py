@@ -60,7 +60,7 @@ def main() -> None:
     train, test = read(given, mean=0.1307, sd=0.3081)
     network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
-    images = [list(pair) for pair in train.images]  # ABLkit reads lists of lists of tensors
+    images = [list(pair) for pair in train.images.cpu()]  # ABLkit reads lists of lists of tensors, and moves them
     optimizer = torch.optim.RMSprop(network.parameters(), lr=RATE, alpha=ALPHA)
     # A step a segment; rounding may leave one more segment than a hundred.
     schedule = torch.optim.lr_scheduler.OneCycleLR(

@@ -79,7 +79,7 @@ def main() -> None:
         part.images.neg_().add_(0.5)
     network = lenet(train.images.shape[-1], len(SYMBOLS)).to(given.device)
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
-    images = [list(formula) for formula in train.images]
+    images = [list(formula) for formula in train.images.cpu()]
     answers = [over / under for over, under in train.answers.tolist()]
     optimizer = torch.optim.Adam(network.parameters(), lr=given.rate)
     loss = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)

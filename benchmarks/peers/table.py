@@ -1,8 +1,9 @@
-"""The tables of ``docs/peers.md`` from ``benchmarks/results/peers.json``; every number there comes from here.
+"""The tables of ``docs/peers.md`` from ``peers.json`` and ``peers_cuda.json`` in ``benchmarks/results``.
 
     python benchmarks/peers/table.py [--check]
 
-Text between ``<!-- peers NAME -->`` and ``<!-- end -->`` is replaced; ``--check`` only compares.
+Every number there comes from here. Text between ``<!-- peers NAME -->`` and ``<!-- end -->`` is replaced, the section
+on the GPU once there is a record of it; ``--check`` only compares.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from settings import CANDIDATES, CHOSEN
 from softground.runs.provenance import origin
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS, PAGE = ROOT / "benchmarks" / "results" / "peers.json", ROOT / "docs" / "peers.md"
-CHOICE = ROOT / "benchmarks" / "results" / "peers_choice.json"
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "peers.md"
+RECORDS = {"cpu": RESULTS / "peers.json", "cuda": RESULTS / "peers_cuda.json"}
+CHOICE = RESULTS / "peers_choice.json"
+GOAL = 0.95  # the accuracy that "seconds to 95 %" are about
 TUNED = {"pairs": ("softground", "ltntorch-once"), "formulas": ("softground-hwf", "ablkit-hwf")}
 UNDECIDED = {
     "pairs": "were chosen by looking at test figures of short runs with single seeds",
@@ -56,10 +59,20 @@ def speed(runs: Runs) -> str:
 
 def reached(runs: Runs, what: str, digits: int) -> str:
     """Seconds or epochs to 95 %, over the seeds that got there."""
-    there = [r["to_goal"][what] for r in runs if r["to_goal"]]
+    return over([r["to_goal"] and r["to_goal"][what] for r in runs], digits)
+
+
+def reached_plainly(runs: Runs) -> str:
+    """Seconds to 95 % of calculations right over all readings; ``to_goal`` is about grammatical ones."""
+    return over([next((p["seconds"] for p in r["points"] if p["plain_accuracy"] >= GOAL), None) for r in runs], 1)
+
+
+def over(values: list[float | None], digits: int) -> str:
+    """The seeds that got there, and how many of all they are."""
+    there = [v for v in values if v is not None]
     if not there:
         return "not reached"
-    return spread(there, digits) + (f", {len(there)} of {len(runs)} seeds" if len(there) < len(runs) else "")
+    return spread(there, digits) + (f", {len(there)} of {len(values)} seeds" if len(there) < len(values) else "")
 
 
 def percent(runs: Runs, key: str) -> str:
@@ -83,7 +96,8 @@ def tail(page: dict[str, Any], task: str) -> list[str]:
     """Where the settings are from, and where and how it was measured."""
     found = rows(page, task)
     machines = {
-        f"{r['machine']['cpu'] or 'an unknown processor'}, {r['machine']['cpus']} cores, {r['threads']} threads"
+        (f"{r['device']} beside " if r.get("device", "cpu") != "cpu" else "")
+        + f"{r['machine']['cpu'] or 'an unknown processor'}, {r['machine']['cpus']} cores, {r['threads']} threads"
         for runs in found.values()
         for r in runs
         if "threads" in r
@@ -121,15 +135,17 @@ def addition(page: dict[str, Any]) -> str:
     return "\n".join(lines + tail(page, "addition"))
 
 
-def formulas(page: dict[str, Any]) -> str:
-    """Length-7 formulas after a fixed time."""
+def formulas(page: dict[str, Any], timed: bool = False) -> str:
+    """Length-7 formulas after a fixed time; ``timed`` adds how long they took to 95 %, over all readings."""
     lines = [
-        "| library | version | formulas per second | calculation accuracy, all readings, % | symbol accuracy, all, % "
+        f"| library | version | formulas per second {'| seconds to 95 %, all readings ' * timed}"
+        "| calculation accuracy, all readings, % | symbol accuracy, all, % "
         "| calculation accuracy, grammatical, % | symbol accuracy, grammatical, % | trained, s | epochs | set-up, s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + " --- |" * timed,
     ]
     cells: list[Callable[[Runs], str]] = [
         speed,
+        *[reached_plainly] * timed,
         lambda r: percent(r, "plain_accuracy"),
         lambda r: percent(r, "plain_symbol_accuracy"),
         lambda r: percent(r, "accuracy"),
@@ -195,24 +211,49 @@ def validated(own: dict[str, Any], figure: str) -> str:
     return f"{100 * own['mean']:.2f} ({', '.join(values)})"
 
 
-TABLES = {"addition": addition, "formulas": formulas, "choice": choice}
+def gpu(page: dict[str, Any]) -> str:
+    """The section on a GPU, its heading too."""
+    return f"""## On a GPU
+
+The same examples, network and settings, with network and examples on a GPU; all rows followed one another in one call
+on one machine. KLay compiles its circuit by default, for the sake of GPUs: that is a row of its own, and compiling is
+set-up. DeepProbLog, which evaluates one query at a time, was left out.
+
+MNIST addition, one digit:
+
+{addition(page)}
+
+Handwritten formulas of length 7:
+
+{formulas(page, timed=True)}
+
+KLay's circuit for formulas was written for this comparison, with a root for each value among the training answers:
+terms, products of digits, and what is added to them are nodes by sites and value, which formulas share
+([`formula_circuit.py`](../benchmarks/peers/formula_circuit.py))."""
 
 
-def filled(text: str, page: dict[str, Any]) -> str:
-    """The document with its tables as the JSON has them now."""
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "addition": ("cpu", addition),
+    "formulas": ("cpu", formulas),
+    "choice": ("cpu", choice),
+    "gpu": ("cuda", gpu),
+}
+
+
+def filled(text: str, pages: dict[str, dict[str, Any]]) -> str:
+    """The document with the tables of these records, by device, as the JSON has them now; the others as they are."""
 
     def replace(match: re.Match[str]) -> str:
-        return f"<!-- peers {match[1]} -->\n{TABLES[match[1]](page)}\n<!-- end -->"
+        device, made = TABLES[match[1]]
+        return f"<!-- peers {match[1]} -->\n{made(pages[device])}\n<!-- end -->" if device in pages else match[0]
 
     return re.sub(r"<!-- peers (\w+) -->.*?<!-- end -->", replace, text, flags=re.S)
 
 
-def write(results: Path = RESULTS, page: Path = PAGE, check: bool = False) -> bool:
-    """Fill the page; whether it was up to date already. Without results there is nothing to fill in."""
-    if not results.exists():
-        return True
+def write(records: dict[str, Path] = RECORDS, page: Path = PAGE, check: bool = False) -> bool:
+    """Fill the page; whether it was up to date already. Without a record there is nothing to fill in."""
     text = page.read_text()
-    new = filled(text, json.loads(results.read_text()))
+    new = filled(text, {device: json.loads(path.read_text()) for device, path in records.items() if path.exists()})
     if new != text and not check:
         page.write_text(new)
     return new == text
