@@ -36,6 +36,7 @@ from .tabulate import Tabulation, tabulate, taking_four
 from .totals import Totals, noticed, summed
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
+DOUBLES = 2**27  # of messages, for the rows whose most probable vectors are looked for together
 
 
 class Scan(Constraint):
@@ -171,8 +172,12 @@ class Scan(Constraint):
         """The likeliest z of each S_y; meaningless where S_y is empty."""
         tables, scores = self.tables(belief.scores.device), self.read(belief)
         cues, accepts = tables.at(y)
-        best = suffix(tables.layers, cues, accepts, scores, lambda s: s.amax(-1))
-        return self.unread(draw(tables.layers, cues, best, scores, None))
+        rows = max(1, DOUBLES // sum(layer.shape[1] for layer in tables.layers))  # every layer's messages are kept
+        found = []
+        for shown, ends, given in zip(*(torch.split(part, rows) for part in (cues, accepts, scores)), strict=True):
+            best = suffix(tables.layers, shown, ends, given, lambda s: s.amax(-1))
+            found.append(draw(tables.layers, shown, best, given, None))
+        return self.unread(torch.cat(found))
 
     @property
     def solvable(self) -> bool:
