@@ -3,9 +3,9 @@
     python benchmarks/long_sums.py --data-dir DIR [--seeds 3] [--device cuda]
 
 DIR holds MNIST's files. Every run is ``softground train sums --digits 1024 OPTIONS`` with the options below: the preset
-in bfloat16, twelve epochs; a thousand of the 6,000 rows are put away to validate on. *no prior* has no prior on how often
-digits are used. A batch of 128 rows shows every image about twice, and the network reads it once: a step reads 60,000
-images. Runs on record in ``--out`` are not repeated.
+in bfloat16, twelve epochs; a thousand of the 6,000 rows are put away to validate on. *no prior*: without the prior on how
+often digits are used. A batch of 128 rows shows every image about twice, and the network reads it once: a step reads
+60,000 images. Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations
