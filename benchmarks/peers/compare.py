@@ -74,7 +74,8 @@ def main() -> None:
 
 def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     """One run, or the reason why there is none."""
-    limit = given.formula_seconds if row.task == "formulas" and given.formula_seconds else given.seconds
+    limit = getattr(given, "formula_seconds", None) if row.task == "formulas" else None
+    limit = limit or given.seconds
     about = {
         "task": row.task,
         "title": row.title,

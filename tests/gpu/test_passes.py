@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import softground as sg
 from softground.data.augment import RandomAffine
-from softground.gpu import Passes, recorded
+from softground.gpu import Passes, passes, recorded
 from softground.networks import convnet
 from softground.networks.blueprint import LAYERS, of_known_layers
 from softground.networks.dropout import draw_from
@@ -94,6 +94,17 @@ def test_a_recorded_fit_is_the_fit(monkeypatch: pytest.MonkeyPatch, settings: An
     for one, other in zip(plain.history_, played.history_, strict=True):
         for name in ("loss", "feasible", "train_symbol_accuracy", "grounded_symbols", "moved"):
             assert one[name] == pytest.approx(other[name], abs=loose)
+
+
+def test_gradients_are_stored_as_their_weights_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a sum is one number seen many times; a fused optimiser refuses it. Imitated on a CPU."""
+    monkeypatch.setattr(passes, "rehearsed", lambda function: function())
+    monkeypatch.setattr(passes, "taken", lambda function, *rest: (None, function()))
+    layer = nn.Conv2d(2, 3, 2).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    weights = list(layer.parameters())
+    made = passes._Recording(lambda x: x + sum(w.sum() for w in weights), torch.zeros(4), weights, [], None)
+    assert [g.stride() for g in made.gradients if g is not None] == [w.stride() for w in weights]
+    assert all(torch.equal(g, torch.zeros_like(g)) for g in made.gradients if g is not None)  # the slope was 0
 
 
 def test_only_known_layers_are_recorded() -> None:

@@ -131,4 +131,3 @@ def test_long_sums_have_a_prior_that_falls_with_their_length() -> None:
     short, long = (Experiment.named("sums", digits=(n,), train_size=4, repeat=True, test_size=2) for n in (6, 128))
     assert (short.recipe.usage, long.recipe.usage) == ("none", "uniform")
     assert long.recipe.usage_weight == 16 / 128
-    assert long.recipe.batch_size == 128

@@ -65,7 +65,8 @@ class _Recording:
         self.x, self.weights = x.clone(), weights
 
         def back(output: Tensor, slope: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            gradients = torch.autograd.grad(output, weights, slope, allow_unused=True)
+            found = torch.autograd.grad(output, weights, slope, allow_unused=True)
+            gradients = tuple(None if g is None else _stored_like(w, g) for w, g in zip(weights, found, strict=True))
             return get_total_norm([g for g in gradients if g is not None]), gradients
 
         def both() -> None:
@@ -76,6 +77,11 @@ class _Recording:
         self.forward, self.output = taken(lambda: function(self.x), generators, pool)
         self.slope = torch.zeros_like(self.output)
         self.backward, (self.norm, self.gradients) = taken(lambda: back(self.output, self.slope), (), pool)
+
+
+def _stored_like(weight: Tensor, gradient: Tensor) -> Tensor:
+    """A gradient stored as its weight is, as fused optimisers want it; that of a sum is one number, seen often."""
+    return gradient if gradient.stride() == weight.stride() else torch.empty_like(weight).copy_(gradient)
 
 
 class _Played(torch.autograd.Function):

@@ -44,7 +44,6 @@ MOST_DIGITS = 2048
 LONG = 86  # digits from which a row's sum says little of each
 METRICS = partial(accuracies, name="sum_accuracy")
 LEAST_BATCH = 16  # rows, however long they are
-POOLED_BATCH = 128  # rows that recur: they show images often enough for the network to read each once
 PRIOR = 16  # digits, as which the prior on their usage counts
 
 
@@ -100,8 +99,7 @@ class Sums(OfDigits):
         settings = PRESETS[name] | {"batch_size": max(LEAST_BATCH, IMAGES_PER_BATCH[name] // max(self.lengths))}
         if name == "paper" or min(self.lengths) < LONG:
             return settings
-        settings |= {"usage": "uniform", "usage_weight": PRIOR / max(self.lengths), "learning_rate": 5e-3}
-        return settings | ({"batch_size": POOLED_BATCH} if self.repeat else {})
+        return settings | {"usage": "uniform", "usage_weight": PRIOR / max(self.lengths), "learning_rate": 5e-3}
 
 
 def sums_task(digits: int) -> Task:

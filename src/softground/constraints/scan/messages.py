@@ -26,6 +26,15 @@ LOG_ZERO = -1e30
 # Doubles go down to 1e-308. What is lost below that cannot be seen in a sum that is larger than this.
 LEAST = 1e-250
 CACHED = 2**17  # doubles that stay in a CPU's cache
+DOUBLES = 2**27  # of messages that are kept for rows which are looked at together
+SHARE = 16  # of a GPU's memory, what they may take
+
+
+def room(device: torch.device) -> int:
+    """How many doubles may be kept for the rows that are looked at together; many small parts make a GPU wait."""
+    if device.type != "cuda":
+        return DOUBLES
+    return max(DOUBLES, torch.cuda.get_device_properties(device).total_memory // (8 * SHARE))
 
 
 def suffix(

@@ -30,13 +30,12 @@ from ..answers import exact
 from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
-from .messages import LOG_ZERO, draw, possible_states, suffix
-from .tables import Tables, accepted, recursion_of
+from .messages import LOG_ZERO, draw, possible_states, room, suffix
+from .tables import Tables, accepted, equal, recursion_of
 from .tabulate import Tabulation, tabulate, taking_four
 from .totals import Totals, noticed, summed
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
-DOUBLES = 2**27  # of messages, for the rows whose most probable vectors are looked for together
 
 
 class Scan(Constraint):
@@ -71,7 +70,7 @@ class Scan(Constraint):
         vectorised: bool = False,
     ) -> None:
         self.space, self.start, self.cue, self.vectorised = of_symbols(space), start, cue, vectorised
-        self.accept = accept or _equal
+        self.accept = accept or equal
         self.computes = accept is None and cue is None  # then the final state is the answer
         self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
         if sorted(self.order) != list(range(space.sites)):
@@ -172,7 +171,7 @@ class Scan(Constraint):
         """The likeliest z of each S_y; meaningless where S_y is empty."""
         tables, scores = self.tables(belief.scores.device), self.read(belief)
         cues, accepts = tables.at(y)
-        rows = max(1, DOUBLES // sum(layer.shape[1] for layer in tables.layers))  # every layer's messages are kept
+        rows = max(1, room(y.device) // sum(layer.shape[1] for layer in tables.layers))  # each layer's are kept
         found = []
         for shown, ends, given in zip(*(torch.split(part, rows) for part in (cues, accepts, scores)), strict=True):
             best = suffix(tables.layers, shown, ends, given, lambda s: s.amax(-1))
@@ -225,7 +224,7 @@ class Scan(Constraint):
         if not self.ready:
             raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
         found, seen = self.tabulation, [*self.answers.keys, *self.answers.relations]
-        accepts = torch.stack([accepted(answer, found.states[-1], self.accept) for answer in seen])
+        accepts = accepted(seen, found.states[-1], self.accept)
         cues = torch.tensor([self._shown.get(answer, [0] * len(self.order)) for answer in seen], dtype=torch.long)
         if self.negates:
             accepts, cues = torch.cat([accepts, ~accepts.flip(0)]), torch.cat([cues, cues.flip(0)])
@@ -249,7 +248,3 @@ class Scan(Constraint):
                 self._tabulation = None
             numbers.append(seen[cue])
         return numbers
-
-
-def _equal(state: Any, answer: Any) -> bool:
-    return bool(exact(state) == answer)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -64,13 +65,35 @@ def recursion_of(
     return layers, Tree.of(layers) if Tree.pays(layers) and not negates else OneByOne(layers)
 
 
-def accepted(answer: Any, final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
-    """Which final states an answer accepts; the last, dead, is accepted by complements alone."""
+def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
+    """Which final states each answer accepts; the last, dead, is accepted by complements alone."""
+    size = len(final) + 1
+
+    @cache
+    def values() -> list[Hashable]:
+        return [exact(state) for state in final]
+
+    @cache
+    def places() -> dict[Hashable, list[int]]:
+        found: dict[Hashable, list[int]] = {}
+        for place, value in enumerate(values()):
+            found.setdefault(value, []).append(place)
+        return found
 
     def leaf(key: Hashable) -> Tensor:
-        return torch.tensor([*(bool(accept(state, key)) for state in final), False])
+        if accept is not equal:
+            return torch.tensor([*(bool(accept(state, key)) for state in final), False])
+        row = torch.zeros(size, dtype=torch.bool)
+        row[places().get(key, [])] = True
+        return row
 
     def test(relation: Relation) -> Tensor:
-        return torch.tensor([*(relation.admits(exact(state)) for state in final), False])
+        return torch.tensor([*(relation.admits(value) for value in values()), False])
 
-    return resolve(answer, leaf, test, torch.ones(len(final) + 1, dtype=torch.bool))
+    everything = torch.ones(size, dtype=torch.bool)
+    return torch.stack([resolve(answer, leaf, test, everything) for answer in answers])
+
+
+def equal(state: Any, answer: Any) -> bool:
+    """Accept the final state that is the answer."""
+    return bool(exact(state) == answer)
