@@ -35,7 +35,7 @@ CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
         "learning rate 1e-2": GIBBS | {"learning_rate": 1e-2},
     },
 }
-CHOSEN = {FORMULAS: "SGD 0.1", BOARDS: "Adam 1e-3", PATHS: "as it was"}
+CHOSEN = {FORMULAS: "SGD 0.1", BOARDS: "Adam 1e-3", PATHS: "learning rate 1e-2"}
 NO_STAGE_II = {"zero_epochs", "zero_weight_decay"}
 FOLLOWS: dict[str, dict[str, tuple[str, set[str]]]] = {
     "hwf": {

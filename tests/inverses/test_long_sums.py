@@ -13,7 +13,7 @@ from torch import Tensor
 from exhaustive import every_draw
 from softground import Between, Categorical, Not, OneOf, Sampler, Scan
 from softground.constraints import Sum
-from softground.constraints.scan import convolved, totals
+from softground.constraints.scan import messages, totals
 from softground.constraints.scan.convolved import Convolved, convolve
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.totals import Totals
@@ -157,10 +157,16 @@ def test_a_large_batch_is_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     scores = torch.randn(5, 9, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     accepts, cues = torch.arange(83) == torch.arange(30, 35)[:, None], torch.zeros(5, 9, dtype=torch.long)
     whole = Convolved(layers).log_partition(cues, accepts, scores)
-    monkeypatch.setattr(convolved, "DOUBLES", 2 * 8 * 746)  # two rows
+    task = sums_task(9)
+    belief, y = task.space.belief(scores.float()), task.constraint.encode(range(30, 35))
+    best = task.constraint.most_probable(belief, y)
+    monkeypatch.setattr(messages, "DOUBLES", 2 * 8 * 746)  # two rows
     assert [len(part[0]) for part in Convolved(layers)._parts(cues)] == [2, 2, 1]
     assert torch.allclose(Convolved(layers).log_partition(cues, accepts, scores), whole, rtol=1e-14)
     assert Convolved(layers).sample(cues, accepts, scores, Sampler(0)).sum(1).tolist() == [30, 31, 32, 33, 34]
+    monkeypatch.setattr(messages, "DOUBLES", 1)  # one
+    assert torch.equal(task.constraint.most_probable(belief, y), best)
+    assert best.sum(1).tolist() == [30, 31, 32, 33, 34]
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 31])
