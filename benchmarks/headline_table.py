@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from choice_table import said
+
 
 def headline(results: Path) -> str:
     """A row a task."""
@@ -52,9 +54,21 @@ def headline(results: Path) -> str:
             "random in the first three rows. Formulas may be read as any symbols; as grammatical ones alone, "
             f"{grammar[0]} of the values are right, with labels {grammar[1]}. In the published split 72 % of the test "
             f"slots show an image of the training set; on hands never seen, {hands[0]} of the values are right, with "
-            f"labels {hands[1]} ({strange[0]['seeds']} seeds).",
+            f"labels {hands[1]} ({strange[0]['seeds']} seeds). {_chosen()}",
         ]
     )
+
+
+def _chosen() -> str:
+    """How the settings were chosen, row by row where rows differ."""
+    rows = {"hwf": "formulas", "sudoku": "boards", "sdsp": "paths"}
+    ways: dict[str, list[str]] = {}
+    for group, name in rows.items():
+        ways.setdefault(said(group), []).append(name)
+    told = "; ".join(f"those of {' and '.join(names)} {how}" for how, names in ways.items())
+    if len(ways) == 1:
+        told = f"those of the first four rows {next(iter(ways))}"
+    return f"Of the settings, {told}; the last row has the library's defaults, and batches fixed beforehand."
 
 
 def _shown(cell: dict[str, Any]) -> str:

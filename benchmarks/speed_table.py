@@ -50,7 +50,7 @@ def speed(results: Path) -> str:
     rows.append(Row("memory, formulas", "peak / peak with labels", "≤ 1.5", "≤ 1.1", *pair(memory.get("formulas"))))
     lines = ["| benchmark | figure | at least | aim | CPU | GPU |", "| --- | --- | --- | --- | --- | --- |"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
-    lines += ["", "Medians, with quartiles in brackets." + notes(inverse, whole)]
+    lines += ["", "Medians, with quartiles in brackets." + notes(inverse, whole, read(results, "whole_run_choice"))]
     lines += ["", *(provenance([step, inverse, memory, whole]) or ["Not measured yet."])]
     return "\n".join(lines)
 
@@ -176,7 +176,7 @@ def run(figure: dict[str, Any] | None) -> str:
     return f"{seconds['training']['median']:.1f} / {seconds['total']['median']:.1f}{missed}"
 
 
-def notes(inverse: Page, whole: Page) -> str:
+def notes(inverse: Page, whole: Page, choice: Page) -> str:
     found = [f for d in inverse.get("formulas", {}).values() for f in d.values() if "baseline" in f]
     text = f" \\* {found[0]['baseline']}." if found else ""
     if "paper" in inverse:
@@ -189,7 +189,19 @@ def notes(inverse: Page, whole: Page) -> str:
             text += f" over all readings; the most probable formula is then right in {least}."
         else:  # before 0.3.0
             text += " over grammatical readings; over all readings nothing is on record."
+        text += f" Its schedule and image size {chosen(choice, device, figure)}."
     return text
+
+
+def chosen(choice: Page, device: str, figure: Page) -> str:
+    """How the settings of a whole run were chosen: those that came out best, or others."""
+    found = choice.get("hwf", {}).get(device, {})
+    best = found.get("candidates", {}).get(found.get("choice"), {}).get("settings")
+    recipe = figure["runs"][0].get("recipe") or {}
+    own = recipe | recipe.get("problem", {})
+    if best and own and all(own[name] == value for name, value in best.items()):
+        return "were chosen by the time to 95 % of training formulas that were put away"
+    return "were chosen by looking at this figure"
 
 
 def provenance(pages: list[Page]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,9 @@ import solver_table
 import speed_table
 import sudoku9_table
 import your_data_table
+
+from papers.li2023.choices import PATHS, chosen
+from papers.li2023.sdsp import GIBBS
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -128,12 +131,12 @@ def sdsp() -> str:
     rows = {
         "best/I": "`--preset best`",
         "best-sup/SUP": "the same with labels",
-        "gibbs/I": "`--network mlp --relabel --kernel gibbs --sigma 2 --margin 0.001 --epochs 100`",
+        "gibbs/I": f"`{flags(GIBBS | chosen(PATHS))}`",
     }
     lines = [
         "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with the "
         "true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs with uniform trees. Settings "
-        f"of `best` {choice.said('sdsp')}, those of the last row {choice.BY_TEST}.",
+        f"of `best` {choice.said('sdsp')}, those of the last row {choice.said(PATHS)}.",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
@@ -142,6 +145,16 @@ def sdsp() -> str:
         metrics = ("path_accuracy", "spearman")
         lines += row_of(name, [figures(reproduced(), f"sdsp/uniform/{key}", metric) for metric in metrics])
     return "\n".join([*lines, "", measured("sdsp")])
+
+
+def flags(options: Mapping[str, Any]) -> str:
+    """Options as they are written on the command line; a switch has no value."""
+    words = []
+    for name, value in options.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if not isinstance(value, bool):
+            words.append(f"{value:.1g}" if isinstance(value, float) else str(value))
+    return " ".join(words)
 
 
 def reproduced() -> dict[str, Any]:

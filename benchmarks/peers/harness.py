@@ -48,6 +48,7 @@ def options(description: str | None, **more: Any) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="where network and examples lie: cpu or cuda")
+    parser.add_argument("--validate", type=float, default=0.0, help="judge by this share of the training examples")
     for name, default in more.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     given = parser.parse_args()
@@ -58,14 +59,25 @@ def options(description: str | None, **more: Any) -> argparse.Namespace:
 
 
 def read(given: argparse.Namespace, mean: float = 0.0, sd: float = 1.0) -> tuple[Part, Part]:
-    """Training and test examples on the device; ``mean`` and ``sd`` are a recipe's own normalisation of its inputs."""
+    """Training and test examples on the device; ``mean`` and ``sd`` are a recipe's own normalisation of its inputs.
+
+    With ``--validate`` a share of the training examples, which the seed decides, takes the place of the test examples;
+    these are not read.
+    """
     with np.load(given.data) as arrays:
         parts = []
-        for side in ("train", "test"):
+        for side in ("train",) if given.validate else ("train", "test"):
             images = torch.from_numpy(arrays[f"{side}_images"]).unsqueeze(2).float().div_(255).sub_(mean).div_(sd)
             rest = [torch.from_numpy(arrays[f"{side}_{k}"]) for k in ("symbols", "answers")]
             parts.append(Part(*(part.to(given.device) for part in (images, *rest))))
-    return parts[0], parts[1]
+    if not given.validate:
+        return parts[0], parts[1]
+    order = torch.randperm(len(parts[0].images), generator=torch.Generator().manual_seed(given.seed)).to(given.device)
+    few = round(given.validate * len(order))
+    kept, held = (
+        Part(parts[0].images[own], parts[0].symbols[own], parts[0].answers[own]) for own in (order[few:], order[:few])
+    )
+    return kept, held
 
 
 def batches(part: Part, size: int, seed: int) -> Iterator[tuple[int, Tensor, Tensor]]:
@@ -90,7 +102,7 @@ class Run:
     examples
         Training examples in an epoch.
     measure
-        Accuracies on the test set, taken while the clock stands.
+        Accuracies on the test set, or on what is put away for validation, taken while the clock stands.
     """
 
     def __init__(self, given: argparse.Namespace, examples: int, measure: Callable[[], dict[str, float]]) -> None:

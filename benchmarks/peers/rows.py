@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from settings import told
+
 
 @dataclass(frozen=True)
 class Row:
@@ -45,6 +47,7 @@ ROWS: dict[str, Row] = {
         "softground",
         "run_softground.py",
         "the library's defaults, with a shorter warm-up and inputs normalised",
+        told("softground"),
     ),
     "klay": Row(
         "addition",
@@ -59,7 +62,7 @@ ROWS: dict[str, Row] = {
         "KLay, softground's optimiser",
         "run_klay.py",
         "batches, optimiser and rate of the softground row: KLay is a layer and brings none",
-        ("--recipe", "same"),
+        ("--recipe", "same", *told("softground")),
         environment="klay",
         packages=KLAY,
     ),
@@ -93,8 +96,8 @@ ROWS: dict[str, Row] = {
         "LTNtorch, network read once an image",
         "run_ltntorch.py",
         "the same axiom, with its variables grounded in the network's probabilities, batches of 128 and inputs "
-        "normalised, which did best in short trials",
-        ("--grounding", "once", "--batch", "128", "--normalise", "1"),
+        "normalised",
+        told("ltntorch-once"),
         environment="ltntorch",
         packages=LTNTORCH,
     ),
@@ -111,6 +114,7 @@ ROWS: dict[str, Row] = {
         "softground",
         "run_softground_hwf.py",
         "`softground train hwf --preset best --network lenet --learning-rate 8e-3`, the cycle fitted to the time limit",
+        told("softground-hwf"),
     ),
     "softground-hwf-grammatical": Row(
         "formulas",
@@ -118,13 +122,14 @@ ROWS: dict[str, Row] = {
         "run_softground_hwf.py",
         "`softground train hwf --preset best --network lenet --learning-rate 8e-3 --readings grammatical`, the cycle "
         "likewise",
-        ("--readings", "grammatical"),
+        ("--readings", "grammatical", *told("softground-hwf")),
     ),
     "ablkit-hwf": Row(
         "formulas",
         "ABLkit",
         "run_ablkit_hwf.py",
         "ABLkit's `examples/hwf/main.py --ground`, listing only what is grammatical",
+        told("ablkit-hwf"),
         environment="ablkit",
         packages=ABLKIT,
     ),

@@ -25,7 +25,7 @@ from torch import nn
 
 DIGITS, OPERATORS = list("123456789"), list("+-*/")
 SYMBOLS = DIGITS + OPERATORS
-RATE, SMOOTHING, BATCH, PASSES, SEGMENT, LENGTH = 1e-3, 0.2, 128, 3, 1000, 7
+SMOOTHING, BATCH, PASSES, SEGMENT, LENGTH = 0.2, 128, 3, 1000, 7
 
 
 def value(formula: list[str]) -> float | None:
@@ -71,7 +71,7 @@ class Ground(GroundKB):
 
 
 def main() -> None:
-    given = options(__doc__, base="ground")
+    given = options(__doc__, base="ground", rate=1e-3)
     silence()
     train, test = read(given)
     # The example's normalisation, on its own polarity: dark ink on white, less 0.5.
@@ -81,7 +81,7 @@ def main() -> None:
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
     images = [list(formula) for formula in train.images]
     answers = [over / under for over, under in train.answers.tolist()]
-    optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(network.parameters(), lr=given.rate)
     loss = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)
     device = torch.device(given.device)
     model = ABLModel(BasicNN(network, loss, optimizer, device=device, batch_size=BATCH, num_epochs=PASSES))
@@ -92,7 +92,7 @@ def main() -> None:
         {
             "base": given.base,
             "optimizer": "Adam",
-            "rate": RATE,
+            "rate": given.rate,
             "label_smoothing": SMOOTHING,
             "batch": BATCH,
             "passes": PASSES,

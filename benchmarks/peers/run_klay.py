@@ -49,17 +49,18 @@ def exactly_one(literals: list[Any]) -> Any:
 
 
 def main() -> None:
-    given = options(__doc__, recipe="published", compile=0, batch=0)
-    recipe = RECIPES[given.recipe]
+    given = options(__doc__, recipe="published", compile=0, batch=0, rate=0.0, epochs=0, warm=WARM, normalise=1)
+    told = {name: value for name in ("rate", "epochs") if (value := getattr(given, name))}
+    recipe = RECIPES[given.recipe] | told
     size = given.batch or int(recipe["batch"])
-    train, test = read(given, mean=0.1307, sd=0.3081)
+    train, test = read(given, mean=0.1307, sd=0.3081) if given.normalise else read(given)
     network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     layer = circuit().to_torch_module(semiring="log", compile=bool(given.compile)).to(given.device)
     optimizer = torch.optim.AdamW(network.parameters(), lr=recipe["rate"], weight_decay=recipe["decay"])
     steps = int(recipe["epochs"]) * -(-len(train.images) // size)
     schedule = steps and torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, recipe["rate"], steps, pct_start=WARM, cycle_momentum=False, div_factor=25, final_div_factor=4
+        optimizer, recipe["rate"], steps, pct_start=given.warm, cycle_momentum=False, div_factor=25, final_div_factor=4
     )
 
     def loss(images: Tensor, sums: Tensor) -> Tensor:

@@ -7,8 +7,7 @@ labels: the network then reads every image once for each of the ten labels that 
 ``--grounding once`` grounds the variables in the network's probabilities, so that it reads every image once: the same
 truth values and gradients, several times faster.
 
-``--batch 128 --normalise 1`` did best among batches of 32, 64, 128 and 256, rates of 3e-4, 1e-3 and 3e-3, first values
-of p of 1 and 2, and inputs as they are or normalised, each tried for a few seconds on one seed. Seeds differ a lot.
+``settings.py`` has what was tried beside ``--grounding once --batch 128 --normalise 1``. Seeds differ a lot.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from harness import Run, TimeUp, batches, options, read, sum_accuracy
 from network import lenet
 from torch import Tensor, nn
 
-RATE = 1e-3
 EPOCHS = 20
 P = {0: 1, 4: 2, 8: 4, 12: 6}  # from which epoch on the existential quantifier takes which p
 
@@ -36,8 +34,9 @@ class Digit(nn.Module):
 
 
 def main() -> None:
-    given = options(__doc__, grounding="images", batch=32, normalise=0)
+    given = options(__doc__, grounding="images", batch=32, normalise=0, rate=1e-3, first_p=1)
     train, test = read(given, mean=0.1307, sd=0.3081) if given.normalise else read(given)
+    schedule = {epoch: max(p, given.first_p) for epoch, p in P.items()}
     ltn.device = torch.device(given.device)
     network = lenet().to(given.device)
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
@@ -49,7 +48,7 @@ def main() -> None:
     exists = ltn.Quantifier(ltn.fuzzy_ops.AggregPMean(p=2), quantifier="e")
     forall = ltn.Quantifier(ltn.fuzzy_ops.AggregPMeanError(p=2), quantifier="f")
     first, second = (ltn.Variable(name, torch.arange(10)) for name in ("d1", "d2"))
-    optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(network.parameters(), lr=given.rate)
 
     def satisfaction(images: Tensor, sums: Tensor, p: int) -> Tensor:
         grounding = images.unbind(1)
@@ -75,11 +74,11 @@ def main() -> None:
         {
             "grounding": given.grounding,
             "optimizer": "Adam",
-            "rate": RATE,
+            "rate": given.rate,
             "batch": given.batch,
             "normalised": bool(given.normalise),
             "epochs": EPOCHS,
-            "p": P,
+            "p": schedule,
         },
     )
     try:
@@ -88,7 +87,7 @@ def main() -> None:
                 run.finish("the recipe's epochs were done")
                 break
             optimizer.zero_grad()
-            (1.0 - satisfaction(images, sums, P[max(e for e in P if e <= epoch)])).backward()
+            (1.0 - satisfaction(images, sums, schedule[max(e for e in schedule if e <= epoch)])).backward()
             optimizer.step()
             run.step(len(images))
     except TimeUp:

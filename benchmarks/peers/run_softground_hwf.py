@@ -19,11 +19,11 @@ from network import lenet
 import softground as sg
 from softground.tasks.formulas import formula_task
 
-RATE, DECAY, BATCH = 8e-3, 0.01, 128
+DECAY, BATCH = 0.01, 128
 
 
 def main() -> None:
-    given = options(__doc__, augment=1, readings="all")
+    given = options(__doc__, augment=1, readings="all", rate=8e-3)
     train, test = read(given)
     side = train.images.shape[-1]
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
@@ -36,7 +36,7 @@ def main() -> None:
         "I",
         sg.SoftenedGrounding(sg.Exact(task.inverse), sg.Constant(1.0)),
         epochs=10**6,
-        optimizer=lambda p: torch.optim.AdamW(p, lr=RATE, weight_decay=DECAY),
+        optimizer=lambda p: torch.optim.AdamW(p, lr=given.rate, weight_decay=DECAY),
         learning_rate=lambda progress: cycle(min(1.0, run.seconds / run.limit)),
     )
     learner = sg.Learner(
@@ -55,7 +55,7 @@ def main() -> None:
                 "kernel": "exact, marginals",
                 "readings": given.readings,
                 "optimizer": "AdamW",
-                "rate": RATE,
+                "rate": given.rate,
                 "batch": BATCH,
                 "schedule": "one cycle over the time limit",
                 "distortions": bool(given.augment),

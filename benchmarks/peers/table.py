@@ -15,9 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from rows import ROWS
+from settings import CANDIDATES, CHOSEN
+
+from softground.runs.provenance import origin
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "peers.json", ROOT / "docs" / "peers.md"
+CHOICE = ROOT / "benchmarks" / "results" / "peers_choice.json"
+TUNED = {"pairs": ("softground", "ltntorch-once"), "formulas": ("softground-hwf", "ablkit-hwf")}
+UNDECIDED = {
+    "pairs": "were chosen by looking at test figures of short runs with single seeds",
+    "formulas": "are those of the preset and of the example, but for softground's rate, which was not chosen on "
+    "validation data",
+}
 LONGEST = 300  # characters of a reason; the JSON has all of it
 BUSY = 0.1  # others' share of the machine from which on a row is marked
 
@@ -132,7 +142,60 @@ def formulas(page: dict[str, Any]) -> str:
     return "\n".join(lines + tail(page, "formulas"))
 
 
-TABLES = {"addition": addition, "formulas": formulas}
+def decided(name: str, groups: dict[str, Any]) -> bool:
+    """Whether all candidates of a row were tried on examples put away, and the one in use came out best."""
+    found = groups.get(name, {"candidates": {}, "choice": None})
+    return CANDIDATES[name].keys() <= found["candidates"].keys() and found["choice"] == CHOSEN[name]
+
+
+def choice(page: dict[str, Any]) -> str:
+    """How settings that are nobody's example were chosen, and what was tried; from a file of its own."""
+    record = json.loads(CHOICE.read_text()) if CHOICE.exists() else {"groups": {}}
+    groups = record["groups"]
+    said = []
+    for task, names in TUNED.items():
+        rows = " and ".join(f"*{ROWS[name].title}*" for name in names)
+        if all(decided(name, groups) for name in names):
+            share = groups[names[0]]["share"]
+            said.append(
+                f"Settings of {rows} on {task} were chosen on validation data: {len(CANDIDATES[names[0]])} candidates "
+                f"each, judged by {100 * share:.0f} % of the training examples, put away; no test example was read."
+            )
+        else:
+            said.append(f"Settings of {rows} on {task} {UNDECIDED[task]}.")
+    text = " ".join([*said, "Rows that share them follow; the others are their recipes, untuned on this network."])
+    tried = [(name, groups[name]) for names in TUNED.values() for name in names if decided(name, groups)]
+    if not tried:
+        return text
+    lines = [text, "", "| row | candidate | validation accuracy, % |", "| --- | --- | --- |"]
+    for name, group in tried:
+        for label in CANDIDATES[name]:
+            own = group["candidates"][label]
+            shown = f"**{label}**" if label == group["choice"] else label
+            lines.append(f"| {ROWS[name].title}, {ROWS[name].task} | {shown} | {validated(own, group['figure'])} |")
+    runs = [run for _, group in tried for own in group["candidates"].values() for run in own["runs"]]
+    limits = " or ".join(f"{limit:g}" for limit in sorted({run["limit_seconds"] for run in runs}))
+    commands = ", ".join(f"`{command}`" for command in sorted({run["command"] for run in runs}))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Mean over seeds, in brackets each seed, after {limits} s of training with "
+            f"{' or '.join(sorted({str(run['threads']) for run in runs if 'threads' in run}))} thread(s). Measured by "
+            f"{commands} {origin(runs)}.",
+        ]
+    )
+
+
+def validated(own: dict[str, Any], figure: str) -> str:
+    """``98.12 (98.00, 98.24)``, or why there is no such figure."""
+    if own["mean"] is None:
+        return "; ".join(run["status"] for run in own["runs"])
+    values = [f"{100 * run['final'][figure]:.2f}" for run in own["runs"]]
+    return f"{100 * own['mean']:.2f} ({', '.join(values)})"
+
+
+TABLES = {"addition": addition, "formulas": formulas, "choice": choice}
 
 
 def filled(text: str, page: dict[str, Any]) -> str:

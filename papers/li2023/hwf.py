@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cell import Cell
+from .choices import FORMULAS, chosen
 from .settings import PAPER, STAGE_II, Setting
 
 # The code published with NGS, which the paper used, gives RL and MAPO 200 epochs and back-search 100.
@@ -46,7 +47,7 @@ SETTINGS = (
     Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 70),
     Setting("exp-ngs", PAPER | {"schedule": "exp", "zero_objective": "ngs"}, 1, 70),
     Setting("sup", PAPER | {"objective": "sup", "epochs": SUP_EPOCHS}, 2, 40),
-    Setting("semantic", PAPER | {"objective": "semantic"}, 2, 60),
+    Setting("semantic", PAPER | {"objective": "semantic"} | chosen(FORMULAS), 2, 60),
     Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1}, 2, 60),
     Setting("best", {"preset": "best"}, 2, 60),
     Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 50),

@@ -7,6 +7,7 @@ from typing import Any, cast
 from softground.experiments import Experiment
 
 from .cell import Cell
+from .choices import PATHS, chosen
 from .settings import PAPER, STAGE_II, Setting
 
 POLICY_EPOCHS, SUP_EPOCHS = 100, 100  # as in the authors' code
@@ -27,17 +28,13 @@ SETTINGS = (
     Setting("rl", PAPER | {"objective": "reinforce", "epochs": POLICY_EPOCHS}, 1, 90),
     SUP,
 )
+# The paper's network, relabelled, with the sampler that is exact for Q*.
+GIBBS: dict[str, Any] = {"network": "mlp", "relabel": True, "kernel": "gibbs"}
 UNIFORM = (
     Setting("exp", PAPER | {"schedule": "exp"}, 1, 90),
     Setting("ssl", HELD | {"objective": "ssl"}, 1, 90),
     SUP,
-    # The paper's network, relabelled, with the sampler that is exact for Q*.
-    Setting(
-        "gibbs",
-        {"network": "mlp", "relabel": True, "kernel": "gibbs", "sigma": 2.0, "margin": 2.0**-10, "epochs": 100},
-        2,
-        100,
-    ),
+    Setting("gibbs", GIBBS | chosen(PATHS), 2, 100),
     Setting("best", {"preset": "best"}, 2, 60),
     Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 40),
 )
@@ -61,4 +58,14 @@ def mean_distances(experiment: Experiment) -> dict[str, Any]:
     return {"stages": {"I": {"test": task.figures(guess, task.constraint.encode(test.y), test.symbols)}}}
 
 
-__all__ = ["CODE_EPOCHS", "POLICY_EPOCHS", "QUICK", "SETTINGS", "SUP_EPOCHS", "UNIFORM", "cells", "mean_distances"]
+__all__ = [
+    "CODE_EPOCHS",
+    "GIBBS",
+    "POLICY_EPOCHS",
+    "QUICK",
+    "SETTINGS",
+    "SUP_EPOCHS",
+    "UNIFORM",
+    "cells",
+    "mean_distances",
+]

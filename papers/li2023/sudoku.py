@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cell import SEEDS, Cell
+from .choices import BOARDS, chosen
 from .settings import PAPER, Setting
 
 SIZES = (50, 100, 300, 500)
@@ -18,16 +19,6 @@ DATA = PAPER | {"boards": "authors", "image_size": 32, "evaluate_every": 10}
 CODE = DATA | {"steps": 9, "warmup": 11, "epochs": 109, "zero_batch_size": 32, "zero_weight_decay": 5e-4}
 # SSL walks once a gradient step there, from the first one on.
 SSL_CODE = DATA | {"objective": "ssl", "gamma": SITES * 1.0, "steps": 1, "warmup": 0, "epochs": 1000}
-# What the paper leaves open for methods that it did not run, and who decided: to be chosen by the accuracy on
-# validation boards, never on test boards.
-CANDIDATES: dict[str, dict[str, Any]] = {
-    "SGD 0.1": {"optimizer": "sgd", "learning_rate": 0.1},
-    "Adam 5e-4": {"optimizer": "adam", "learning_rate": 5e-4},
-    "Adam 1e-3": {"optimizer": "adam", "learning_rate": 1e-3},
-    "AdamW 5e-4": {"optimizer": "adamw", "learning_rate": 5e-4},
-    "AdamW 1e-3": {"optimizer": "adamw", "learning_rate": 1e-3},
-}
-CHOICES = {"semantic": "Adam 1e-3"}  # benchmarks/results/choose.json
 SETTINGS = (
     Setting("exp", PAPER | {"schedule": "exp"}, 0, 30),
     Setting("log", PAPER | {"schedule": "log"}, 0, 30),
@@ -42,7 +33,7 @@ SETTINGS = (
     Setting("mapo", PAPER | {"objective": "mapo"}, 1, 15),
     Setting("rl", PAPER | {"objective": "reinforce"}, 1, 10),
     Setting("sup", PAPER | {"objective": "sup"}, 2, 10),
-    Setting("semantic", PAPER | {"objective": "semantic"} | CANDIDATES[CHOICES["semantic"]], 2, 15),
+    Setting("semantic", PAPER | {"objective": "semantic"} | chosen(BOARDS), 2, 15),
     Setting("exact", PAPER | {"schedule": "exp", "kernel": "exact", "steps": 1, "marginals": True}, 2, 20),
     Setting("best", {"preset": "best"}, 2, 40),
     Setting("best-sup", {"preset": "best", "objective": "sup"}, 2, 30),
@@ -86,4 +77,4 @@ def cells(seed: int, data: str) -> list[Cell]:
     ]
 
 
-__all__ = ["CANDIDATES", "CHOICES", "QUICK", "SETTINGS", "SIZES", "cells"]
+__all__ = ["QUICK", "SETTINGS", "SIZES", "cells"]

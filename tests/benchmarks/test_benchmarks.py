@@ -242,3 +242,26 @@ def test_the_table_of_addition_says_what_is_missing_and_which_runs_failed(
     assert "| exact draws instead of marginals (`--no-marginals`) | 10.0 (1 seed) | – | – | – |" in text
     assert "| with labels" not in text
     assert "counted in the means: exact draws instead of marginals (`--no-marginals`), 1 digit, 1 of 1." in text
+
+
+def test_the_whole_run_takes_the_candidate_that_always_gets_there_and_soonest(
+    benchmark: Callable[[str], ModuleType],
+) -> None:
+    def tried(reached: bool, *seconds: float) -> dict[str, Any]:
+        return {"reached": reached, "runs": [{"seconds": {"training": each}} for each in seconds]}
+
+    whole_run, found = benchmark("whole_run"), {"a": tried(True, 3.0, 5.0), "b": tried(True, 4.0, 4.5)}
+    assert whole_run.quickest(found | {"c": tried(False, 1.0, 1.0)}) == "b"
+    assert whole_run.quickest({"c": tried(False, 1.0)}) is None
+
+
+def test_the_table_says_how_the_whole_run_was_chosen(benchmark: Callable[[str], ModuleType]) -> None:
+    table, made = benchmark("speed_table"), {"epochs": 4, "image_size": 16}
+    figure = {"runs": [{"recipe": {"epochs": 4, "problem": {"image_size": 16}}}]}
+    choice = {"hwf": {"cpu": {"choice": "b", "candidates": {"b": {"settings": made}}}}}
+    assert "training formulas that were put away" in table.chosen(choice, "cpu", figure)
+    for page, device in (({}, "cpu"), (choice, "cuda")):
+        assert table.chosen(page, device, figure) == "were chosen by looking at this figure"
+    made["epochs"] = 3  # came out best, and is not what was measured
+    assert table.chosen(choice, "cpu", figure) == "were chosen by looking at this figure"
+    assert table.chosen(choice, "cpu", {"runs": [{}]}) == "were chosen by looking at this figure"

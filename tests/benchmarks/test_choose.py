@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from papers.li2023 import pool, work
+from papers.li2023 import choices, pool, work
 from papers.li2023.cell import Cell, Where
 from papers.li2023.store import Store
-from papers.li2023.sudoku import CHOICES
+from softground.data.examples import APART
 from softground.experiments.named import named_recipe
 from softground.tasks import TASKS
 
@@ -117,10 +117,11 @@ def test_presets_and_rows_are_what_was_chosen(choose: ModuleType) -> None:
     for name, group in table.groups().items():
         settings = {key: value for own in group["candidates"].values() for key, value in own["options"].items()}
         chosen = group["candidates"][group["choice"]]["recipe"]
-        if name == "sudoku, semantic loss":
-            assert group["choice"] == CHOICES["semantic"]
-        elif name in TASKS:
-            recipe = named_recipe(name, "best", **{k: v for k, v in group["base"].items() if k == "train_size"})[0]
+        if name in choices.CHOSEN:
+            assert group["choice"] == choices.CHOSEN[name]
+        elif name in TASKS or name == "sudoku, 9x9":
+            sizes = {k: v for k, v in group["base"].items() if k in ("train_size", "size")}
+            recipe = named_recipe(group["task"], "best", **sizes)[0]
             now = recipe.to_json() | dict(recipe.problem)
             assert {key: chosen[key] for key in settings} == {key: now[key] for key in settings}, name
 
@@ -144,3 +145,11 @@ def test_a_choice_is_a_table_and_half_a_sentence(
     assert "by `python benchmarks/choose.py` at commit abc, on H200" in table.table()
     assert table.said("hwf") == "were chosen on validation data"
     assert table.said("sdsp") == table.BY_TEST
+
+
+def test_images_that_were_on_both_sides_are_told(choose: ModuleType) -> None:
+    table = importlib.import_module("choice_table")
+    old, new = ({"candidates": {"preset": {"runs": [{"note": note}]}}} for note in ("MNIST.", f"MNIST. {APART}"))
+    assert table.shared({"half": new, "hwf": old}) == ""
+    told = table.shared({"half": old, "evenodd, ten labels": new, "evenodd, two labels": old})
+    assert told == " About a fifth of the validation images of EvenOdd and Half were training images too."

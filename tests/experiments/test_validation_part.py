@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from softground.data import Examples
-from softground.data.examples import Split
+from softground.data.digits import put_away
+from softground.data.examples import APART, Split
+from softground.data.idx import Digits
 from softground.errors import DataError, LearnerError
 from softground.experiments import Experiment
 from softground.runs import RunFolder
@@ -21,6 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "sdsp": {"train_size": 40, "test_size": 10, "nodes": 8},
 }
 FEW: dict[str, Any] = {"train_size": 40}
+DEALT = ("sudoku", "validity", "evenodd", "half", "mnmath", "mnlogic")  # from a pool of images, which recur
 
 
 def rows(data: Any) -> set[bytes]:
@@ -31,17 +35,44 @@ def rows(data: Any) -> set[bytes]:
 def test_every_task_holds_out_a_part_of_its_training_examples(task: str) -> None:
     whole = Experiment.named(task, **SMALL.get(task, FEW))
     cut = Experiment.named(task, validation=0.25, **SMALL.get(task, FEW))
-    if whole.validation is not None:  # published with one, which a task keeps
-        assert rows(cut.validation) == rows(whole.validation)
+    assert rows(cut.test) == rows(whole.test)
+    if whole.validation is not None:  # published with one, as large as a task keeps it
+        assert len(cut.validation) == len(whole.validation)  # type: ignore[arg-type]
+        assert task in DEALT or rows(cut.validation) == rows(whole.validation)
         assert not rows(cut.validation) & rows(cut.test)
         return
     assert (len(cut.train), len(cut.validation)) == (30, 10)  # type: ignore[arg-type]
     assert not rows(cut.train) & rows(cut.validation)
-    assert rows(cut.train) | rows(cut.validation) == rows(whole.train)
-    assert rows(cut.test) == rows(whole.test)
+    assert task in DEALT or rows(cut.train) | rows(cut.validation) == rows(whole.train)
     again = Experiment.named(task, validation=0.25, **SMALL.get(task, FEW))
     for row in range(10):
         assert torch.equal(cut.validation[row][0], again.validation[row][0])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("task", DEALT)
+def test_a_validation_part_dealt_from_a_pool_shows_no_image_of_training(task: str) -> None:
+    given = {"train_size": 200} | ({"test_size": 10} if task in ("sudoku", "validity") else {})
+    whole, cut = (Experiment.named(task, **given, **more) for more in ({}, {"validation": 0.25}))
+    shown, held = images(cut.train), images(cut.validation)
+    assert not shown & held
+    assert not (shown | held) & images(cut.test)
+    assert cut.note == f"{whole.note} {APART}"
+    assert whole.validation is None or images(whole.validation) & images(whole.train)  # where nothing asks for it
+
+
+def images(data: Any) -> set[bytes]:
+    return {image.numpy().tobytes() for row in range(len(data)) for image in data[row][0]}
+
+
+def test_some_images_of_every_digit_are_put_away_and_some_are_not() -> None:
+    pool = Digits(np.arange(9, dtype=np.uint8).reshape(9, 1, 1), np.array([3] * 6 + [4] * 2 + [5], dtype=np.uint8))
+    (kept, _), (held, _) = put_away(pool, 0.01, 0)
+    assert kept.labels.tolist() == [3] * 5 + [4, 5]  # the only 5 is trained on
+    assert held.labels.tolist() == [3, 4]
+    assert not {*kept.images.ravel().tolist()} & {*held.images.ravel().tolist()}
+    assert len(put_away(pool, 0.5, 0)[1][0].labels) == 4
+    again = [part.images.tolist() for part, _ in put_away(pool, 0.01, 0)]
+    assert again == [kept.images.tolist(), held.images.tolist()]
 
 
 def test_the_seed_decides_which_examples() -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from paper_cases import cells, on_record, record, stages
-from papers.li2023 import layout, published
+from papers.li2023 import choices, layout, published
 from papers.li2023.cell import SEEDS
 from papers.li2023.plan import MOST_SEEDS, plan, select
 from papers.li2023.render import read
 from papers.li2023.store import Store
-from papers.li2023.sudoku import CANDIDATES, CHOICES, ENDS, LARGEST, SIZES
+from papers.li2023.sudoku import ENDS, LARGEST, SIZES
 from softground.errors import CheckpointError, SoftgroundError
 from softground.experiments.named import named_recipe
 
@@ -107,11 +108,49 @@ def test_sudoku_as_in_the_authors_code() -> None:
     assert found["sudoku/500/exp"].problem["boards"] == "all"
 
 
-def test_every_choice_is_one_of_the_candidates() -> None:
-    assert set(CHOICES.values()) <= set(CANDIDATES)
-    for cell in plan("sudoku", 1):
-        if cell.family.endswith("/semantic"):
-            assert cell.options == cell.options | CANDIDATES[CHOICES["semantic"]]
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        (choices.FORMULAS, "hwf/standard/semantic"),
+        (choices.BOARDS, "sudoku/50/semantic"),
+        (choices.PATHS, "sdsp/uniform/gibbs"),
+    ],
+)
+def test_a_row_has_the_settings_that_were_chosen_for_it(name: str, row: str) -> None:
+    (cell,) = (cell for cell in plan("all", 1) if cell.family == row)
+    assert cell.options == {**cell.options, **choices.chosen(name)}
+
+
+@pytest.mark.parametrize("task", choices.FOLLOWS)
+def test_a_row_of_ours_differs_from_the_one_that_it_follows_in_what_its_name_says(task: str) -> None:
+    found = {cell.family: cell.settings for cell in plan("all", 1) if cell.kind == "train"}
+    shown = ("evaluate_every",)
+    for row, (followed, differs) in choices.FOLLOWS[task].items():
+        own = [family for family in found if family.startswith(f"{task}/") and family.endswith(f"/{row}")]
+        assert own
+        for family in own:
+            other = found[f"{family.removesuffix(row)}{followed}"]
+            apart = {name for name, value in found[family].items() if value != other[name] and name not in shown}
+            assert apart <= differs, family
+
+
+def test_every_row_is_the_papers_follows_another_or_was_chosen() -> None:
+    decided = {"hwf": {"semantic"}, "sudoku": {"semantic"}, "sdsp": {"gibbs"}}
+    for task, rows in (("hwf", layout.HWF), ("sudoku", layout.SUDOKU), ("sdsp", layout.SDSP["uniform"])):
+        ours = {row.method for row in rows if row.group in ("Not in the paper", layout.HARD)} - {"best", "mean"}
+        theirs = {"ssl", "mcmc"}  # with a second stage, which is the paper's
+        assert ours - theirs == (set(choices.FOLLOWS[task]) | decided[task]) & ours
+        assert choices.FOLLOWS[task].keys().isdisjoint(decided[task])
+
+
+def test_a_choice_is_on_record_once_all_were_tried_and_it_came_out_best(tmp_path: Path) -> None:
+    page, name = tmp_path / "choose.json", choices.PATHS
+    assert not choices.on_record(name, page)
+    every, own = choices.CANDIDATES[name], choices.CHOSEN[name]
+    other = next(label for label in every if label != own)
+    for candidates, choice, found in (({own: {}}, None, False), (every, other, False), (every, own, True)):
+        page.write_text(json.dumps({"groups": {name: {"candidates": candidates, "choice": choice}}}))
+        assert choices.on_record(name, page) is found
 
 
 def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() -> None:

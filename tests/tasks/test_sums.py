@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from softground.cli import main
 from softground.constraints.scan.convolved import Convolved
 from softground.data.digits import load_digits
+from softground.data.gathered import Gathered
 from softground.errors import DataError
 from softground.experiments import Experiment
+from softground.learner.evaluation import output_of
+from softground.networks import PerSite
 from softground.tasks.sums import Sums, sums_task
 
 
@@ -85,5 +89,46 @@ def test_a_run_of_long_sums_that_is_resumed(tmp_path: Any) -> None:
     )
     assert main(["resume", folder, "--epochs", "2"]) == 0  # the same data, or it would be refused
     made: Any = Experiment.named("sums", digits=(100,), repeat=True, train_size=20, test_size=4)
-    assert made.recipe.batch_size == 16
     assert isinstance(made.task[100].constraint.tables(torch.device("cpu")).recursion, Convolved)
+
+
+def test_each_image_is_read_once_where_a_batch_shows_more_than_there_are() -> None:
+    """In training and evaluation, with the same figures; a network that looks at whole rows gets whole rows."""
+    pool, index = torch.rand(6, 1, 8, 8), torch.randint(0, 6, (5, 4), generator=torch.Generator().manual_seed(0))
+    x, rows = Gathered(pool, index), torch.tensor([3, 1])
+    assert isinstance(x.batch(torch.arange(5)), Gathered)  # 20 images of 6
+    assert isinstance(x.batch(rows[:1]), torch.Tensor)  # 4 of 6
+    assert torch.equal(x.batch(rows)[:], x[rows])
+    seen: list[int] = []
+    network = PerSite(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), (1, 8, 8))
+    network.classifier.register_forward_hook(lambda layer, given, output: seen.append(len(output)))
+    weight = network.classifier[1].weight  # type: ignore[index]
+    slopes = []
+    for each in (x, x[:]):
+        output = output_of(network, each)
+        slopes.append(torch.autograd.grad((output * torch.arange(200.0).view(5, 4, 10)).sum(), weight)[0])
+        torch.testing.assert_close(output, network(x[:]))
+    torch.testing.assert_close(*slopes)
+    assert seen == [6, 20, 20, 20]
+    whole = nn.Sequential(nn.Flatten(2), nn.Flatten(1), nn.Linear(256, 40), nn.Unflatten(1, (4, 10)))
+    torch.testing.assert_close(output_of(whole, x), whole(x[:]))
+
+
+def test_a_run_reads_each_image_once_a_batch() -> None:
+    made: Any = Experiment.named(
+        "sums", digits=(100,), repeat=True, train_size=40, test_size=20, batch_size=20, epochs=1, network="lenet"
+    )
+    learner = made.learner()
+    sizes: list[int] = []
+    learner.network.classifier.register_forward_hook(lambda layer, given, output: sizes.append(len(output)))
+    learner.fit(made.train, test=made.test)
+    train, test = (len(data.parts[100].x.pool) for data in (made.train, made.test))
+    assert sizes[:2] == [train, train]  # two batches of 2,000 images
+    assert set(sizes[2:]) == {test}  # evaluations
+
+
+def test_long_sums_have_a_prior_that_falls_with_their_length() -> None:
+    short, long = (Experiment.named("sums", digits=(n,), train_size=4, repeat=True, test_size=2) for n in (6, 128))
+    assert (short.recipe.usage, long.recipe.usage) == ("none", "uniform")
+    assert long.recipe.usage_weight == 16 / 128
+    assert long.recipe.batch_size == 128

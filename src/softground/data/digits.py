@@ -28,6 +28,18 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
 
 
+def put_away(pool: Digits, share: float, seed: int) -> list[tuple[Digits, np.random.Generator]]:
+    """The images to train on and those put away for validation, a ``share`` of each digit's; a generator for each."""
+    chance, *generators = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    held = np.zeros(len(pool.labels), dtype=np.bool_)
+    for digit in np.unique(pool.labels):
+        places = np.flatnonzero(pool.labels == digit)
+        count = min(max(1, round(share * len(places))), len(places) - 1)  # some on both sides, where there are two
+        held[chance.permutation(places)[:count]] = True
+    parts = [Digits(pool.images[own], pool.labels[own]) for own in (~held, held)]
+    return list(zip(parts, generators, strict=True))
+
+
 def embedded_digits(enlarge: int = 1) -> tuple[Digits, Digits]:
     """scikit-learn's 8×8 digits to train and to test on, each pixel repeated ``enlarge`` times in both directions."""
     images, labels = _sklearn_digits()

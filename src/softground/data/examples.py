@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from .columns import Names, answers_of, column, inputs_of, known_of, listed, pic
 
 if TYPE_CHECKING:
     from .ragged import Ragged
+
+APART = "Validation examples show images of their own."
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,9 @@ class Split:
 
     ``more`` are further test sets by name, such as ``{"ood": …}``, evaluated once, at the end of a run. Their figures
     are called ``ood_symbol_accuracy`` and so on.
+
+    ``apart``, where examples are dealt from a pool of images, makes training and validation examples that show
+    different ones, of a share of the images and a seed.
     """
 
     train: Any  # Examples, or Ragged where they have several shapes
@@ -125,11 +130,12 @@ class Split:
     note: str
     validation: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
+    apart: Callable[[float, int], tuple[Any, Any]] | None = None
 
     def hold_out(self, share: float, seed: int) -> Split:
         """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
 
-        Data that have a validation part already keep it.
+        Data that have a validation part already keep it, unless images can be put away for it (``apart``).
 
         >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
         >>> cut = split.hold_out(0.3, seed=0)
@@ -138,15 +144,27 @@ class Split:
         """
         if not 0 <= share < 1:
             raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")
-        if share == 0 or self.validation is not None:
+        if share == 0:
+            return self
+        if self.apart is not None:
+            train, validation = self.apart(share, seed)
+            note = f"{self.note} {APART}"
+            return replace(self, train=train, validation=validation, note=note, apart=None)
+        if self.validation is not None:
             return self
         total = len(self.train)
-        count = max(1, round(share * total))
-        if count >= total:
-            raise DataError(f"validation={share:g} of {total} training examples leaves none to train on; give more.")
+        count = held_out(total, share)
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
         held, kept = sorted(order[:count].tolist()), sorted(order[count:].tolist())
         return replace(self, train=self.train.rows(kept), validation=self.train.rows(held))
+
+
+def held_out(total: int, share: float) -> int:
+    """How many of ``total`` a share is: at least one, and not all."""
+    count = max(1, round(share * total))
+    if count >= total:
+        raise DataError(f"validation={share:g} of {total} training examples leaves none to train on; give more.")
+    return count
 
 
 def _is_numbers(x: Any) -> bool:

@@ -1,7 +1,8 @@
 """Inputs that show the same images again and again: a pool of images, and which of them each example shows.
 
 6,000 rows of 1,024 images are 4.8 GB of bytes, and the images that they were dealt from 47 MB. Only a batch is ever put
-together, on the device where the pool lies.
+together, on the device where the pool lies. Not even that where a batch shows no fewer images than the pool has: a
+network that reads image by image then reads the pool, each image once, and what it read is dealt out to the rows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ class Gathered:
 
     def __getitem__(self, rows: Any) -> Tensor:
         return self.pool[self.index[rows]]
+
+    def batch(self, rows: Tensor) -> Tensor | Gathered:
+        """Some examples: put together or, where they show no fewer images than there are, with the whole pool."""
+        return self[rows] if self.index[rows].numel() < len(self.pool) else self.rows(rows)
+
+    def dealt(self, read: Tensor) -> Tensor:
+        """What was ``read`` of each image of the pool, ``[images, …]``, for every example: ``[examples, sites, …]``."""
+        return read.index_select(0, self.index.flatten()).view(*self.index.shape, *read.shape[1:])
 
     def rows(self, rows: Any) -> Gathered:
         """Some of the examples, with the whole pool."""

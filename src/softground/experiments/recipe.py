@@ -134,7 +134,8 @@ class Recipe:
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(
         0.0,
-        "The share of the training examples to hold out for validation; a task that has validation data takes those.",
+        "The share of the training examples to hold out for validation, or of the images, where examples are dealt "
+        "from a pool; a task that has validation data takes those.",
     )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
     precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)

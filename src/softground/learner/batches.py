@@ -148,7 +148,8 @@ class Batches:
         if self.inputs is not None:
             for index in positions:
                 there = index.to(self.device)
-                yield there, self.inputs[there]
+                held = self.inputs
+                yield there, held.batch(there) if isinstance(held, Gathered) else held[there]
             return
         loader: DataLoader[Any] = DataLoader(
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate

@@ -1,12 +1,13 @@
 """Predictions for a whole data set, and how good they are."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..data.gathered import Gathered
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
 from ..networks.dropout import RandomLayer
 from .batches import Batches
@@ -45,8 +46,16 @@ def like_weights(network: nn.Module, x: Any) -> Any:
     return x.to(next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype))
 
 
+def each_once(network: nn.Module, x: Gathered, read: Callable[[Tensor], Any]) -> Any:
+    """What ``read`` makes of the examples, by a look at every image of the pool if the network reads one at a time."""
+    alone = getattr(network, "image_by_image", False)
+    return x.dealt(read(x.pool[:, None])[:, 0]) if alone else read(x[:])
+
+
 def output_of(network: nn.Module, x: Any) -> Any:
     """What the network gives for inputs x."""
+    if isinstance(x, Gathered):
+        return each_once(network, x, lambda images: output_of(network, images))
     output = network(like_weights(network, x))
     if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
         output = output.float()  # sums over S_y need more precision

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..data.gathered import Gathered
 from ..errors import LearnerError
 from ..networks.prototype import Prototypes, heads
 from ..target import Target
@@ -98,6 +99,7 @@ class Labels:
         if self.anchors is None:
             return x, index, None
         self.anchors.fit(self.task.space, tuple(x.shape[1:]), x.dtype)
+        x = x[:] if isinstance(x, Gathered) else x
         chosen = self._draw(order)
         codes = self.codes.gather(1, chosen.T).T
         for head in self.heads:

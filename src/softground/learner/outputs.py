@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from ..data.augment import RandomAffine
+from ..data.gathered import Gathered
 from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
 from ..networks.dropout import draw_from
 from .device import PRECISIONS
-from .evaluation import output_of
+from .evaluation import each_once, output_of
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -34,6 +35,8 @@ class Outputs:
 
     def __call__(self, x: Any) -> Any:
         """The output for inputs x, attached to the gradient tape."""
+        if isinstance(x, Gathered):  # with one distortion for each image, however many rows show it
+            return each_once(self.loop.network, x, self)
         own = self.loop.learner.augment
         if own is not None and not isinstance(own, RandomAffine):
             x = own(x, self.loop.streams.distortion)  # which may be different every time

@@ -13,6 +13,7 @@ SLOW = 8  # epochs, at a finite γ, after which readings should be better than i
 PATIENT = 100  # the same, where the schedule waits for them
 LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
 BETTER = 0.05  # what counts as better
+FALLEN = 0.5  # the loss over that of the first epoch, below which something is learnt: of long sums few are ever right
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -40,9 +41,8 @@ def signs(history: Records) -> dict[str, str]:
         learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
         lately = [r["feasible"] for r in learnt[-SLOW // 2 :]]  # several, because few examples make it go up and down
         share = sum(lately) / max(1, len(lately))
-        if len(learnt) >= (PATIENT if "waited" in own[-1] else SLOW) and share < min(
-            LEARNT, learnt[0]["feasible"] + BETTER
-        ):
+        enough = len(learnt) >= (PATIENT if "waited" in own[-1] else SLOW)
+        if enough and share < min(LEARNT, learnt[0]["feasible"] + BETTER) and not _fallen(learnt):
             found["chance"] = (
                 f"After {len(learnt)} epochs of stage {stage} the network's readings explain {share:.0%} of the "
                 f"training answers ({learnt[0]['feasible']:.0%} in the first): nothing seems to be learnt. See with "
@@ -50,3 +50,9 @@ def signs(history: Records) -> dict[str, str]:
                 "more steps for each gradient step, or labels for a few symbols (Anchors)."
             )
     return found
+
+
+def _fallen(records: Records) -> bool:
+    """Whether the loss has fallen far."""
+    first, last = (record.get("loss") for record in (records[0], records[-1]))
+    return isinstance(first, float) and isinstance(last, float) and 0 <= last < FALLEN * first

@@ -14,6 +14,8 @@ class PerSite(nn.Module):
     Byte images are scaled to 0 … 1 here, on the network's device, so that data stay small until they are used.
     """
 
+    image_by_image = True  # what is read at a site depends on its image alone
+
     def __init__(self, classifier: nn.Module, image: tuple[int, int, int]) -> None:
         super().__init__()
         self.classifier = classifier

@@ -15,7 +15,7 @@ ROOT = HERE.parents[3]  # of a source tree
 WRITTEN = ("benchmarks/results", "docs", "README.md", "examples/README.md")  # by measurements; they change no number
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
-FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--page": "FILE"}
+FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--carried": "DIR", "--page": "FILE"}
 
 
 def provenance() -> dict[str, Any]:

@@ -38,6 +38,7 @@ from .totals import Totals
 STEPS = 16  # of Newton's method, each between bounds that close in
 MARGIN = 60.0  # how much further than the scores' differences θ may go, besides log n
 DOUBLES = 2**27  # of the tree for the rows that are looked at together
+SHARE = 16  # of a GPU's memory, what that tree may take
 Blocks = tuple[list[Tensor], Tensor, Tensor]  # see Convolved._tree
 
 
@@ -73,7 +74,10 @@ class Convolved:
 
     def _parts(self, *given: Tensor) -> list[tuple[Tensor, ...]]:
         """The batch in parts whose trees fit into memory: the last convolution of W totals takes a few times W^1.5."""
-        rows = max(1, DOUBLES // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
+        device, most = given[-1].device, DOUBLES
+        if device.type == "cuda":  # a part is hundreds of small operations, whose hand-over takes a CPU longer
+            most = max(most, torch.cuda.get_device_properties(device).total_memory // (8 * SHARE))
+        rows = max(1, most // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
         return list(zip(*(torch.split(tensor, rows) for tensor in given), strict=True))
 
     def _total(self, tree: Blocks, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...data.digits import load_digits
+from ...data.digits import load_digits, put_away
 from ...data.examples import Examples, Split
 from ...data.idx import Digits
 from ...errors import DataError
@@ -17,13 +17,15 @@ from ...spaces.categorical import Categorical
 
 Codes = npt.NDArray[np.int64]
 Rule = Callable[[Tensor], list[Any]]  # the answers of symbol codes [examples, sites]
+VALIDATION = 0.2  # of the training rows, so many more to validate on
 LISTED = 2**20  # combinations, more of which are not listed to find those that do not occur
 
 
 def rows_of_digits(problem: Any, rule: Any, drawn: Callable[..., Codes], seed: int) -> Split:
     """Training, validation and test rows of a problem that says which of them are ``occurring``, or draws them.
 
-    Rows that do not occur, where there are such, are the further test set ``ood``.
+    Rows that do not occur, where there are such, are the further test set ``ood``. Training and validation rows are
+    drawn from the same images, unless a share of them is put away.
     """
     if problem.train_size < 1:
         raise DataError(f"train_size is {problem.train_size}; give a positive number of examples.")
@@ -31,17 +33,23 @@ def rows_of_digits(problem: Any, rule: Any, drawn: Callable[..., Codes], seed: i
     occur = problem.support()
     rngs = [np.random.default_rng(chance) for chance in np.random.SeedSequence(seed).spawn(4)]
 
-    def part(pool: Digits, share: float, turn: int, rows: Codes | None) -> Examples:
-        count, rng = max(1, round(share * problem.train_size)), rngs[turn]
+    def part(pool: Digits, share: float, rng: np.random.Generator, rows: Codes | None) -> Examples:
+        count = max(1, round(share * problem.train_size))
         codes = drawn(count, rng) if rows is None else evenly(rows, count, rng)
         return shown(pool, rule.space, codes, rule.compute, rng)
 
     own = None if occur is None else occur.numpy()
     train, validation, test = (
-        part(pool, share, turn, own) for turn, (pool, share) in enumerate([(seen, 1.0), (seen, 0.2), (unseen, 0.3)])
+        part(pool, share, rng, own)
+        for rng, (pool, share) in zip(rngs, [(seen, 1.0), (seen, VALIDATION), (unseen, 0.3)], strict=False)
     )
-    more = {} if own is None else {"ood": part(unseen, 0.3, 3, others(rule.space, own))}
-    return Split(train, test, f"{note} Images are drawn with replacement.", validation, more)
+    more = {} if own is None else {"ood": part(unseen, 0.3, rngs[3], others(rule.space, own))}
+
+    def apart(share: float, chance: int) -> tuple[Examples, Examples]:
+        (kept, one), (held, two) = put_away(seen, share, chance)
+        return part(kept, 1.0, one, own), part(held, VALIDATION, two, own)
+
+    return Split(train, test, f"{note} Images are drawn with replacement.", validation, more, apart)
 
 
 def shown(pool: Digits, space: Categorical, codes: Codes, answers: Rule, rng: np.random.Generator) -> Examples:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ...constraints import Program
-from ...data.digits import load_digits
+from ...data.digits import load_digits, put_away
 from ...data.examples import Examples, Split
 from ...errors import DataError
 from ...experiments.problem import TASKS
@@ -69,23 +69,31 @@ class Pairs(OfDigits):
         rest, chances = others(space, occur), np.random.SeedSequence(stream(seed, "data")).spawn(6)
         rng = [np.random.default_rng(chance) for chance in chances]
 
-        def part(pool: Any, codes: Codes, each: int, turn: int) -> Examples:
-            return shown(pool, space, codes.repeat(each, 0), sums, rng[turn])
+        def part(pool: Any, codes: Codes, each: int, chance: np.random.Generator) -> Examples:
+            return shown(pool, space, codes.repeat(each, 0), sums, chance)
 
-        train = part(seen, occur, EACH["train"], 0)
-        if self.train_size is not None:
+        def training(pool: Any, chance: np.random.Generator) -> Examples:
+            train = part(pool, occur, EACH["train"], chance)
+            if self.train_size is None:
+                return train
             if not 1 <= self.train_size <= len(train):
                 raise DataError(
                     f"{self.train_size} training pairs were asked for; there are 1 to {len(train):,}, "
                     f"{EACH['train']} of each pair that occurs."
                 )
-            train = train.subset(self.train_size)
-        ood = part(unseen, rest, EACH["test"], 3)
+            return train.subset(self.train_size)
+
+        def apart(share: float, chance: int) -> tuple[Examples, Examples]:
+            (kept, one), (held, two) = put_away(seen, share, chance)
+            return training(kept, one), part(held, occur, EACH["validation"], two)
+
+        ood = part(unseen, rest, EACH["test"], rng[3])
         known = {int(total) for total in occur.sum(1)}
         more = {"ood": ood, "seen_sums": ood.rows([row for row, total in enumerate(ood.y) if total in known])}
         more |= self.further(unseen, space, rng[4]) | {"images": every_image(unseen, space, sums, rng[5])}
-        test, validation = part(unseen, occur, EACH["test"], 2), part(seen, occur, EACH["validation"], 1)
-        return Split(train, test, f"{note} Images are drawn with replacement.", validation, more)
+        test, validation = part(unseen, occur, EACH["test"], rng[2]), part(seen, occur, EACH["validation"], rng[1])
+        note = f"{note} Images are drawn with replacement."
+        return Split(training(seen, rng[0]), test, note, validation, more, apart)
 
     def further(self, pool: Any, space: Categorical, rng: np.random.Generator) -> dict[str, Examples]:
         """Test sets of one task alone."""

@@ -2,7 +2,7 @@
 
 Boards are valid ones drawn at random, from all (see :mod:`.boards`) or from those of the paper's authors
 (:mod:`.authors`); every cell shows an image of its digit. Training and test images are disjoint. Images of a digit are
-used in a random order, each once before any is used again.
+used in a random order, each once before any is used again. So they recur; a validation part has images of its own.
 """
 
 from functools import partial
@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from ...data.checks import check_room
-from ...data.digits import Source, load_digits
-from ...data.examples import Examples, Split
+from ...data.digits import Source, load_digits, put_away
+from ...data.examples import Examples, Split, held_out
 from ...data.idx import Digits
 from ...data.images import resize
 from ...errors import DataError
@@ -52,7 +52,12 @@ def load(
     check_room("boards", train_size + test_size, size**2 * (train.images[0].size + area + BYTES_PER_CELL))
     drawn = partial(_boards, size=size, which=which, image_size=image_size)
     boards = drawn(train, train_size, first), drawn(test, test_size, second)
-    return Split(*boards, f"{note} Images are used again when they run out.")
+
+    def apart(share: float, chance: int) -> tuple[Examples, Examples]:
+        few, ((seen, one), (held, two)) = held_out(train_size, share), put_away(train, share, chance)
+        return drawn(seen, train_size - few, one), drawn(held, few, two)
+
+    return Split(*boards, f"{note} Images are used again when they run out.", apart=apart)
 
 
 def _boards(

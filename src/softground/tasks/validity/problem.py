@@ -17,8 +17,8 @@ from torch import Tensor
 
 from ...constraints import Program
 from ...data import RandomAffine
-from ...data.digits import load_digits
-from ...data.examples import Split
+from ...data.digits import load_digits, put_away
+from ...data.examples import Examples, Split, held_out
 from ...data.idx import Digits
 from ...errors import DataError
 from ...experiments.problem import EXACT, TASKS
@@ -95,9 +95,17 @@ class Validity(Boards):
         if self.test_size < 2:
             raise DataError(f"test_size is {self.test_size}; give two boards or more.")
         seen, unseen, note = load_digits(self.data, self.data_dir)
-        train = uniform_boards(self.train_size, self.train_size // 2 * (self.boards == "both"), seen, first)
+
+        def boards(count: int, pool: Digits, rng: np.random.Generator) -> Examples:
+            return uniform_boards(count, count // 2 * (self.boards == "both"), pool, rng)
+
+        def apart(share: float, chance: int) -> tuple[Examples, Examples]:
+            few, ((shown, one), (held, two)) = held_out(self.train_size, share), put_away(seen, share, chance)
+            return boards(self.train_size - few, shown, one), boards(few, held, two)
+
         test = uniform_boards(self.test_size, self.test_size // 2, unseen, second)
-        return Split(train, test, f"{note} Images are used again when they run out.")
+        train = boards(self.train_size, seen, first)
+        return Split(train, test, f"{note} Images are used again when they run out.", apart=apart)
 
 
 @TASKS.register("visudo")
