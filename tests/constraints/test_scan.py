@@ -108,6 +108,8 @@ def test_marginals_of_long_scans_are_those_of_the_recursion_site_by_site(sites: 
         tree = Tree.of(list(layers), width)
         assert len(tree.levels) > 2
         assert torch.allclose(tree.log_partition(*at, scores), total, rtol=1e-12)
+        many = tree.log_partition(*(part.repeat(200, *[1] * (part.ndim - 1)) for part in (*at, scores)))
+        assert torch.allclose(many, total.repeat(200), rtol=1e-12)  # where plain products may be faster
         z, marginals = tree.sample_with_marginals(*at, scores, Sampler(0))
         assert torch.allclose(marginals, expected, atol=1e-11)
         assert bool((marginals.gather(2, z[..., None]) > 0).all())
