@@ -59,7 +59,7 @@ class Sampler:
         cumulative = _fixed_point(log_weights.double().softmax(-1)).cumsum(-1)
         level = (self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]).long()
         # Strictly greater: an option of weight zero is never chosen, not even at level 0.
-        return (cumulative > level).to(torch.uint8).argmax(-1)
+        return (cumulative > level).view(torch.uint8).argmax(-1)
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
         cumulative = torch.nn.functional.pad(_fixed_point(weights.double()).cumsum(0), (1, 0))

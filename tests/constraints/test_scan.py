@@ -13,8 +13,9 @@ from automata import Automaton, random_automaton
 from baseline_cases import batch_of
 from exhaustive import transition_matrix
 from softground import Categorical, Examples, Learner, Program, Scan, Task, grounding_stages
-from softground.constraints.scan.messages import OneByOne
+from softground.constraints.scan.messages import OneByOne, suffix
 from softground.constraints.scan.tree import Tree
+from softground.dice import Sampler
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
 from softground.inverses import Enumeration, Scanned
 from softground.kernels import Exact, default_kernel
@@ -22,6 +23,7 @@ from softground.objectives import SemanticLoss
 from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.target import Target
+from softground.tasks.addition import addition_scan
 
 CPU = torch.device("cpu")
 SEEDS = range(60)
@@ -40,9 +42,9 @@ def automaton(seed: int) -> Automaton:
 
 
 def recursions(case: Automaton) -> list[Any]:
-    """Both ways to compute the sums, whichever the rule would choose."""
-    layers = case.scan.tables(CPU).layers
-    return [OneByOne(layers), Tree.of(layers)]
+    """All ways to compute the sums, whichever the rule would choose; sites by themselves, in pairs, all together."""
+    layers: Any = case.scan.tables(CPU).layers
+    return [OneByOne(layers), *(Tree.of(layers, width) for width in (1, 2, 4, len(layers)))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -84,6 +86,57 @@ def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) 
         value = recursion.log_partition(tables.cues[y], tables.accepts[y], read)
         assert torch.allclose(value[finite], expected[finite], atol=1e-12)
         assert bool((value[~finite] < -1e29).all())
+        if isinstance(recursion, Tree):
+            z, marginals = recursion.sample_with_marginals(tables.cues[y], tables.accepts[y], read, Sampler(seed))
+            wanted = gradient[1].masked_fill(~allowed, 0.0)[finite]
+            assert torch.allclose(case.scan.unread(marginals)[finite], wanted, atol=1e-12)
+            assert bool(case.scan.feasible(case.scan.unread(z), y)[finite].all())
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+@pytest.mark.parametrize(("sites", "states"), [(37, 2), (23, 3), (75, 1)])
+def test_marginals_of_long_scans_are_those_of_the_recursion_site_by_site(sites: int, states: int, scale: float) -> None:
+    """Through several levels, the last blocks of which are not full; also where no double holds the probabilities."""
+    space = Categorical([range(4)] * sites)
+    scan = Scan(lambda s, d, site: (s * (site + 1) + d) % states if d + site % 3 else None, space)
+    y, layers = scan.encode(list(range(states))), scan.tables(CPU).layers
+    output = scale * torch.randn(states, sites, 4, generator=torch.Generator().manual_seed(sites)).double()
+    scores, at = scan.read(CategoricalBelief(space, output.log_softmax(-1))).requires_grad_(), scan.tables(CPU).at(y)
+    total = suffix(layers, *at, scores)[0][:, 0]
+    (expected,) = torch.autograd.grad(total.sum(), scores)
+    for width in (1, 2, 3):
+        tree = Tree.of(list(layers), width)
+        assert len(tree.levels) > 2
+        assert torch.allclose(tree.log_partition(*at, scores), total, rtol=1e-12)
+        many = tree.log_partition(*(part.repeat(200, *[1] * (part.ndim - 1)) for part in (*at, scores)))
+        assert torch.allclose(many, total.repeat(200), rtol=1e-12)  # where plain products may be faster
+        z, marginals = tree.sample_with_marginals(*at, scores, Sampler(0))
+        assert torch.allclose(marginals, expected, atol=1e-11)
+        assert bool((marginals.gather(2, z[..., None]) > 0).all())
+        assert bool(scan.feasible(z, y).all())
+
+
+@pytest.mark.parametrize("digits", [1, 4])
+def test_a_batch_may_be_empty(digits: int) -> None:
+    scan = addition_scan(digits)
+    law = Scanned(scan).law(Target(scan.space.uniform(0, CPU), scan.encode([7])[:0], 1.0))
+    z, marginals = law.draw_with_marginals(Sampler(0))
+    assert [part.shape for part in (z, marginals, law.log_mass())] == [(0, 2 * digits), (0, 2 * digits, 10), (0,)]
+
+
+def test_blocks_are_as_long_as_pays() -> None:
+    """Columns of digits are blocks; so is all of a short scan. Running sums have too many states."""
+    assert [_width(addition_scan(digits), 10**digits) for digits in (1, 4)] == [2, 2]
+    parity = Scan(lambda s, d: (s + d) % 2, Categorical([range(10)] * 40))
+    short = Scan(lambda s, d: (s + d) % 2, Categorical([range(2)] * 3))
+    total = Scan(lambda s, d: s + d, Categorical([range(10)] * 6))
+    assert [_width(scan, 1) for scan in (parity, short, total)] == [1, 3, None]
+
+
+def _width(scan: Scan, answer: int) -> int | None:
+    scan.encode([answer])
+    recursion = scan.tables(CPU).recursion
+    return recursion.width if isinstance(recursion, Tree) else None
 
 
 @pytest.mark.parametrize("gamma", [1.0, 0.3, math.inf])

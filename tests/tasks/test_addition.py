@@ -92,7 +92,7 @@ def test_bad_options(given: dict[str, Any], error: type[Exception], message: str
 
 
 EXACT = {"network": "lenet", "epochs": 4}
-GUIDED = {"network": "convnet", "epochs": 4, "train_size": 500, "kernel": "guided", "steps": 2}
+GUIDED = {"network": "convnet", "epochs": 8, "train_size": 500, "kernel": "guided", "steps": 2}
 
 
 @pytest.mark.parametrize("options", [EXACT, EXACT | {"rule": "program"}, GUIDED], ids=["scan", "program", "guided"])

@@ -18,6 +18,7 @@ from ..constraints.scan import Scan
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
 from ..constraints.scan.tabulate import Tabulation
 from ..constraints.scan.totals import Totals
+from ..constraints.scan.tree import Tree
 from ..dice import Dice, Sampler
 from ..errors import ConstraintError
 from ..projections.base import Dropped
@@ -105,7 +106,7 @@ class Scanned(Inverse):
 
 
 class Recursive(Law):
-    """Q* by the scan's recursion: S_y is never listed, and its marginals are one backward pass through log Z."""
+    """Q* by the scan's recursion: S_y is never listed, and its marginals are a pass back through the sums."""
 
     def __init__(self, scan: Scan, weights: CategoricalBelief, y: Tensor) -> None:
         self.scan, self.weights, self.y = scan, weights, y
@@ -115,19 +116,40 @@ class Recursive(Law):
         return self.scan.sample(self.weights, self.y, dice)
 
     def marginals(self) -> Tensor:
+        if (tree := self._tree()) is not None:
+            return self._per_site(tree.marginals(*self._read()))
         return self._gradient(lambda belief: (self.y, self.scan.log_partition(belief, self.y)))[1]
 
     def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
-        if not self.scan.solvable:  # some S_y is empty, perhaps one of these
-            return super().draw_with_marginals(dice)
+        if (tree := self._tree()) is not None:
+            z, marginals = tree.sample_with_marginals(*self._read(), dice)
+            return self.scan.unread(z), self._per_site(marginals)
         tables, read = self.scan.tables(self.y.device), self.scan.read
-        at = tables.at(self.y)
-        z, marginals = self._gradient(lambda belief: tables.recursion.sample_with_total(*at, read(belief), dice))
+        recursion, at = tables.recursion, tables.at(self.y)
+        if isinstance(recursion, Tree) or not self.scan.solvable:  # some S_y is empty, perhaps one of these
+            return super().draw_with_marginals(dice)
+        z, marginals = self._gradient(lambda belief: recursion.sample_with_total(*at, read(belief), dice))
         return self.scan.unread(z), marginals
+
+    def _tree(self) -> Tree | None:
+        """The recursion, where it gives marginals itself: they need no tape, and there is no S_y to be refused."""
+        recursion = self.scan.tables(self.y.device).recursion
+        return recursion if isinstance(recursion, Tree) and self.scan.solvable and not self._wanted else None
+
+    def _read(self) -> tuple[Tensor, Tensor, Tensor]:
+        return *self.scan.tables(self.y.device).at(self.y), self.scan.read(self.weights)
+
+    def _per_site(self, marginals: Tensor) -> Tensor:
+        return self.scan.unread(marginals).to(self.weights.scores.dtype)
+
+    @property
+    def _wanted(self) -> bool:
+        """Whether a gradient that is wanted would pass through the law."""
+        return torch.is_grad_enabled() and self.weights.scores.requires_grad
 
     def _gradient(self, found: Callable[[CategoricalBelief], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """What is ``found`` first, and the gradient of what is found second: log Z, whose gradient is the marginals."""
-        taped = torch.is_grad_enabled() and self.weights.scores.requires_grad
+        taped = self._wanted
         with torch.enable_grad():
             scores = self.weights.scores
             scores = scores if taped else scores.detach().requires_grad_()

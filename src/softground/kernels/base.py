@@ -81,8 +81,8 @@ def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, margi
 
 def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
     """Diagnostics of a step that draws from a law itself: nothing is rejected, nothing unknown."""
-    true = torch.ones(len(after), dtype=torch.bool, device=after.device)
-    return info(before, after, true, ~true, marginals)
+    unknown = torch.zeros(len(after), dtype=torch.bool, device=after.device)
+    return info(before, after, torch.ones(len(after), device=after.device), unknown, marginals)
 
 
 def metropolis(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -121,21 +121,22 @@ class Judge:
         with inline() if self.pending else nullcontext():  # what could be recorded by itself is to be part of the whole
             loss, more = self.part.loss(batch, anchors, moment)
         own = belief if anchors is None else belief.rows(slice(len(index)))
-        numbers = self._seen_in(own, index, loss) | {name: value.detach() for name, value in more.items()}
+        seen = self._seen_in(replace(batch, belief=own), loss)
+        numbers = seen | {name: value.detach() for name, value in more.items()}
         flat = torch.cat([value.float() for value in numbers.values()])
         return Judged(loss, tuple((name, len(value)) for name, value in numbers.items()), flat)
 
-    def _seen_in(self, belief: Any, index: Tensor, loss: Tensor) -> dict[str, Tensor]:
+    def _seen_in(self, batch: Batch, loss: Tensor) -> dict[str, Tensor]:
         """What the network reads by itself."""
-        part, symbols = self.part, self.part.data.symbols
+        part, index = self.part, batch.index
         with torch.no_grad():
-            read = belief.mode()
+            read = batch.belief.mode()
             seen: dict[str, Tensor] = {
                 "loss": loss.detach().expand(len(index)),
-                "feasible": part.task.feasible(read, part.y[index]),
+                "feasible": part.task.feasible(read, batch.y),
             }
-            if symbols is not None and part.task.space.categorical:  # reals are never exactly right
-                seen["train_symbol_accuracy"] = part.labels.unknown((read == symbols[index]).float(), index)
+            if batch.symbols is not None and part.task.space.categorical:  # reals are never exactly right
+                seen["train_symbol_accuracy"] = part.labels.unknown((read == batch.symbols).float(), index)
             return seen | ({part.prefix + name: value for name, value in seen.items()} if part.prefix else {})
 
 

@@ -89,8 +89,10 @@ class Training(Part):
             best = compared and several.read == "best"
             members = [belief.component(k) for k in ([int(several.losses.argmin())] if best else range(belief.count))]
         found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
+        if several is None:
+            return found[0]
         losses = torch.stack([loss for loss, _ in found])
-        if several is not None and not compared:
+        if not compared:
             several.note(losses.detach())
         return losses.sum(), found[-1][1]
 

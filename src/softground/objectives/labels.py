@@ -37,7 +37,7 @@ class Supervised(Objective):
             raise LearnerError(
                 "Supervised training needs true symbols; this training set has none. Give Examples(x, y, symbols)."
             )
-        return Outcome(-batch.belief.log_prob(batch.symbols).mean() / self.task.space.sites, {})
+        return Outcome(batch.belief.log_prob(batch.symbols).mean() / -self.task.space.sites, {})
 
     def static(self, batch: Batch) -> bool:
         return batch.symbols is not None

@@ -52,7 +52,7 @@ def kept(waiting: Tensor | None) -> dict[str, Tensor]:
 
 def mean_loss(log_prob: Tensor, sites: int) -> Tensor:
     """−log P per site, the mean over a batch; 0 where all of its examples wait."""
-    return -(log_prob.mean() if len(log_prob) else log_prob.sum()) / sites
+    return (log_prob.mean() if len(log_prob) else log_prob.sum()) / -sites
 
 
 def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:

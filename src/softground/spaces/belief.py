@@ -72,7 +72,7 @@ class CategoricalBelief:
         if math.isinf(gamma):
             uniform = torch.zeros_like(self.scores).masked_fill(torch.isinf(self.scores), -math.inf)
             return CategoricalBelief(self.space, uniform)
-        return CategoricalBelief(self.space, self.scores / gamma)
+        return CategoricalBelief(self.space, self.scores if gamma == 1 else self.scores / gamma)
 
     def given(self, known: Tensor) -> CategoricalBelief:
         """P(z|x, z_i = k_i) for codes ``known[batch, n]``, −1 where a site is unknown: certain at known sites.

@@ -106,6 +106,7 @@ class Categorical(Space):
         self.width = max(self.sizes)
         self.size = math.prod(self.sizes)
         self.mixed = head == "shared" and min(self.sizes) < len(self.symbols)
+        self._alike = all(a == self.symbols for a in self.alphabets)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
         # The symbol of every code: the site's own alphabet, then what a shared head may read there beside it.
         beyond = self.symbols if head == "shared" else ()
@@ -230,6 +231,8 @@ class Categorical(Space):
         kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
         meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
         check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
+        if self._alike:  # the codes of every site are the columns of the output
+            return CategoricalBelief(self, output.log_softmax(-1))
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))

@@ -60,6 +60,16 @@ def suffix(
     return found[::-1]
 
 
+def log_sum(scores: Tensor) -> Tensor:
+    """log Σ exp over the last dimension of finite scores; without a tape in one kernel instead of nine."""
+    if torch.is_grad_enabled() and scores.requires_grad:
+        return scores.logsumexp(-1)
+    if scores.is_cuda:
+        return scores.logcumsumexp(-1)[..., -1]
+    top = scores.amax(-1, keepdim=True)
+    return (scores - top).exp_().sum(-1).log_().add_(top.squeeze(-1))
+
+
 def total(layers: Sequence[Tensor], accepts: Tensor, scores: Tensor) -> Tensor:
     """log β_0(start) by plain products and sums, ``[batch]``, for a scan without cues; where it is too small, by logs.
 

@@ -38,9 +38,12 @@ class Tables:
         """The cues and the accepted states of encoded answers."""
         if y.is_cuda and torch.cuda.is_current_stream_capturing():
             RECORDED.append(self)
-        code = torch.where(y < 0, ~y, y)
-        row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
-        row = torch.where(y < 0, ~row, row)
+        if self.seen[1:] == (1, False):  # exact answers, and the relation that there always is
+            row = y.clamp(max=self.seen[0])
+        else:
+            code = torch.where(y < 0, ~y, y)
+            row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
+            row = torch.where(y < 0, ~row, row)
         return self.cues[row], self.accepts[row]
 
     def final_state(self, z: Tensor) -> Tensor:
@@ -62,7 +65,7 @@ def recursion_of(
         return (sums := found.to(device)), Convolved(sums)
     layers = [layer.to(device) for layer in found]
     # In a tree nothing is read on once a symbol was refused; complements need these states too.
-    return layers, Tree.of(layers) if Tree.pays(layers) and not negates else OneByOne(layers)
+    return layers, (None if negates else Tree.paying(layers)) or OneByOne(layers)
 
 
 def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
