@@ -12,7 +12,8 @@ from .per_site import PerSite
 from .prototype import Prototypes, prototype
 from .scouts import Scouted
 from .standardise import Standardise
+from .strided import strided
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
-__all__ += ["Ensemble", "Mixture", "Prototypes", "Scouted", "prototype"]
+__all__ += ["Ensemble", "Mixture", "Prototypes", "Scouted", "prototype", "strided"]
