@@ -4,9 +4,9 @@
 
 DIR holds MNIST's files. Every run is ``softground train sums --digits 1024 OPTIONS`` with the options below; a thousand
 of the 6,000 rows are put away to validate on. An epoch shows five million images. *preset* is for a GPU: the preset in
-bfloat16, four epochs. *strided* is for a CPU: a small network, images as they are, three epochs in batches of 8; it takes
-an hour on one core. *no prior*: the same without the prior on how often digits are used. Runs on record in ``--out``
-are not repeated.
+bfloat16, four epochs. *strided* is for a CPU: a small network, images as they are, three epochs in batches of 8, an
+hour on one core. *no prior*: the same without the prior on how often digits are used. Runs on record in ``--out`` are
+not repeated.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ that ``softground inspect`` takes. *ours* are the settings of ``--preset best``;
 and epochs with the semantic loss and nothing against shortcuts; *paper* is ``--preset paper``. *successor* is the
 paper's method as Soft-PNet (arXiv 2609.12247) ran it: ten epochs (boards: a hundred) on first groundings that never
 move, since its default runner walks at no epoch, then forty epochs of Stage II, Adam at 1e-3 and 1e-4, LeNet, without
-labels, and with a rule that knows which pairs occur. Epochs and rates of ``--preset best`` are those of tasks alike,
-held against a few others on validation data (``choose.py``, one seed). Runs on record in ``--out`` are not repeated.
+labels, and with a rule that knows which pairs occur. *small network* is what a CPU trains in a minute or two. Epochs
+and rates of ``--preset best`` are those of tasks alike, held against a few others on validation data (``choose.py``,
+one seed). Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ ROWS = {
         "semantic, two labels": f"--anchor-symbols 0 1 {SEMANTIC}",
         "ours": "",
         "ours, scouts": "--scouts 32",
+        "ours, scouts, small network": "--scouts 32 --network strided",
         "ours, undecided": "--usage none --mixture 8 --entropy-weight 1",
         "semantic": SEMANTIC,
         "paper": "--preset paper",

@@ -50,6 +50,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         [
             ("ours, no labels", "evenodd/ours", "–"),
             ("ours, no labels, 32 scouts", "evenodd/ours, scouts", "–"),
+            ("ours, no labels, 32 scouts, small network", "evenodd/ours, scouts, small network", "–"),
             ("semantic loss, no labels", "evenodd/semantic", "–"),
             ("the paper's method, no labels", "evenodd/paper", "–"),
         ],
@@ -65,6 +66,7 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
             ),
             ("ours", "evenodd/ours", "–"),
             ("ours, 32 scouts", "evenodd/ours, scouts", "–"),
+            ("ours, 32 scouts, small network", "evenodd/ours, scouts, small network", "–"),
             ("semantic loss", "evenodd/semantic", "–"),
         ],
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import softground as sg
 from cli_cases import read
@@ -128,7 +128,7 @@ def test_a_network_begins_with_its_best_scouts_reading() -> None:
 
 def test_scouts_compete_in_the_first_stage_alone() -> None:
     task, net = addition(), scouted()
-    stages = [sg.Stage(name, SemanticLoss(), 3, adam, terms=[sg.Usage()]) for name in ("0", "I")]
+    stages = [sg.Stage(name, SemanticLoss(), 6, adam, terms=[sg.Usage()]) for name in ("0", "I")]
     before = weights(net.network)
     made, seen = learner(task, net, stages), []
 
@@ -137,10 +137,25 @@ def test_scouts_compete_in_the_first_stage_alone() -> None:
             seen.append((equal(before, weights(net.network)), net.losses.tolist()))
 
     made.fit(examples(task), examples(task, 32, seed=1), quiet=True, observer=watch)
-    assert [still for still, _ in seen] == [True, True, True, False, False, False]
-    assert seen[2][1] == seen[-1][1]
+    assert [still for still, _ in seen] == [True] * 6 + [False] * 6
+    assert seen[5][1] == seen[-1][1]
     assert len(set(seen[0][1])) == 3
     assert made.results_["I"]["symbol_accuracy"] > 0.9
+
+
+def test_scouts_that_leave_symbols_out_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compared, the prior on usage counts more than it does in the loss."""
+    noted: dict[float, list[Tensor]] = {0.0: [], 2.0: []}
+    for strict, seen in noted.items():
+        task, net = addition(), scouted()
+        monkeypatch.setattr("softground.learner.training.STRICT", strict)
+        monkeypatch.setattr(net, "note", seen.append)
+        stages = [sg.Stage(name, SemanticLoss(), 1, adam, terms=[sg.Usage(weight=0.0)]) for name in ("0", "I")]
+        learner(task, net, stages).fit(examples(task), quiet=True)
+    more = noted[2.0][0] - noted[0.0][0]
+    assert more.shape == (3,)
+    assert bool((more > 0).all())
+    assert len(set(more.tolist())) == 3
 
 
 @pytest.mark.parametrize("make", [mixture, ensemble, restarts, scouted])

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from .learner import Learner
 
 
+# How much more a prior on usage counts where members are compared: one that leaves a symbol out has merged two, and
+# what it gains in the rule does not make up for that.
+STRICT = 2.0
+
+
 class Training(Part):
     """A part of the training set, as one process sees it."""
 
@@ -93,7 +98,8 @@ class Training(Part):
             return found[0]
         losses = torch.stack([loss for loss, _ in found])
         if not compared:
-            several.note(losses.detach())
+            unused = [diagnostics["usage_kl"].mean() for _, diagnostics in found if "usage_kl" in diagnostics]
+            several.note(losses.detach() + (STRICT * torch.stack(unused) if unused else 0.0))
         return losses.sum(), found[-1][1]
 
     def _compared(self, moment: Moment) -> bool:

@@ -20,7 +20,7 @@ from .blueprint import LAYERS
 from .ensemble import Several
 
 GAIN, SOFT = 3.0, 0.1  # the norm of an input; the variance below which a pixel counts less
-APART = 3.0  # by how much first weights exceed torch's own: the farther apart, the more different readings are found
+APART = 8.0  # by how much first weights exceed torch's own: the farther apart, the more different readings are found
 
 
 @LAYERS.register("softground.Scouted")
