@@ -3,8 +3,8 @@
     python benchmarks/long_sums.py --data-dir DIR [--seeds 3] [--device cuda]
 
 DIR holds MNIST's files. Every run is ``softground train sums --digits 1024 OPTIONS`` with the options below; a sixth of
-the rows are put away to validate on. *mnist* is the published setting, for a GPU: the preset in bfloat16, four epochs of
-five million images each. *digits* is for a CPU: scikit-learn's digits, a small network, 2,400 rows, images as they are,
+the rows are put away to validate on. *mnist* is the published setting, for a GPU: the preset in bfloat16, four epochs
+of five million images. *digits* is for a CPU: scikit-learn's digits, a small network, 2,400 rows, images as they are,
 three epochs in batches of 8; most of its quarter of an hour on a core is the rule's. *no prior*: the same without the
 prior on how often digits are used. Runs on record in ``--out`` are not repeated.
 """

@@ -13,7 +13,7 @@ from softground.runs.provenance import origin
 ROWS = {
     "boards": "1,000 boards, no label (`train sudoku --size 9`)",
     "named": "the same and one labelled image of each digit (`--anchors 1`)",
-    "labels": "with labels (`--objective sup`), by an earlier preset that distorted images twice as strongly",
+    "labels": "with labels (`--objective sup`)",
     "chains": "chains on whole boards instead of the 27 groups (`--objective grounding`)",
 }
 COLUMNS = {

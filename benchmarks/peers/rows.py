@@ -108,8 +108,7 @@ ROWS: dict[str, Row] = {
         "addition",
         "LTNtorch, network read once an image",
         "run_ltntorch.py",
-        "the same axiom, with its variables grounded in the network's probabilities, batches of 128 and inputs "
-        "normalised",
+        "the same axiom, with its variables grounded in the network's probabilities, and batches of 128",
         told("ltntorch-once"),
         environment="ltntorch",
         packages=LTNTORCH,
@@ -127,14 +126,15 @@ ROWS: dict[str, Row] = {
         "formulas",
         "softground",
         "run_softground_hwf.py",
-        "`softground train hwf --preset best --network lenet --learning-rate 8e-3`, the cycle fitted to the time limit",
+        "`softground train hwf --preset best --network lenet --learning-rate 1.6e-2`, the cycle fitted to the time "
+        "limit",
         told("softground-hwf"),
     ),
     "softground-hwf-grammatical": Row(
         "formulas",
         "softground, told where digits and operators stand",
         "run_softground_hwf.py",
-        "`softground train hwf --preset best --network lenet --learning-rate 8e-3 --readings grammatical`, the cycle "
+        "`softground train hwf --preset best --network lenet --learning-rate 1.6e-2 --readings grammatical`, the cycle "
         "likewise",
         ("--readings", "grammatical", *told("softground-hwf")),
     ),
@@ -144,6 +144,7 @@ ROWS: dict[str, Row] = {
         "run_klay_hwf.py",
         "KLay has no example with formulas: optimiser, rate, batches and distortions of the softground row, and a "
         "circuit written for it with KLay's nodes",
+        told("softground-hwf"),
         environment="klay",
         packages=KLAY,
     ),
@@ -152,7 +153,7 @@ ROWS: dict[str, Row] = {
         "KLay, compiled",
         "run_klay_hwf.py",
         "the same, with `torch.compile` and CUDA graphs, KLay's default",
-        ("--compile", "1"),
+        ("--compile", "1", *told("softground-hwf")),
         environment="klay",
         packages=KLAY,
         devices=("cuda",),

@@ -21,7 +21,7 @@ from network import lenet
 from recipe import distorted, one_cycle
 from torch import Tensor, nn
 
-RATE, DECAY, BATCH = 8e-3, 0.01, 128
+DECAY, BATCH = 0.01, 128
 WARMING = 3  # steps of each size before the clock starts, where compiled; CUDA graphs are recorded by then
 
 
@@ -34,7 +34,7 @@ def roots(part: Part) -> tuple[list[Fraction], Tensor]:
 
 
 def main() -> None:
-    given = options(__doc__, augment=1, compile=0)
+    given = options(__doc__, augment=1, compile=0, rate=8e-3)
     train, test = read(given)
     network = lenet(train.images.shape[-1], SYMBOLS).to(given.device)
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
@@ -45,7 +45,7 @@ def main() -> None:
     if given.compile:
         torch._dynamo.config.automatic_dynamic_shapes = False  # two sizes of batches, a graph for each
     layer = made.to_torch_module(semiring="log", compile=bool(given.compile)).to(given.device)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=given.rate, weight_decay=DECAY)
     generator = torch.Generator(given.device).manual_seed(given.seed)
 
     def loss(images: Tensor, answers: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ def main() -> None:
         {
             "readings": "all",
             "optimizer": "AdamW",
-            "rate": RATE,
+            "rate": given.rate,
             "batch": BATCH,
             "schedule": "one cycle over the time limit",
             "distortions": bool(given.augment),
@@ -73,7 +73,7 @@ def main() -> None:
     with contextlib.suppress(TimeUp):
         for _, images, answers in batches(train, BATCH, given.seed):
             for group in optimizer.param_groups:
-                group["lr"] = RATE * one_cycle(min(1.0, run.seconds / run.limit))
+                group["lr"] = given.rate * one_cycle(min(1.0, run.seconds / run.limit))
             loss(distorted(images, generator) if given.augment else images, answers).backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -1,7 +1,7 @@
 """Handwritten formulas of length 7 with softground: the counterpart of ``run_ablkit_hwf.py``.
 
-Kernel, optimiser, batch and distortions are those of ``softground train hwf --preset best --network lenet
---learning-rate 8e-3``. Its one-cycle rate follows the clock instead of a number of epochs, so that the cycle is
+Kernel, optimiser, batch and distortions are those of ``softground train hwf --preset best --network lenet``; the rate
+is that of ``settings.py``. It follows the clock in one cycle instead of a number of epochs, so that the cycle is
 complete when the time is up, on any machine. Like that preset it reads any symbol at any site; with ``--readings
 grammatical`` the network is told where digits and operators stand.
 """

@@ -29,7 +29,12 @@ CANDIDATES: dict[str, dict[str, Options]] = {
     "ablkit-hwf": {"as it was": (), "rate 5e-4": ("--rate", "5e-4"), "rate 2e-3": ("--rate", "2e-3")},
 }
 OWN: dict[str, Options] = {"ltntorch-once": ("--grounding", "once", "--batch", "128", "--normalise", "1")}
-CHOSEN = dict.fromkeys(CANDIDATES, "as it was")
+CHOSEN = {
+    "softground": "as it was",
+    "ltntorch-once": "inputs in 0 … 1",
+    "softground-hwf": "rate 1.6e-2",
+    "ablkit-hwf": "rate 2e-3",
+}
 
 
 def told(row: str, candidate: str | None = None) -> Options:

@@ -212,24 +212,19 @@ def validated(own: dict[str, Any], figure: str) -> str:
 
 
 def gpu(page: dict[str, Any]) -> str:
-    """The section on a GPU, its heading too."""
-    return f"""## On a GPU
+    """The section on a GPU, its heading too; of formulas nothing before they are on record."""
+    head = """## On a GPU
 
-The same examples, network and settings, with network and examples on a GPU; all rows followed one another in one call
-on one machine. KLay compiles its circuit by default, for the sake of GPUs: that is a row of its own, and compiling is
-set-up. DeepProbLog, which evaluates one query at a time, was left out.
-
-MNIST addition, one digit:
-
-{addition(page)}
-
-Handwritten formulas of length 7:
-
-{formulas(page, timed=True)}
-
-KLay's circuit for formulas was written for this comparison, with a root for each value among the training answers:
-terms, products of digits, and what is added to them are nodes by sites and value, which formulas share
+The same examples, network and settings, with network and examples on a GPU; rows followed one another in one call on
+one machine. KLay compiles its circuit by default, for the sake of GPUs; rows that do so are called compiled, and
+compiling is set-up. DeepProbLog, which evaluates one query at a time, was left out."""
+    parts = [head, "MNIST addition, one digit:", addition(page)]
+    if any(run["task"] == "formulas" for run in page["runs"].values()):
+        circuit = """KLay's circuit for formulas was written for this comparison, with a root for each value among the
+training answers: terms, products of digits, and what is added to them are nodes by sites and value, which formulas share
 ([`formula_circuit.py`](../benchmarks/peers/formula_circuit.py))."""
+        parts += ["Handwritten formulas of length 7:", formulas(page, timed=True), circuit]
+    return "\n\n".join(parts)
 
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {

@@ -67,11 +67,16 @@ def chosen(name: str) -> dict[str, Any]:
     return CANDIDATES[name][CHOSEN[name]]
 
 
-def on_record(name: str, page: Path | None = None) -> bool:
-    """Whether every candidate was tried on validation data, and the one in use came out best."""
+def tried(name: str, page: Path | None = None) -> dict[str, Any]:
+    """What came out on validation data, once every candidate was tried; empty before."""
     page = page or PAGE
     found: dict[str, Any] = json.loads(page.read_text())["groups"].get(name, {}) if page.exists() else {}
-    return bool(found) and CANDIDATES[name].keys() <= found["candidates"].keys() and found["choice"] == CHOSEN[name]
+    return found if found and CANDIDATES[name].keys() <= found["candidates"].keys() else {}
 
 
-__all__ = ["BOARDS", "CANDIDATES", "CHOSEN", "FOLLOWS", "FORMULAS", "PATHS", "chosen", "on_record"]
+def on_record(name: str, page: Path | None = None) -> bool:
+    """Whether every candidate was tried on validation data, and the one in use came out best."""
+    return tried(name, page).get("choice") == CHOSEN[name]
+
+
+__all__ = ["BOARDS", "CANDIDATES", "CHOSEN", "FOLLOWS", "FORMULAS", "PATHS", "chosen", "on_record", "tried"]
