@@ -221,8 +221,8 @@ compiling is set-up. DeepProbLog, which evaluates one query at a time, was left 
     parts = [head, "MNIST addition, one digit:", addition(page)]
     if any(run["task"] == "formulas" for run in page["runs"].values()):
         circuit = """KLay's circuit for formulas was written for this comparison, with a root for each value among the
-training answers: terms, products of digits, and what is added to them are nodes by sites and value, which formulas share
-([`formula_circuit.py`](../benchmarks/peers/formula_circuit.py))."""
+training answers: terms, products of digits, and what is added to them are nodes by sites and value, which formulas
+share ([`formula_circuit.py`](../benchmarks/peers/formula_circuit.py))."""
         parts += ["Handwritten formulas of length 7:", formulas(page, timed=True), circuit]
     return "\n\n".join(parts)
 

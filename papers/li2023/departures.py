@@ -62,8 +62,8 @@ COMMON = (
     "kernel (one step a gradient, and marginals), Stage I + NGS, hard groundings, other readings and SUP follow Exp, "
     "variants of `--preset best` that preset. So nothing was chosen for them. [Validation](validation.md) says how "
     "`--preset best` was chosen. What follows no other row: the optimiser of the semantic loss on Sudoku "
-    f"({_said(BOARDS)}) and on formulas ({_said(FORMULAS, _stage_i())}), and the settings of the paper's network with the "
-    f"exact kernel on shortest paths ({_said(GIBBS)}).",
+    f"({_said(BOARDS)}) and on formulas ({_said(FORMULAS, _stage_i())}), and the settings of the paper's network with "
+    f"the exact kernel on shortest paths ({_said(GIBBS)}).",
     "**Augmentation.** `--preset best` trains formulas and Sudoku on images that are distorted at random (affine and "
     "elastic), with or without labels; the paper's rows do not. Its lead over them is that of distortions, of the "
     "network and of the optimiser as well as of the exact kernel: rows with labels, and with "

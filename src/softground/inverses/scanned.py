@@ -76,7 +76,7 @@ class Scanned(Inverse):
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
         uniform = self.space.uniform(len(y), y.device)
-        found = torch.isfinite(self.scan.log_partition(uniform, y))
+        found = self.scan.has_solution(y)
         z = self.scan.sample(uniform, y, Sampler(seed, y.device))
         return Start(torch.where(found[:, None], z, 0), found, torch.ones_like(found))
 

@@ -178,15 +178,20 @@ class Scan(Constraint):
             found.append(draw(tables.layers, shown, best, given, None))
         return self.unread(torch.cat(found))
 
+    def has_solution(self, y: Tensor) -> Tensor:
+        """Which S_y are not empty, ``[len(y)]``."""
+        tables, allowed = self.tables(y.device), self.space.layout(y.device).allowed
+        weights = torch.where(allowed, 0.0, LOG_ZERO).double()[tables.order]
+        parts = [tables.solvable(part, weights) for part in torch.split(y, ANSWERS_AT_ONCE)]
+        return torch.cat(parts) if parts else torch.zeros_like(y, dtype=torch.bool)
+
     @property
     def solvable(self) -> bool:
         """Whether every answer seen so far has a solution; asked again only when more have been seen."""
         known = len(self.answers.given)
         if self._solvable[0] != known:
-            tables, layout = self.tables(torch.device("cpu")), self.space.layout(torch.device("cpu"))
-            allowed = torch.where(layout.allowed, 0.0, LOG_ZERO).double()[tables.order]
-            given = torch.split(torch.tensor(list(self.answers.given), dtype=torch.long), ANSWERS_AT_ONCE)
-            self._solvable = (known, all(bool(tables.solvable(y, allowed).all()) for y in given))
+            given = torch.tensor(list(self.answers.given), dtype=torch.long)
+            self._solvable = (known, bool(self.has_solution(given).all()))
         return self._solvable[1]
 
     def read(self, belief: CategoricalBelief) -> Tensor:
