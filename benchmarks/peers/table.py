@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +80,14 @@ def percent(runs: Runs, key: str) -> str:
     return spread([100 * r["final"][key] for r in runs], 2)
 
 
-def line(runs: Runs, cells: list[Callable[[Runs], str]]) -> str:
+def lines_of(page: dict[str, Any], task: str, cells: list[Callable[[Runs], str]]) -> list[str]:
+    """A task's rows; one that was measured on another machine than most says so."""
+    found = rows(page, task)
+    usual = statistics.mode(runs[0]["machine"]["cpu"] for runs in found.values()) if found else None
+    return [line(runs, cells, usual) for runs in found.values()]
+
+
+def line(runs: Runs, cells: list[Callable[[Runs], str]], usual: str | None) -> str:
     """A row; one that did not run says why in place of figures."""
     done = [r for r in runs if r.get("final") and r.get("per_second")]
     broken = "; ".join(f"{r['status']}: {r['reason'][:LONGEST]}" for r in runs if r["status"] != "ran")
@@ -87,6 +95,8 @@ def line(runs: Runs, cells: list[Callable[[Runs], str]]) -> str:
     title = runs[0]["title"] + f" ({broken})" * bool(done and broken)
     if any((r["busy_before"] or 0) > BUSY for r in runs):
         title += " (measured while others used the machine)"
+    if runs[0]["machine"]["cpu"] != usual:
+        title += " (on another machine)"
     if not done:
         return f"| {title} | – | {broken or 'nothing measured'} |" + " – |" * (len(cells) - 1)
     return f"| {title} | {done[0]['version']} | {' | '.join(cell(done) for cell in cells)} |"
@@ -131,7 +141,7 @@ def addition(page: dict[str, Any]) -> str:
         lambda r: spread([x["final"]["seconds"] for x in r], 0),
         lambda r: spread([x["setup_seconds"] for x in r]),
     ]
-    lines += [line(runs, cells) for runs in rows(page, "addition").values()]
+    lines += lines_of(page, "addition", cells)
     return "\n".join(lines + tail(page, "addition"))
 
 
@@ -154,7 +164,7 @@ def formulas(page: dict[str, Any], timed: bool = False) -> str:
         lambda r: spread([x["final"]["epochs"] for x in r]),
         lambda r: spread([x["setup_seconds"] for x in r]),
     ]
-    lines += [line(runs, cells) for runs in rows(page, "formulas").values()]
+    lines += lines_of(page, "formulas", cells)
     return "\n".join(lines + tail(page, "formulas"))
 
 
