@@ -30,7 +30,7 @@ from ..answers import exact
 from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
-from .messages import LOG_ZERO, draw, possible_states, room, suffix
+from .messages import LOG_ZERO, likeliest, possible_states
 from .tables import Tables, accepted, equal, recursion_of
 from .tabulate import Tabulation, tabulate, taking_four
 from .totals import Totals, noticed, summed
@@ -169,21 +169,14 @@ class Scan(Constraint):
     @torch.no_grad()
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         """The likeliest z of each S_y; meaningless where S_y is empty."""
-        tables, scores = self.tables(belief.scores.device), self.read(belief)
-        cues, accepts = tables.at(y)
-        rows = max(1, room(y.device) // sum(layer.shape[1] for layer in tables.layers))  # each layer's are kept
-        found = []
-        for shown, ends, given in zip(*(torch.split(part, rows) for part in (cues, accepts, scores)), strict=True):
-            best = suffix(tables.layers, shown, ends, given, lambda s: s.amax(-1))
-            found.append(draw(tables.layers, shown, best, given, None))
-        return self.unread(torch.cat(found))
+        tables = self.tables(belief.scores.device)
+        return self.unread(likeliest(tables.layers, *tables.at(y), self.read(belief)))
 
     def has_solution(self, y: Tensor) -> Tensor:
         """Which S_y are not empty, ``[len(y)]``."""
         tables, allowed = self.tables(y.device), self.space.layout(y.device).allowed
         weights = torch.where(allowed, 0.0, LOG_ZERO).double()[tables.order]
-        parts = [tables.solvable(part, weights) for part in torch.split(y, ANSWERS_AT_ONCE)]
-        return torch.cat(parts) if parts else torch.zeros_like(y, dtype=torch.bool)
+        return torch.cat([tables.solvable(part, weights) for part in torch.split(y, ANSWERS_AT_ONCE)])
 
     @property
     def solvable(self) -> bool:
