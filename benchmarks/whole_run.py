@@ -37,7 +37,7 @@ GOAL, SHARE = 0.95, 0.2
 # A short one-cycle schedule and small images. What is not named is the preset's.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "hwf": {
-        "cpu": {"epochs": 3, "batch_size": 64, "image_size": 16, "augment": False},
+        "cpu": {"epochs": 3, "batch_size": 32, "image_size": 16, "augment": False},
         "cuda": {"epochs": 3, "batch_size": 64, "image_size": 16, "augment": False},
     },
     "digits": {
