@@ -24,6 +24,8 @@ def signs(history: Records) -> dict[str, str]:
     >>> moved = {"stage": "I", "acceptance": 0.0, "moved": 0.0, "feasible": 0.1, "gamma": 1.0}
     >>> list(signs([moved] * 2)), list(signs([moved | {"moved": 0.2}] * 8))
     (['still'], ['chance'])
+    >>> list(signs([moved | {"moved": 0.2, "loss": loss} for loss in (2.3, 2.2, 2.0, 1.8, 1.5, 1.2, 1.1, 1.0)]))
+    []
     """
     found: dict[str, str] = {}
     history = [r for r in history if isinstance(r.get("feasible"), float)]  # a file may hold anything
