@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softground.constraints import Program
+from softground.constraints import Not, Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Listing
 from softground.kernels import Exact, default_kernel
@@ -13,6 +13,7 @@ from softground.projections import Dropped
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks.sudoku.rule import sudoku_program
+from softground.tasks.validity import Validity
 from sudoku_cases import BOARDS, LISTING, SPACE
 
 
@@ -46,6 +47,16 @@ def test_examples_may_drop_different_sites() -> None:
     ours, theirs = listing.fibre(z, y, Dropped(sites)), Enumeration(space, program).fibre(z, y, Dropped(sites))
     for row in range(len(z)):
         assert torch.equal(ours.values[row][ours.mask[row]], theirs.values[row][theirs.mask[row]])
+
+
+def test_complements_elsewhere_cost_a_batch_without_any_nothing() -> None:
+    """Valid boards beside Not(True) in another data set: two halves of a board have one completion, not 65,536."""
+    task = Validity().task()
+    y, listing = task.constraint.encode([True, Not(True)]), task.inverse
+    z, dropped = BOARDS[[0, 0]], Dropped(torch.arange(8, 16).expand(2, -1))
+    assert task.constraint.negates
+    assert listing.fibre(z, y[[0, 0]], dropped).values.shape[1] < len(BOARDS)
+    assert listing.fibre(z, y, dropped).count.sum() == 4**8
 
 
 def test_feasibility_solutions_and_starts() -> None:

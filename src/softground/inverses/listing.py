@@ -92,9 +92,9 @@ class Listing(Inverse):
         place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
         values = states[place].gather(2, dropped.sites[:, None].expand(-1, options, -1))
         whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        if self._negates:
-            return self._rest(Fibre(values, mask.gather(1, place), whole), y, dropped)
-        return Fibre(values, mask.gather(1, place), whole)
+        listed = Fibre(values, mask.gather(1, place), whole)
+        # Combinations are gone through only for answers whose S_y is not the list.
+        return self._rest(listed, y, dropped) if self._negates and bool((y < 0).any()) else listed
 
     def _rest(self, listed: Fibre, y: Tensor, dropped: Dropped) -> Fibre:
         """All combinations of the dropped sites: those listed where y ≥ 0, the others where it is a complement."""
