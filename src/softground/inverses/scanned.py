@@ -54,7 +54,8 @@ class Scanned(Inverse):
         symbols = torch.arange(self.space.width, device=device)
         # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
-        beta = suffix(tables.layers, cues, accepts, torch.where(may, 0.0, LOG_ZERO).double())
+        # Whether reading can end well is all that is asked of β: a maximum says it for less than a sum.
+        beta = suffix(tables.layers, cues, accepts, torch.where(may, 0.0, LOG_ZERO), lambda scores: scores.amax(-1))
         owner = torch.arange(batch, device=device)
         state = torch.zeros_like(owner)
         read = torch.zeros(batch, 0, dtype=torch.long, device=device)
@@ -71,7 +72,8 @@ class Scanned(Inverse):
                 kept = place < self.cap
                 owner, state, read = owner[kept], state[kept], read[kept]
         values = torch.empty_like(read).index_copy_(1, order, read).gather(1, dropped.sites[owner])
-        return _padded(owner, values, whole)
+        upwards = self.scan.order == sorted(self.scan.order) and bool((dropped.sites.diff(dim=1) > 0).all())
+        return _padded(owner, values, whole) if upwards else _padded(*_sorted(owner, values), whole)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
@@ -215,12 +217,17 @@ def _not_saved(state: Any, symbol: Any) -> Any:
     raise ConstraintError("The scan's step was not saved with the model; only its tables were.")
 
 
-def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:
-    """Ragged completions as one rectangle, in lexicographic order."""
-    batch, width = len(whole), values.shape[1]
-    for column in reversed(range(-1, width)):  # stable sorts, by the last entry first and by the owner at the end
+def _sorted(owner: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Completions in lexicographic order, where they were not read in it."""
+    for column in reversed(range(-1, values.shape[1])):  # stable sorts, by the last entry first, by the owner at last
         turn = (values[:, column] if column >= 0 else owner).argsort(stable=True)
         owner, values = owner[turn], values[turn]
+    return owner, values
+
+
+def _padded(owner: Tensor, values: Tensor, whole: Tensor) -> Fibre:
+    """Ragged completions as one rectangle."""
+    batch, width = len(whole), values.shape[1]
     count, place = _counted(owner, batch)
     options = max(1, int(count.max())) if batch else 1
     table = torch.zeros(batch, options, width, dtype=torch.long, device=owner.device)
