@@ -28,14 +28,14 @@ PARTS = {
         "25, two symbols anywhere": f"--length 25 --window 1 {SHORTER}",
         "25, windows of 3": f"--length 25 --window 3 {SHORTER}",
         "25, windows of 7": f"--length 25 --window 7 {SHORTER}",
-        "25, one try": f"--length 25 --kernel guided {SHORTER}",
+        "25, one try": f"--length 25 --kernel guided --steps 0 --epochs 40 {SHORTER}",
         "25, T = 1": f"--length 25 --steps 1 {SHORTER}",
         "25, no waiting": f"--length 25 --wait 0 --epochs 100 {HELD}",
         "25, 500 formulas": f"--length 25 --train-size 556 --epochs 240 --wait 360 {HELD}",
         "35, as it is": f"--length 35 {LONGER}",
         "35, 1,000 formulas": f"--length 35 --train-size 1112 --epochs 108 --wait 378 {HELD}",
         "35, windows of 7": f"--length 35 --window 7 {LONGER}",
-        "35, one try": f"--length 35 --kernel guided {LONGER}",
+        "35, one try": f"--length 35 --kernel guided --steps 0 --epochs 40 {LONGER}",
     },
 }
 

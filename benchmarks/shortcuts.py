@@ -5,11 +5,9 @@
 DIR holds MNIST's files. Every run is ``softground train TASK OPTIONS`` with the options below; ``inspect`` is the time
 that ``softground inspect`` takes. *ours* are the settings of ``--preset best``; *semantic* the same network, optimiser
 and epochs with the semantic loss and nothing against shortcuts; *paper* is ``--preset paper``. *successor* is the
-paper's method as Soft-PNet (arXiv 2609.12247) ran it: ten epochs (boards: a hundred) on first groundings that never
-move, since its default runner walks at no epoch, then forty epochs of Stage II, Adam at 1e-3 and 1e-4, LeNet, without
-labels, and with a rule that knows which pairs occur. *small network* is what a CPU trains in a minute or two. Epochs
-and rates of ``--preset best`` are those of tasks alike, held against a few others on validation data (``choose.py``,
-one seed). Runs on record in ``--out`` are not repeated.
+paper's method as Soft-PNet (arXiv 2609.12247) ran it, by ``successor_cell.py``, which says how. *small network* is what
+a CPU trains in a minute or two. Epochs and rates of ``--preset best`` are those of tasks alike, held against a few
+others on validation data (``choose.py``, one seed). Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations
@@ -23,13 +21,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from cells import ended, fill, parser, train
+from cells import ended, fill, parser, recorded, train
 
 SEMANTIC = "--objective semantic --usage none"
-SUCCESSOR = (
-    "--preset paper --objective hard-feasible --optimizer adam --learning-rate 1e-3 --zero-learning-rate 1e-4 "
-    "--zero-epochs 40 --keep last --no-standardise --epochs"
-)
+CELL, SUCCESSOR = Path(__file__).with_name("successor_cell.py"), "--successor"
 THREE = "--anchor-symbols red-square yellow-square red-circle"
 ROWS = {
     "evenodd": {
@@ -43,7 +38,7 @@ ROWS = {
         "ours, undecided": "--usage none --mixture 8 --entropy-weight 1",
         "semantic": SEMANTIC,
         "paper": "--preset paper",
-        "successor": f"--known-pairs {SUCCESSOR} 10",
+        "successor": SUCCESSOR,
     },
     "half": {"ours": "", "semantic": SEMANTIC, "paper": "--preset paper"},
     "kandlogic": {
@@ -53,14 +48,13 @@ ROWS = {
         "semantic, three labels": f"{THREE} {SEMANTIC}",
         "semantic": SEMANTIC,
         "paper": "--preset paper",
-        "successor": f"{SUCCESSOR} 10",
     },
     "validity": {
         "ours, four labels": "--anchors 1",
         "semantic, four labels": f"--anchors 1 {SEMANTIC}",
         "semantic": SEMANTIC,
         "paper": "--preset paper",
-        "successor": f"--boards both {SUCCESSOR} 100",
+        "successor": SUCCESSOR,
     },
     "visudo": {"ours": "", "ours, valid boards": "--boards valid"},
     "inspect": {"evenodd": "evenodd", "half": "half"},
@@ -78,6 +72,8 @@ def measure(name: str, task: str, options: str, device: str, limit: float) -> di
     folder = words[-2:]
     if problem == "inspect":
         return inspected(name, words[0], words[-2:], limit)
+    if SUCCESSOR in words:
+        return recorded(CELL, name, options.replace(SUCCESSOR, ""), device, limit)
     if problem in WITHOUT_DATA:
         return train(name, problem, shlex.join([word for word in words if word not in folder]), device, limit)
     return train(name, problem, shlex.join(["--data", "mnist", *words]), device, limit)

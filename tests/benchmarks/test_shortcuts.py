@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import importlib
 import json
-import shlex
+import math
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
-from softground.experiments.named import named_recipe
+from softground.constraints import Not
+from softground.dice import Sampler
+from softground.objectives import Batch
+from softground.target import Target
+from softground.tasks.shortcuts import EvenOdd
+from softground.tasks.validity import Validity
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,12 +54,42 @@ def test_seconds_of_machines_are_never_mixed(script: ModuleType) -> None:
     assert cells.table({"row/0": both["row/0"]}, [])["row"]["epoch_seconds"] == 1.0
 
 
-def test_a_successors_run_never_walks(script: ModuleType) -> None:
-    words = [word.removeprefix("--").replace("-", "_") for word in shlex.split(script.SUCCESSOR)]
-    assert words[-1] == "epochs"
-    recipe = named_recipe("evenodd", "paper", objective="hard-feasible", epochs=10, zero_epochs=40)[0]
-    assert (recipe.objective, recipe.epochs, recipe.zero_epochs) == ("hard-feasible", 10, 40)
-    assert recipe.network == "lenet"
+def test_groundings_of_a_successors_run(script: ModuleType) -> None:
+    """Drawn from S_y, invalid boards too; they stay in it while they walk, and both kinds move."""
+    cell = importlib.import_module("successor_cell")
+    task, dice = Validity(boards="both").task(), Sampler(0)
+    y = task.constraint.encode([True, Not(True)]).repeat(50)
+    z = cell.drawn(task, y, dice)
+    assert bool(task.constraint.feasible(z, y).all())
+    assert len(z.unique(dim=0)) > 80
+    belief = task.space.belief(torch.zeros(len(y), 16, 4))
+    step, first = cell.board_step(task), z
+    for _ in range(20):
+        z = step(dice, z, Target.at(belief, y, 1.0))
+    assert bool(task.constraint.feasible(z, y).all())
+    moved = (z != first).any(1)
+    assert bool(moved[y >= 0].float().mean() > 0.8)
+    assert bool(moved[y < 0].float().mean() > 0.8)
+    assert [cell.cooled(epoch) for epoch in (0, 10, 11, 1000)] == [1.0, 1.0, 0.95, 0.01]
+
+
+def test_a_successor_learns_from_the_likeliest_draw(script: ModuleType) -> None:
+    """With many draws it is the most probable pair that occurs; kept until it is drawn anew."""
+    cell = importlib.import_module("successor_cell")
+    task = EvenOdd(known_pairs=True).task()
+    y = task.constraint.encode([6, 10])
+    objective = cell.BestDraw(200, lambda epoch: epoch == 0)
+    objective.begin(task, y, 0)
+    scores = torch.randn(2, 2, 10, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    belief = task.space.belief(scores)
+    batch = Batch(torch.arange(2), belief, y, None, 0, Sampler(0), lambda part: nullcontext())
+    loss = objective.loss(batch).loss
+    best = task.inverse.most_probable(Target(belief.detach(), y, 1.0))
+    assert best is not None
+    assert torch.equal(objective.groundings, best)
+    assert math.isclose(float(loss), -float(belief.log_prob(best).mean()) / 2, rel_tol=1e-6)
+    objective.loss(replace(batch, epoch=1, belief=task.space.belief(-scores)))
+    assert torch.equal(objective.groundings, best)
 
 
 @pytest.mark.slow
@@ -59,21 +97,20 @@ def test_tiny_runs_are_kept_and_shown(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, out = importlib.import_module("shortcuts_table"), tmp_path / "page.json"
-    rows = {"kandlogic": {"successor": script.ROWS["kandlogic"]["successor"]}}
-    monkeypatch.setattr(script, "ROWS", rows)
-    tiny = "--train-size 8 --zero-epochs 1 --epochs 1"
+    monkeypatch.setattr(script, "ROWS", {"validity": {"successor": script.ROWS["validity"]["successor"]}})
+    tiny = "--data digits --train-size 8 --zero-epochs 1 --epochs 1"
     command = ["shortcuts.py", "--data-dir", str(tmp_path), "--seeds", "1", "--device", "cpu", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", [*command, "--try", tiny])
     assert table.table(out) == "Not measured yet."
     script.main()
-    run = json.loads(out.read_text())["runs"]["kandlogic/successor/0"]
+    run = json.loads(out.read_text())["runs"]["validity/successor/0"]
     assert {"commit", "command", "environment", "recipe"} <= run.keys()
-    assert run["recipe"]["objective"] == "hard-feasible"
+    assert run["recipe"]["objective"] == "successor"
     assert run["cpu_seconds"] > 0
     assert run["environment"]["gpu"] is None
     page = table.table(out)
     assert "| the same as its successor ran it |" in page
-    assert "SoftG 8.8 ± 9.4 / 73.9 ± 9.8 ¹ |" in page
+    assert "SoftG 29.2 ± 29.8 / 76.8 ± 8.4 / – ¹ |" in page
     capsys.readouterr()
     script.main()
     assert capsys.readouterr().out == "1 of 1 cells are done; 0 to go\n"
