@@ -11,6 +11,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+UNIT = 2.0**-40  # what probabilities are rounded to
+
 
 class Dice(Protocol):
     """Source of chance, one choice per example."""
@@ -56,10 +58,11 @@ class Sampler:
         return torch.rand(rows, generator=self.generator, device=self.generator.device, dtype=torch.float64)
 
     def categorical(self, log_weights: Tensor) -> Tensor:
-        cumulative = _fixed_point(log_weights.double().softmax(-1)).cumsum(-1)
-        level = (self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]).long()
+        # A row's whole numbers and their sums are exact as doubles too, which saves a GPU the conversions.
+        probabilities = log_weights.double().softmax(-1)
+        cumulative = probabilities.div(UNIT, rounding_mode="trunc").cumsum(-1)
         # Strictly greater: an option of weight zero is never chosen, not even at level 0.
-        return (cumulative > level).view(torch.uint8).argmax(-1)
+        return (cumulative > self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]).view(torch.uint8).argmax(-1)
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
         cumulative = torch.nn.functional.pad(_fixed_point(weights.double()).cumsum(0), (1, 0))
@@ -86,4 +89,4 @@ class Sampler:
 
 def _fixed_point(probabilities: Tensor) -> Tensor:
     """Multiples of 2⁻⁴⁰; 2²³ rows of them still fit into 64 bits."""
-    return (probabilities * 2**40).long()
+    return (probabilities / UNIT).long()
