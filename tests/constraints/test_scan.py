@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,11 +84,12 @@ def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) 
     assert torch.allclose(gradient[0], gradient[1].masked_fill(~allowed, 0.0), atol=1e-12)
     tables, read = case.scan.tables(CPU), case.scan.read(belief)
     for recursion in recursions(case):
-        value = recursion.log_partition(tables.cues[y], tables.accepts[y], read)
+        at = recursion.shown(tables.cues[y], tables.accepts[y])
+        value = recursion.log_partition(*at, read)
         assert torch.allclose(value[finite], expected[finite], atol=1e-12)
         assert bool((value[~finite] < -1e29).all())
         if isinstance(recursion, Tree):
-            z, marginals = recursion.sample_with_marginals(tables.cues[y], tables.accepts[y], read, Sampler(seed))
+            z, marginals = recursion.sample_with_marginals(*at, read, Sampler(seed))
             wanted = gradient[1].masked_fill(~allowed, 0.0)[finite]
             assert torch.allclose(case.scan.unread(marginals)[finite], wanted, atol=1e-12)
             assert bool(case.scan.feasible(case.scan.unread(z), y)[finite].all())
@@ -107,10 +109,11 @@ def test_marginals_of_long_scans_are_those_of_the_recursion_site_by_site(sites: 
     for width in (1, 2, 3):
         tree = Tree.of(list(layers), width)
         assert len(tree.levels) > 2
-        assert torch.allclose(tree.log_partition(*at, scores), total, rtol=1e-12)
-        many = tree.log_partition(*(part.repeat(200, *[1] * (part.ndim - 1)) for part in (*at, scores)))
+        given = tree.shown(*at)
+        assert torch.allclose(tree.log_partition(*given, scores), total, rtol=1e-12)
+        many = tree.log_partition(*(part.repeat(200, *[1] * (part.ndim - 1)) for part in (*given, scores)))
         assert torch.allclose(many, total.repeat(200), rtol=1e-12)  # where plain products may be faster
-        z, marginals = tree.sample_with_marginals(*at, scores, Sampler(0))
+        z, marginals = tree.sample_with_marginals(*given, scores, Sampler(0))
         assert torch.allclose(marginals, expected, atol=1e-11)
         assert bool((marginals.gather(2, z[..., None]) > 0).all())
         assert bool(scan.feasible(z, y).all())
@@ -158,7 +161,7 @@ def test_every_step_is_a_draw_from_the_softened_grounding(seed: int, gamma: floa
     law = (torch.zeros_like(log_p) if math.isinf(gamma) else log_p / gamma).softmax(0)
     tables = case.scan.tables(CPU)
     for recursion in recursions(case):
-        object.__setattr__(tables, "recursion", recursion)
+        case.scan._tables[CPU] = replace(tables, recursion=recursion)
         matrix = transition_matrix(Exact(Scanned(case.scan)), states, target, case.space)
         assert float((matrix - law).abs().max()) < 1e-12
     marginals = Scanned(case.scan).law(target(1)).marginals()

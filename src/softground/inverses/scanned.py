@@ -127,7 +127,7 @@ class Recursive(Law):
             z, marginals = tree.sample_with_marginals(*self._read(), dice)
             return self.scan.unread(z), self._per_site(marginals)
         tables, read = self.scan.tables(self.y.device), self.scan.read
-        recursion, at = tables.recursion, tables.at(self.y)
+        recursion, at = tables.recursion, tables.given(self.y)
         if isinstance(recursion, Tree) or not self.scan.solvable:  # some S_y is empty, perhaps one of these
             return super().draw_with_marginals(dice)
         z, marginals = self._gradient(lambda belief: recursion.sample_with_total(*at, read(belief), dice))
@@ -139,10 +139,10 @@ class Recursive(Law):
         return recursion if isinstance(recursion, Tree) and self.scan.solvable and not self._wanted else None
 
     def _read(self) -> tuple[Tensor, Tensor, Tensor]:
-        return *self.scan.tables(self.y.device).at(self.y), self.scan.read(self.weights)
+        return *self.scan.tables(self.y.device).given(self.y), self.scan.read(self.weights)
 
     def _per_site(self, marginals: Tensor) -> Tensor:
-        return self.scan.unread(marginals).to(self.weights.scores.dtype)
+        return self.scan.unread(marginals).to(self.weights.scores.dtype).contiguous()
 
     @property
     def _wanted(self) -> bool:

@@ -46,6 +46,10 @@ class Convolved:
 
     layers: Totals
 
+    def shown(self, cues: Tensor, accepts: Tensor) -> tuple[Tensor, Tensor]:
+        """The answers' cues and accepted states, as they are."""
+        return cues, accepts
+
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``; its gradient with respect to the scores is Q*'s marginals."""
         parts = self._parts(cues, accepts, scores)

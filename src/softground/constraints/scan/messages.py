@@ -137,6 +137,10 @@ class OneByOne:
 
     layers: Sequence[Tensor]
 
+    def shown(self, cues: Tensor, accepts: Tensor) -> tuple[Tensor, Tensor]:
+        """The answers' cues and accepted states, as they are."""
+        return cues, accepts
+
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``."""
         if not self._plain(scores):

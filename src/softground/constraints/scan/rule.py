@@ -77,6 +77,7 @@ class Scan(Constraint):
             raise ConstraintError(
                 f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
             )
+        self._in_order = self.order == sorted(self.order)
         self._plain, self._step = step, taking_four(step, cue is not None)
         self.answers = Interned()
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
@@ -158,13 +159,13 @@ class Scan(Constraint):
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
         tables = self.tables(belief.scores.device)
-        total = tables.recursion.log_partition(*tables.at(y), self.read(belief))
+        total = tables.recursion.log_partition(*tables.given(y), self.read(belief))
         return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
 
     def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
         """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
         tables = self.tables(belief.scores.device)
-        return self.unread(tables.recursion.sample(*tables.at(y), self.read(belief), dice))
+        return self.unread(tables.recursion.sample(*tables.given(y), self.read(belief), dice))
 
     @torch.no_grad()
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
@@ -189,14 +190,13 @@ class Scan(Constraint):
 
     def read(self, belief: CategoricalBelief) -> Tensor:
         """Scores in reading order, ``[batch, n, K]`` in double precision, finite everywhere."""
-        scores = belief.scores.double()
-        if self.order != list(range(len(self.order))):
-            scores = scores[:, self.tables(scores.device).order]
-        return scores.clamp(min=LOG_ZERO)
+        scores, tables = belief.scores, self.tables(belief.scores.device)
+        # In double precision because log 0 is.
+        return torch.maximum(scores if self._in_order else scores[:, tables.order], tables.log_zero)
 
     def unread(self, z: Tensor) -> Tensor:
         """Symbols in reading order back to the order of the sites."""
-        return torch.empty_like(z).index_copy_(1, self.tables(z.device).order, z)
+        return z if self._in_order else torch.empty_like(z).index_copy_(1, self.tables(z.device).order, z)
 
     @property
     def tabulation(self) -> Tabulation:
@@ -227,8 +227,9 @@ class Scan(Constraint):
         if self.negates:
             accepts, cues = torch.cat([accepts, ~accepts.flip(0)]), torch.cat([cues, cues.flip(0)])
         layers, recursion = recursion_of(found.layers, device, self.negates)
-        order = torch.tensor(self.order, device=device)
-        return Tables(layers, cues.to(device), accepts.to(device), order, recursion, self._seen())
+        cues, accepts, order = cues.to(device), accepts.to(device), torch.tensor(self.order, device=device)
+        log_zero = torch.tensor([LOG_ZERO], dtype=torch.float64, device=device)
+        return Tables(layers, cues, accepts, order, log_zero, recursion, self._seen())
 
     def _show(self, answer: Hashable) -> list[int]:
         """The numbers of an answer's cues, one per position."""

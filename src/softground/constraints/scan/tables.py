@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -29,6 +29,7 @@ class Tables:
     cues: Tensor  # [rows, n] number of the cue that each answer shows at each position
     accepts: Tensor  # [rows, states + 1] whether the answer accepts the final state
     order: Tensor  # [n] the site that is read at each position
+    log_zero: Tensor  # [1] in double precision
     recursion: (
         OneByOne | Tree | Convolved
     )  # how sums over S_y are computed; symbols, cues and scores are in reading order
@@ -36,15 +37,26 @@ class Tables:
 
     def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """The cues and the accepted states of encoded answers."""
+        row = self._row(y)
+        return self.cues[row], self.accepts[row]
+
+    def given(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, as the recursion takes them."""
+        row = self._row(y)
+        return self._shown[0][row], self._shown[1][row]
+
+    @cached_property
+    def _shown(self) -> tuple[Tensor, Tensor]:
+        return self.recursion.shown(self.cues, self.accepts)
+
+    def _row(self, y: Tensor) -> Tensor:
         if y.is_cuda and torch.cuda.is_current_stream_capturing():
             RECORDED.append(self)
         if self.seen[1:] == (1, False):  # exact answers, and the relation that there always is
-            row = y.clamp(max=self.seen[0])
-        else:
-            code = torch.where(y < 0, ~y, y)
-            row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
-            row = torch.where(y < 0, ~row, row)
-        return self.cues[row], self.accepts[row]
+            return y.clamp(max=self.seen[0])
+        code = torch.where(y < 0, ~y, y)
+        row = torch.where(code < RELATIONS, code, code - RELATIONS + self.seen[0])
+        return torch.where(y < 0, ~row, row)
 
     def final_state(self, z: Tensor) -> Tensor:
         """Where reading z ends, in reading order, for a scan that looks at no cues: ``[batch]``."""
@@ -54,7 +66,7 @@ class Tables:
         """Which S_y are not empty, where all symbols have the log-weights ``allowed[n, K]``."""
         if isinstance(self.layers, Totals):
             return (self.at(y)[1] & self.layers.occurs).any(1)
-        return self.recursion.log_partition(*self.at(y), allowed.expand(len(y), -1, -1)) > LOG_ZERO / 2
+        return self.recursion.log_partition(*self.given(y), allowed.expand(len(y), -1, -1)) > LOG_ZERO / 2
 
 
 def recursion_of(

@@ -48,7 +48,6 @@ class Tree:
     numbers: Tensor  # [n, cues] what each cue adds to the number of all that its block is shown
     step: Tensor  # [n, cues, states + 1, K], all layers padded to one size; the last state is dead
     place: Tensor  # [n] 0, 1, …
-    logs: Tensor  # log 1 and log 0
     ends: int  # the number of states of the last layer
 
     @classmethod
@@ -88,30 +87,41 @@ class Tree:
         shown = cues_per_place(counts, width)
         factors = torch.tensor([math.prod(shown[t % width + 1 :]) for t in range(len(layers))])
         numbers, place = (number * factors[:, None]).to(device), torch.arange(len(layers), device=device)
-        logs = torch.tensor([0.0, LOG_ZERO], dtype=torch.float64, device=device)
         levels = [level.to(device) for level in levels]
-        return cls(layers, levels, width, numbers, _stacked(layers), place, logs, ends)
+        return cls(layers, levels, width, numbers, _stacked(layers), place, ends)
 
-    def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+    def shown(self, cues: Tensor, accepts: Tensor) -> tuple[Tensor, Tensor]:
+        """The number of all cues that each block is shown, ``[rows, blocks]``, and the final states' log-weights."""
+        final = torch.where(accepts[:, : max(1, self.ends)], 0.0, LOG_ZERO).double()  # with no state left, dead's
+        if self.levels[0].table.shape[1] == 1:
+            return cues, final
+        numbers = self.numbers[self.place, cues]
+        numbers = pad(numbers, (0, -numbers.shape[1] % self.width))
+        return numbers.view(len(cues), numbers.shape[1] // self.width, self.width).sum(-1), final
+
+    def log_partition(self, numbers: Tensor, final: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``; its gradient with respect to the scores is Q*'s marginals."""
         work = len(scores) * sum(level.entries for level in self.levels)
         if scores.device.type == "cpu" and self.step.shape[1] == 1 and work > CHEAP_ROUND * len(self.layers):
-            return OneByOne(self.layers).log_partition(cues, accepts, scores)
-        return log_sum(self._climbed(cues, accepts, scores)[-1].weights.flatten(1))
+            accepts = pad(final == 0, (0, 1))[:, : self.ends + 1]
+            return OneByOne(self.layers).log_partition(torch.zeros_like(numbers), accepts, scores)
+        return log_sum(self._climbed(numbers, final, scores)[-1].weights.flatten(1))
 
-    def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+    def sample(self, numbers: Tensor, final: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
-        return self._drawn(self._climbed(cues, accepts, scores), scores, dice)
+        return self._drawn(self._climbed(numbers, final, scores), scores, dice)
 
     @torch.no_grad()
-    def marginals(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+    def marginals(self, numbers: Tensor, final: Tensor, scores: Tensor) -> Tensor:
         """Q*'s marginals ``[batch, n, K]``, without a tape."""
-        return self._dealt(self._climbed(cues, accepts, scores), scores)
+        return self._dealt(self._climbed(numbers, final, scores), scores)
 
     @torch.no_grad()
-    def sample_with_marginals(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+    def sample_with_marginals(
+        self, numbers: Tensor, final: Tensor, scores: Tensor, dice: Dice
+    ) -> tuple[Tensor, Tensor]:
         """Both from the same sums."""
-        climbed = self._climbed(cues, accepts, scores)
+        climbed = self._climbed(numbers, final, scores)
         return self._drawn(climbed, scores, dice), self._dealt(climbed, scores)
 
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
@@ -124,28 +134,18 @@ class Tree:
             maps = maps[:, 1::2].gather(2, maps[:, 0::2])
         return maps[:, 0, 0].clamp(max=self.ends)
 
-    def _climbed(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> list[_Climbed]:
-        numbers, values, found = self._shown(cues), scores.flatten(1), list[_Climbed]()
+    def _climbed(self, numbers: Tensor, final: Tensor, scores: Tensor) -> list[_Climbed]:
+        values, found = scores.flatten(1), list[_Climbed]()
         for level in self.levels:
             more = [level.more.expand(len(values), -1)] if level.more.numel() else []
             if level is self.levels[-1]:
-                final = accepts[:, : max(1, self.ends)]  # with no state left, dead stands in
-                more.append(torch.where(final, self.logs[0], self.logs[1]))
+                more.append(final)
             values = torch.cat([values, *more], 1) if more else values
             ways = level.ways(numbers)
             size, weights = values.shape[1], level.weights(values, ways)
             values = values if level is self.levels[-1] else log_sum(weights)
             found.append(_Climbed(level, ways, weights, size, values))
         return found
-
-    def _shown(self, cues: Tensor) -> Tensor:
-        """The number of all cues that each block is shown, ``[batch, blocks]``."""
-        if self.levels[0].table.shape[1] == 1:
-            return cues
-        shown = self.numbers[self.place, cues]
-        if lacking := -shown.shape[1] % self.width:
-            shown = pad(shown, (0, lacking))
-        return shown.view(len(cues), shown.shape[1] // self.width, self.width).sum(-1)
 
     def _drawn(self, climbed: list[_Climbed], scores: Tensor, dice: Dice) -> Tensor:
         cells: Tensor | None = None  # one of each block, counted through; the last level has no other
