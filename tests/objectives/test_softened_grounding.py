@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from baseline_cases import batch_of
 from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.errors import InfeasibleAnswer
+from softground.gpu import Graphed
 from softground.kernels import Composed, Exact, Info, Kernel
 from softground.kernels.base import redrawn
 from softground.objectives import SoftenedGrounding, Supervised
@@ -139,15 +141,15 @@ def test_the_learner_decides_whether_steps_are_recorded() -> None:
     Supervised().record(lambda kernel: 1 // 0)  # type: ignore[arg-type, return-value]
 
 
-class Overwrites(Kernel):
-    """A kernel whose results live where the next step puts its own, as those of a recorded step on a GPU do."""
+class Overwriting:
+    """Stands for a recording on a GPU: its results live where the next call puts its own."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, function: Callable[..., tuple[Tensor, Info]], generator: Any) -> None:
+        self.function = function
         self.kept: tuple[Tensor, Info] | None = None
 
-    def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
-        after, info = self.kernel.step(dice, z, target)
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, Info]:
+        after, info = self.function(*inputs)
         if self.kept is None:
             self.kept = after.clone(), info
         for mine, given in ((self.kept[0], after), (self.kept[1].marginals, info.marginals)):
@@ -157,18 +159,24 @@ class Overwrites(Kernel):
 
 
 @pytest.mark.parametrize("marginals", [True, False])
-def test_members_of_an_ensemble_learn_from_their_own_step_though_the_next_overwrites_it(marginals: bool) -> None:
+def test_members_of_an_ensemble_learn_from_their_own_step_though_the_next_overwrites_it(
+    marginals: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("softground.gpu.graphed.recordable", lambda *inputs: True)
+    monkeypatch.setattr("softground.gpu.graphed.Recorded", Overwriting)
     problem = PROBLEMS[0]
     y = problem.program.encode([problem.answer]).expand(4)
     gradients = []
-    for recorded in (lambda kernel: kernel, Overwrites):
-        objective = SoftenedGrounding(Exact(problem.table, marginals), Constant(1.0))
+    for recorded in (lambda kernel: kernel, Graphed):
+        objective = SoftenedGrounding(Exact(problem.padded, marginals), Constant(1.0))
         objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
         objective.record(recorded)
-        beliefs = [problem.belief(4, seed) for seed in (1, 2)]
+        beliefs = [problem.belief(4, seed) for seed in (1, 2, 3)]  # the first step is not worth a recording
         scores = [belief.scores.requires_grad_() for belief in beliefs]
         dice = Sampler(0)
         losses = [objective.loss(batch_of(belief, y, dice=dice)).loss for belief in beliefs]
         gradients.append(torch.autograd.grad(sum(losses, torch.zeros(())), scores))
+    assert isinstance(objective.walk, Graphed)
+    assert objective.walk._steps
     for one, other in zip(*gradients, strict=True):
         assert torch.equal(one, other)

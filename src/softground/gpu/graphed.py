@@ -26,7 +26,7 @@ class Graphed(Kernel):
         return repr(self.kernel)
 
     def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
-        """One transition of every chain; what it returns is overwritten by the next step."""
+        """One transition of every chain; the diagnostics are overwritten by the next step."""
         if self._refused or not recordable(z) or not self.kernel.static(target):
             return self.kernel.step(dice, z, target)
         dice = cast(Sampler, dice)  # the only dice that roll on a GPU
@@ -42,8 +42,9 @@ class Graphed(Kernel):
                 self._steps.pop(next(iter(self._steps)))
             self._steps[key] = self._recorded(dice, target, list(tensors))
         try:
-            result: tuple[Tensor, Info] = self._steps[key](z, target.answers, *tensors.values())
-            return result
+            # The next member of an ensemble may step before the gradient of this one is taken.
+            after, info = self._steps[key](z, target.answers, *tensors.values())
+            return after.clone(), replace(info, marginals=None if info.marginals is None else info.marginals.clone())
         except NotRecordable as error:  # a part of the user's own asks for values after all
             self._refused = True
             dice.renew(error.places[0])

@@ -68,9 +68,7 @@ class SoftenedGrounding(Objective):
                 lost = list(error.examples)
                 raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
             self.chains[batch.index] = z
-            # A recorded step overwrites what it gave, and the next member of an ensemble may step before the gradient
-            # of this one is taken.
-            z, known = (z.clone(), None) if info.marginals is None else (z, info.marginals.clone())
+        known = info.marginals
         log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
         return Outcome(mean_loss(log_prob, self.task.space.sites), diagnostics)
