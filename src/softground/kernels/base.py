@@ -7,6 +7,7 @@ parameters live in the kernel itself. A kernel works on a whole batch, one chain
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 import torch
@@ -81,8 +82,14 @@ def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, margi
 
 def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
     """Diagnostics of a step that draws from a law itself: nothing is rejected, nothing unknown."""
-    unknown = torch.zeros(len(after), dtype=torch.bool, device=after.device)
-    return info(before, after, torch.ones(len(after), device=after.device), unknown, marginals)
+    accepted, unknown = (each.expand(len(after)) for each in _constants(after.device))
+    return info(before, after, accepted, unknown, marginals)
+
+
+@cache
+def _constants(device: torch.device) -> tuple[Tensor, Tensor]:
+    """1 and false, made once: a GPU's recordings read them, and need not fill rows with them."""
+    return torch.ones((), device=device), torch.zeros((), dtype=torch.bool, device=device)
 
 
 def metropolis(
