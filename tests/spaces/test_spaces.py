@@ -126,3 +126,15 @@ def test_a_huge_space_says_that_it_has_no_index() -> None:
     board = Categorical([range(9)] * 81)
     with pytest.raises(SpaceError, match="64 bits"):
         board.index(torch.zeros(1, 81, dtype=torch.long))
+
+
+def test_expected_scores_are_finite_where_a_known_symbol_leaves_others_none() -> None:
+    space = Categorical([range(3)] * 2)
+    belief = space.belief(torch.randn(1, 2, 3, generator=torch.Generator().manual_seed(0)))
+    known = belief.given(torch.tensor([[1, -1]]))
+    assert [belief.finite, known.finite] == [True, False]
+    law = known.marginals()
+    assert torch.equal(law[0, 0], torch.tensor([0.0, 1.0, 0.0]))
+    assert torch.allclose(
+        known.marginal_log_prob(law), belief.rows(slice(None)).marginal_log_prob(law) - belief.scores[:, 0, 1]
+    )

@@ -28,6 +28,7 @@ class CategoricalBelief:
     space: Categorical
     scores: Tensor
     every: Tensor | None = None
+    finite: bool = False  # whether all scores are known to be finite
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -108,4 +109,5 @@ class CategoricalBelief:
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
-        return (marginals * self.scores.masked_fill(marginals == 0, 0.0)).sum((1, 2))  # 0 · log 0 = 0
+        scores = self.scores if self.finite else self.scores.masked_fill(marginals == 0, 0.0)  # 0 · log 0 = 0
+        return (marginals * scores).sum((1, 2))

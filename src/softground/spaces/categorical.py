@@ -232,7 +232,7 @@ class Categorical(Space):
         meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
         check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
         if self._alike:  # the codes of every site are the columns of the output
-            return CategoricalBelief(self, output.log_softmax(-1))
+            return CategoricalBelief(self, output.log_softmax(-1), finite=True)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))
