@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,7 +60,7 @@ class Looked:
 
     def to(self, device: torch.device) -> Looked:
         """The same on another device."""
-        moved = {name: getattr(self, name).to(device) for name in ("table", "more", "place")}
+        moved: dict[str, Any] = {k: part.to(device) for k, part in vars(self).items() if isinstance(part, Tensor)}
         return replace(self, **moved)
 
 
@@ -108,6 +109,25 @@ class Joined(Looked):
         return torch.stack([*sums[:-1], sums[-1].transpose(2, 3)], 2).view(len(share), size)
 
 
+@dataclass(frozen=True, eq=False)
+class Whole(Looked):
+    """The block of all blocks. Its ways are few, and the same for all examples: sums over parts are products."""
+
+    codes: Tensor  # [values below, ways] 1 where a value is a part of a way
+
+    @classmethod
+    def of(cls, table: Tensor, below: int) -> Whole:
+        """The ways ``table[ways, parts]``."""
+        codes = torch.zeros(int(table.max()) + 1, len(table), dtype=torch.float64).scatter_(0, table.T, 1.0)
+        return cls(table[None, None, None], torch.zeros(1, 0), below, torch.arange(1), codes)
+
+    def weights(self, values: Tensor, ways: Tensor) -> Tensor:
+        return (values @ self.codes)[:, None]
+
+    def dealt(self, ways: Tensor, share: Tensor, size: int) -> Tensor:
+        return share[:, 0] @ self.codes.T
+
+
 def levels_above(count: int, states: int, ends: int) -> list[Looked]:
     """The levels above ``count`` blocks with so many states between them, up to one block of all."""
     found: list[Looked] = []
@@ -118,8 +138,7 @@ def levels_above(count: int, states: int, ends: int) -> list[Looked]:
     sides = [range(1), *[range(states)] * (count - 1), range(ends)]
     paths = torch.tensor(list(itertools.product(*sides)))
     cells = paths[:, :-1] * states + paths[:, 1:] + torch.arange(count) * states**2
-    table = torch.cat([cells, count * states**2 + paths[:, -1:]], 1)[None, None, None]
-    return [*found, Looked(table, torch.zeros(1, 0), count, torch.arange(1))]
+    return [*found, Whole.of(torch.cat([cells, count * states**2 + paths[:, -1:]], 1), count)]
 
 
 def sites_in_blocks(step: Tensor, counts: Tensor, width: int, states: int, most: float) -> Looked | None:
