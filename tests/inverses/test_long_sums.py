@@ -13,7 +13,7 @@ from torch import Tensor
 from exhaustive import every_draw
 from softground import Between, Categorical, Not, OneOf, Sampler, Scan
 from softground.constraints import Sum
-from softground.constraints.scan import convolved, messages, totals
+from softground.constraints.scan import convolved, core, messages, totals
 from softground.constraints.scan.convolved import Convolved, convolve
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.totals import Totals
@@ -30,8 +30,9 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums count as long that are short enough for brute force."""
+    """Sums count as long that are short enough for brute force, and a site is looked at first."""
     monkeypatch.setattr(totals, "LARGE", 0)
+    monkeypatch.setattr(core, "CORE", 1)
 
 
 def recursion(scan: Scan) -> Any:
