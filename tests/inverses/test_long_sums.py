@@ -13,7 +13,7 @@ from torch import Tensor
 from exhaustive import every_draw
 from softground import Between, Categorical, Not, OneOf, Sampler, Scan
 from softground.constraints import Sum
-from softground.constraints.scan import messages, totals
+from softground.constraints.scan import convolved, core, messages, totals
 from softground.constraints.scan.convolved import Convolved, convolve
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.totals import Totals
@@ -30,8 +30,9 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums count as long that are short enough for brute force."""
+    """Sums count as long that are short enough for brute force, and a site is looked at first."""
     monkeypatch.setattr(totals, "LARGE", 0)
+    monkeypatch.setattr(core, "CORE", 1)
 
 
 def recursion(scan: Scan) -> Any:
@@ -167,6 +168,35 @@ def test_a_large_batch_is_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(messages, "DOUBLES", 1)  # one
     assert torch.equal(task.constraint.most_probable(belief, y), best)
     assert best.sum(1).tolist() == [30, 31, 32, 33, 34]
+
+
+@pytest.mark.usefixtures("short")
+def test_first_states_are_uniform_and_share_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a total is too improbable for the tree of all; false alarms: less than one in a million."""
+    rule = Scan(operator.add, Categorical([range(3), (1, 0), (0, 2), range(3)]), order=[2, 0, 1, 3])
+    inverse, rows, y = Scanned(rule), 20_000, rule.encode([3, 7, 99, 6])
+    for least in (1e-250, 0.1):  # the second: but for 3, all totals are too improbable
+        monkeypatch.setattr(convolved, "LEAST", least)
+        start = inverse.start(y.repeat(rows), seed=0)
+        assert start.found.view(rows, 4).all(0).tolist() == [True, True, False, True]
+        assert bool(start.proved.all())
+        assert bool(rule.feasible(start.z, y.repeat(rows))[start.found].all())
+        every = rule.space.states(torch.arange(rule.space.size))
+        for number in (0, 1, 3):
+            states = every[rule.feasible(every, y[number].expand(len(every)))]
+            counts = rule.space.index(start.z[number::4]).bincount(minlength=rule.space.size)[rule.space.index(states)]
+            mean = rows / len(states)
+            assert bool(((counts - mean).abs() < 6 * math.sqrt(mean)).all())
+    seen, laws = list[int](), Convolved._laws
+
+    def noted(way: Convolved, scores: Tensor, tilt: Tensor) -> Any:
+        seen.append(len(scores))
+        return laws(way, scores, tilt)
+
+    monkeypatch.setattr(convolved, "LEAST", 1e-250)
+    monkeypatch.setattr(Convolved, "_laws", noted)
+    inverse.start(y.repeat(1000), seed=0)
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 31])

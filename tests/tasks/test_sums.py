@@ -10,10 +10,13 @@ from torch import nn
 
 from softground.cli import main
 from softground.constraints.scan.convolved import Convolved
+from softground.data import Examples
 from softground.data.digits import load_digits
 from softground.data.gathered import Gathered
 from softground.errors import DataError
 from softground.experiments import Experiment
+from softground.learner import evaluation
+from softground.learner.batches import Batches
 from softground.learner.evaluation import output_of
 from softground.networks import PerSite
 from softground.tasks.sums import Sums, sums_task
@@ -125,6 +128,23 @@ def test_a_run_reads_each_image_once_a_batch() -> None:
     train, test = (len(data.parts[100].x.pool) for data in (made.train, made.test))
     assert sizes[:2] == [train, train]  # two batches of 2,000 images
     assert set(sizes[2:]) == {test}  # evaluations
+
+
+def test_an_evaluation_reads_each_image_once_however_many_batches_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "BATCH", 2)
+    monkeypatch.setattr(evaluation, "IMAGES", 4)
+    pool, index = torch.rand(6, 1, 8, 8), torch.randint(0, 6, (5, 4), generator=torch.Generator().manual_seed(0))
+    network, sizes = PerSite(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), (1, 8, 8)).eval(), list[int]()
+    network.classifier.register_forward_hook(lambda layer, given, output: sizes.append(len(output)))
+    space = sums_task(4).space
+    for x, expected in ((Gathered(pool, index), [4, 2]), (Gathered(pool, index[:1]), [4]), (pool[index], [8, 8, 4])):
+        sizes.clear()
+        read = list(evaluation.beliefs(space, network, Batches(Examples(x, [0] * len(x)), torch.device("cpu"))))
+        assert sizes == expected  # fewer images than there are: these alone
+        scores = torch.cat([belief.scores for _, belief in read])
+        assert not scores.requires_grad
+        assert torch.is_grad_enabled()
+        torch.testing.assert_close(scores, space.belief(network(x[:])).scores.detach())
 
 
 def test_long_sums_have_a_prior_that_falls_with_their_length() -> None:

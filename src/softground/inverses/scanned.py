@@ -77,10 +77,12 @@ class Scanned(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
-        uniform = self.space.uniform(len(y), y.device)
         found = self.scan.has_solution(y)
-        z = self.scan.sample(uniform, y, Sampler(seed, y.device))
-        return Start(torch.where(found[:, None], z, 0), found, torch.ones_like(found))
+        z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
+        if bool(found.any()):
+            tables, uniform = self.scan.tables(y.device), self.scan.read(self.space.uniform(1, y.device))
+            z[found] = self.scan.unread(tables.sample_alike(y[found], uniform, Sampler(seed, y.device)))
+        return Start(z, found, torch.ones_like(found))
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
         return Recursive(self.scan, target.weights, target.answers)

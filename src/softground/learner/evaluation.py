@@ -14,7 +14,8 @@ from .batches import Batches
 from .finite import complaint
 from .parts import Part, together
 
-BATCH = 256
+BATCH = 256  # examples that are read at once
+IMAGES = 2048  # images, where each is read once
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
@@ -68,9 +69,21 @@ def check_rows(output: Any, rows: int) -> None:
         raise SpaceError(f"The network gave {len(output)} rows for {rows} inputs; expected one row per input.")
 
 
-def believe(space: Any, network: nn.Module, x: Any, index: Tensor) -> Any:
+def outputs(network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
+    """``(positions, output)`` batch by batch; where images recur, each is read once for all batches."""
+    held, batches, alone = data.inputs, data.in_order(BATCH), getattr(network, "image_by_image", False)
+    if alone and isinstance(held, Gathered) and held.index.numel() >= len(held.pool):
+        read = torch.cat([output_of(network, some[:, None])[:, 0] for some in torch.split(held.pool, IMAGES)])
+        for index in batches:
+            there = index.to(data.device)
+            yield there, held.rows(there).dealt(read)
+    else:
+        for index, x in data.walk(batches):
+            yield index, output_of(network, x)
+
+
+def believe(space: Any, output: Any, index: Tensor) -> Any:
     """P(z|x) of the examples at positions ``index``, by which an output that is not finite is reported."""
-    output = output_of(network, x)
     check_rows(output, len(index))
     try:
         return space.belief(output)
@@ -78,12 +91,11 @@ def believe(space: Any, network: nn.Module, x: Any, index: Tensor) -> Any:
         raise complaint(~torch.isfinite(output).flatten(1).all(1), index) from error
 
 
+@torch.no_grad()
 def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Iterator[tuple[Tensor, Any]]:
     """``(positions, P(z|x))`` batch by batch, given the codes of ``known`` symbols, off the gradient tape."""
-    network = reader(network, data.device)
-    for index, x in data.walk(data.in_order(BATCH)):
-        with torch.no_grad():
-            belief = believe(space, network, x, data.at(index))
+    for index, output in outputs(reader(network, data.device), data):
+        belief = believe(space, output, data.at(index))
         yield index, belief if known is None else belief.given(known[index])
 
 

@@ -60,6 +60,18 @@ class Convolved:
         parts = self._parts(cues, accepts, scores)
         return torch.cat([self._drawn(self._tree(*part[1:]), dice, *part) for part in parts])
 
+    def sample_alike(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+        """Draws for examples that all have the ``scores[1, n, K]``: one tree for all, but for totals in its tails."""
+        tilt, drawn = scores.new_zeros(1), []
+        levels, law, norm = self._laws(scores, tilt)
+        for shown, some in self._parts(cues, accepts):
+            ends, lost = self._ends(some[:, :-1], law, norm, tilt)
+            z, rows = self._down(levels, ends, dice, scores), lost.nonzero().flatten()
+            if len(rows):
+                z[rows] = self.sample(shown[rows], some[rows], scores.expand(len(rows), -1, -1), dice)
+            drawn.append(z)
+        return torch.cat(drawn)
+
     def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
         """Both from the same tree; only the total is differentiable."""
         drawn, totals = [], []
@@ -76,7 +88,7 @@ class Convolved:
 
     def _parts(self, *given: Tensor) -> list[tuple[Tensor, ...]]:
         """The batch in parts whose trees fit into memory: the last convolution of W totals takes a few times W^1.5."""
-        rows = max(1, room(given[-1].device) // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
+        rows = max(1, room(given[0].device) // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
         return list(zip(*(torch.split(tensor, rows) for tensor in given), strict=True))
 
     def _total(self, tree: Blocks, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
@@ -89,32 +101,40 @@ class Convolved:
 
     def _drawn(self, tree: Blocks, dice: Dice, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         levels, ends, lost = tree
+        z, rows = self._down(levels, ends, dice, scores), lost.nonzero().flatten()
+        if len(rows):
+            z[rows] = OneByOne(self.layers).sample(cues[rows], accepts[rows], scores[rows], dice)
+        return z
+
+    def _down(self, levels: list[Tensor], ends: Tensor, dice: Dice, scores: Tensor) -> Tensor:
+        """Draws down a tree, or down one that all examples share."""
         total = dice.categorical(ends)[:, None]
         for blocks in reversed(levels):
             a, b = blocks[:, 0::2], blocks[:, 1::2]
             total = total[:, : a.shape[1]]  # without that of a block of no sites
             rest = total[..., None] - torch.arange(a.shape[2], device=a.device)
             fits = (rest >= 0) & (rest < b.shape[2])
-            weights = (a * b.gather(2, rest.clamp(0, b.shape[2] - 1)) * fits).log()
+            met = b.expand(len(total), -1, -1).gather(2, rest.clamp(0, b.shape[2] - 1))
+            weights = (a * met * fits).log()
             first = dice.categorical(weights.flatten(0, 1)).view(total.shape)
             total = torch.stack([first, total - first], 2).flatten(1)
         # Of a site's value, the symbols that have it.
         having = self.layers.values == total[:, : len(self.layers), None]
-        z = dice.categorical(torch.where(having, scores, -torch.inf).flatten(0, 1)).view(len(scores), -1)
-        rows = lost.nonzero().flatten()
-        if len(rows):
-            z[rows] = OneByOne(self.layers).sample(cues[rows], accepts[rows], scores[rows], dice)
-        return z
+        return dice.categorical(torch.where(having, scores, -torch.inf).flatten(0, 1)).view(len(total), -1)
 
     def _tree(self, accepts: Tensor, scores: Tensor) -> Blocks:
-        """The laws of all blocks below the root, the log-weights of final totals, and where these are too small.
+        """The laws of all blocks below the root, the log-weights of final totals, and where these are too small."""
+        tilt = self._tilt(accepts[:, :-1], scores)
+        levels, law, norm = self._laws(scores, tilt)
+        return levels, *self._ends(accepts[:, :-1], law, norm, tilt)
+
+    def _laws(self, scores: Tensor, tilt: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+        """The laws of all blocks below the root, that of the root, and log-weights by which it was divided.
 
         Each level is ``[batch, blocks, totals]`` with an even number of blocks: a block of no sites, whose total is 0,
         fills up.
         """
-        accepts, values = accepts[:, :-1], self.layers.values.to(scores.dtype)
-        tilt = self._tilt(accepts, scores)
-        tilted = scores + tilt[:, None, None] * values
+        tilted = scores + tilt[:, None, None] * self.layers.values.to(scores.dtype)
         norm = tilted.detach().logsumexp(-1)  # a constant, so that marginals are products without a difference
         weights = (tilted - norm[..., None]).exp()
         at = self.layers.values.expand(len(scores), -1, -1)
@@ -126,13 +146,16 @@ class Convolved:
                 blocks = torch.cat([blocks, none], 1)
             levels.append(blocks)
             blocks = convolve(blocks[:, 0::2], blocks[:, 1::2])
-        law = blocks[:, 0, : accepts.shape[1]]
+        return levels, blocks[:, 0, : self.layers.reach[-1] + 1], norm
+
+    def _ends(self, accepts: Tensor, law: Tensor, norm: Tensor, tilt: Tensor) -> tuple[Tensor, Tensor]:
+        """The log-weights of accepted totals, and where these are too small."""
         undone = -tilt[:, None] * torch.arange(law.shape[1], device=law.device)
         here = accepts & (law > 0)
         ends = torch.where(here, torch.where(here, law, 1.0).log() + undone, LOG_ZERO)
         most = undone.masked_fill(~accepts, -torch.inf).amax(1)  # what 10⁻³⁰⁸ may be multiplied by at the end
         lost = ends.detach().logsumexp(1) < most + math.log(LEAST)
-        return levels, (ends + norm.sum(1, keepdim=True)).clamp(min=LOG_ZERO), lost
+        return (ends + norm.sum(1, keepdim=True)).clamp(min=LOG_ZERO), lost
 
     @torch.no_grad()
     def _tilt(self, accepts: Tensor, scores: Tensor) -> Tensor:

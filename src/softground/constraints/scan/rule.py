@@ -30,7 +30,7 @@ from ..answers import exact
 from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
-from .messages import LOG_ZERO, likeliest, possible_states
+from .messages import LOG_ZERO, possible_states
 from .tables import Tables, accepted, equal, recursion_of
 from .tabulate import Tabulation, tabulate, taking_four
 from .totals import Totals, noticed, summed
@@ -171,7 +171,7 @@ class Scan(Constraint):
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         """The likeliest z of each S_y; meaningless where S_y is empty."""
         tables = self.tables(belief.scores.device)
-        return self.unread(likeliest(tables.layers, *tables.at(y), self.read(belief)))
+        return self.unread(tables.likeliest(*tables.at(y), self.read(belief)))
 
     def has_solution(self, y: Tensor) -> Tensor:
         """Which S_y are not empty, ``[len(y)]``."""

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...dice import Dice
 from ..answers import exact
 from ..interned import RELATIONS
 from ..relations import Relation, resolve
 from .convolved import Convolved
-from .messages import LOG_ZERO, OneByOne
+from .core import likeliest_sum
+from .messages import LOG_ZERO, OneByOne, likeliest
 from .totals import Totals
 from .tree import Tree
 
@@ -61,6 +63,18 @@ class Tables:
     def final_state(self, z: Tensor) -> Tensor:
         """Where reading z ends, in reading order, for a scan that looks at no cues: ``[batch]``."""
         return self.recursion.final_state(self.cues.new_zeros(z.shape), z)
+
+    def sample_alike(self, y: Tensor, scores: Tensor, dice: Dice) -> Tensor:
+        """Draws from Q* where all examples have the same ``scores[1, n, K]``: ``[batch, n]`` in reading order."""
+        if isinstance(self.recursion, Convolved):
+            return self.recursion.sample_alike(*self.at(y), scores, dice)
+        return self.recursion.sample(*self.at(y), scores.expand(len(y), -1, -1), dice)
+
+    def likeliest(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
+        """The most probable z of each example, ``[batch, n]`` in reading order."""
+        if isinstance(self.layers, Totals):
+            return likeliest_sum(self.layers, cues, accepts, scores)
+        return likeliest(self.layers, cues, accepts, scores)
 
     def solvable(self, y: Tensor, allowed: Tensor) -> Tensor:
         """Which S_y are not empty, where all symbols have the log-weights ``allowed[n, K]``."""
