@@ -32,9 +32,7 @@ class Tables:
     accepts: Tensor  # [rows, states + 1] whether the answer accepts the final state
     order: Tensor  # [n] the site that is read at each position
     log_zero: Tensor  # [1] in double precision
-    recursion: (
-        OneByOne | Tree | Convolved
-    )  # how sums over S_y are computed; symbols, cues and scores are in reading order
+    recursion: OneByOne | Tree | Convolved  # sums over S_y; symbols, cues and scores are in reading order
     seen: tuple[int, int, bool]  # answers, relations, and whether there are complements
 
     def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,8 +65,8 @@ class Tables:
     def sample_alike(self, y: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q* where all examples have the same ``scores[1, n, K]``: ``[batch, n]`` in reading order."""
         if isinstance(self.recursion, Convolved):
-            return self.recursion.sample_alike(*self.at(y), scores, dice)
-        return self.recursion.sample(*self.at(y), scores.expand(len(y), -1, -1), dice)
+            return self.recursion.sample_alike(*self.given(y), scores, dice)
+        return self.recursion.sample(*self.given(y), scores.expand(len(y), -1, -1), dice)
 
     def likeliest(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """The most probable z of each example, ``[batch, n]`` in reading order."""
