@@ -15,8 +15,15 @@ from softground.runs.provenance import origin
 
 def formulas(page: Path) -> str:
     """Formulas, seed by seed."""
-    rows = {name: options for part in FORMULAS.values() for name, options in part.items()}
+    rows = FORMULAS["default"] | FORMULAS["images"]
     return table(page, rows, "hwf", {"symbol_accuracy": "symbols", "calculation_accuracy": "formulas"})
+
+
+def ingredients(page: Path) -> str:
+    """Formulas with one ingredient less, seed by seed."""
+    figures = {"validation_calculation_accuracy": "formulas held out", "calculation_accuracy": "test formulas"}
+    figures["symbol_accuracy"] = "test symbols"
+    return table(page, FORMULAS["ingredients"], "hwf", figures, named=True)
 
 
 def sums(page: Path) -> str:
@@ -24,22 +31,25 @@ def sums(page: Path) -> str:
     return table(page, SUMS, "sums", {"symbol_accuracy": "digits", "sum_accuracy": "sums"})
 
 
-def table(page: Path, rows: Mapping[str, str], task: str, figures: Mapping[str, str]) -> str:
-    """What was measured of each row."""
+def table(page: Path, rows: Mapping[str, str], task: str, figures: Mapping[str, str], named: bool = False) -> str:
+    """What was measured of each row; where rows are ``named``, with their names and epochs."""
     if not page.exists():
         return "Not measured yet."
     found = json.loads(page.read_text())
     heads = [f"`softground train {task} …`", *(f"{name}, %" for name in figures.values()), "seconds"]
+    heads = ["", *heads[:-1], "epochs", "seconds"] if named else heads
     lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for name, options in rows.items():
         runs = [run for key, run in sorted(found["runs"].items()) if key.rsplit("/", 1)[0] == name]
         if runs:
             seconds = ", ".join(f"{run['wall_seconds']:.0f} ({run['jobs']})" for run in runs)
-            lines.append(f"| `{options}` | {' | '.join(_each(runs, figure) for figure in figures)} | {seconds} |")
-    runs = found["runs"].values()
+            cells = [f"`{options}`", *(_each(runs, figure) for figure in figures), seconds]
+            cells = [name, *cells[:-1], ", ".join(str(run["epochs"]) for run in runs), seconds] if named else cells
+            lines.append(f"| {' | '.join(cells)} |")
+    runs = [run for key, run in found["runs"].items() if key.rsplit("/", 1)[0] in rows]
     shared = "in brackets, how many runs of all kinds shared the machine meanwhile"
     made = f"Measured by `{found['command']}` {origin(runs)}."
-    return "\n".join([*lines, "", f"On test data, every seed; {shared}. {made}"])
+    return "\n".join([*lines, "", f"{'E' if named else 'On test data, e'}very seed; {shared}. {made}"])
 
 
 def _each(runs: list[dict[str, Any]], figure: str) -> str:

@@ -193,6 +193,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "circuit": lambda: solver_table.circuits(RESULTS),
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
     "growth": lambda: speed_table.growth(RESULTS, ROOT / "docs" / "images"),
+    "ingredients": lambda: long_table.ingredients(RESULTS / "long_formulas.json"),
     "long": lambda: long_table.formulas(RESULTS / "long_formulas.json"),
     "sums": lambda: long_table.sums(RESULTS / "long_sums.json"),
     "processes": lambda: scaling_table.processes(RESULTS),
