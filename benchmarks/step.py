@@ -2,7 +2,7 @@
 
     python benchmarks/step.py [--devices cpu cuda] [--quick] [--seed 0] [--out DIR] [--data-dir DIR]
 
-Each task's preset best on its embedded data (formulas on HWF where ``--data-dir`` holds it), both objectives in turn,
+Each task's preset best on its embedded data (*formulas* on HWF where ``--data-dir`` holds it), both objectives in turn,
 an epoch of some steps at a time: fetching, distorting, the network, sampling, the gradient, the optimiser, the books.
 The share of a weakly supervised step that sampling takes is what the run's own stopwatch says.
 """
@@ -28,6 +28,7 @@ STEPS = {"cpu": 6, "cuda": 20}
 REPEATS = {"cpu": 9, "cuda": 11}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "formulas": ("hwf", {}),
+    "formulas, embedded digits": ("hwf", {"data": "digits"}),
     "sudoku": ("sudoku", {"train_size": 500}),
     "sdsp": ("sdsp", {}),
     "addition": ("addition", {}),
@@ -52,7 +53,7 @@ def prepared(task: str, given: dict[str, Any], objective: str, device: str, step
 def measure(name: str, device: str, given: Any) -> dict[str, Any]:
     """Both objectives of one task on one device."""
     task, extra = CASES[name]
-    if task == "hwf" and given.data_dir:
+    if name == "formulas" and given.data_dir:
         extra = extra | {"data": "hwf", "data_dir": given.data_dir}
     if given.quick:
         extra = extra | ({"image_size": 8} if task == "hwf" else {}) | ({"train_size": 50} if task == "sdsp" else {})
