@@ -398,3 +398,11 @@ def test_a_cue_that_fails_names_the_answer() -> None:
     scan = Scan(lambda state, symbol, site, cue: state, space, cue=lambda answer, site: answer // 2)
     with pytest.raises(ConstraintError, match="cue failed for the answer 'seven': TypeError"):
         scan.encode(["seven"])
+    with pytest.raises(ConstraintError, match="cue failed for the answer 3: TypeError: unhashable"):
+        Scan(lambda state, symbol, site, cue: state, space, cue=lambda answer, site: [answer]).encode([3])
+
+
+def test_an_accept_that_fails_names_the_state_and_the_answer() -> None:
+    scan = Scan(lambda state, symbol: symbol, Categorical([range(3)]), accept=lambda state, answer: state == answer % 2)
+    with pytest.raises(ConstraintError, match="accept failed for the state 0 and the answer 'seven': TypeError"):
+        scan.has_solution(scan.encode(["seven"]))

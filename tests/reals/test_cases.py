@@ -177,3 +177,9 @@ def test_spaces_tolerances_and_answers_that_cannot_be() -> None:
         rule(tolerance=0.0)
     with pytest.raises(ConstraintError, match=r"Example 1: .*expected 1 finite"):
         rule().encode([1.0, math.inf])
+
+
+def test_a_rule_that_fails_names_the_symbols() -> None:
+    space = Mixed(Categorical([range(3)]), Gaussian(1, sigma=0.2))
+    with pytest.raises(ConstraintError, match=r"The rule failed for the symbols \(0,\): IndexError"):
+        MixedRule(lambda symbols, reals: symbols[7] + reals[0], space)

@@ -130,3 +130,8 @@ def test_a_network_learns_from_ranges() -> None:
     rule = sg.LinearRule(lambda z, y: [c for a, z_i in zip(y, z, strict=True) for c in (z_i >= a, z_i <= a + 1)], SPACE)
     found = fitted(rule, x, low.tolist(), epochs=10)
     assert float((found - readings).abs().max()) < 0.25  # of ranges as wide as 1
+
+
+def test_a_rule_that_fails_names_the_example_and_the_answer() -> None:
+    with pytest.raises(ConstraintError, match=r"Example 0: The rule failed for the answer 1.0: IndexError"):
+        sg.LinearRule(lambda z, y: z[7] <= y, SPACE).encode([1.0])

@@ -204,3 +204,9 @@ def test_what_needs_a_product_says_so() -> None:
         law_of(scan, Target.at(belief, scan.constraint.encode(ANSWERS), 1.0)).entropy()
     with pytest.raises(SpaceError, match="expected"):
         SPACE.belief(torch.zeros(2, 3, 3, 9))
+
+
+@pytest.mark.parametrize("more", [0, 1])  # members of an ensemble, products of a mixture
+def test_a_batch_may_have_no_examples(more: int) -> None:
+    space = sg.Categorical([range(3), "+-"])
+    assert space.belief(torch.zeros(0, 4, 2, space.outputs + more)).mode().shape == (0, 2)

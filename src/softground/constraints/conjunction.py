@@ -165,6 +165,10 @@ class All(Constraint):
     def answer(self, y: Tensor) -> Any:
         return self.answers.given[int(y)]
 
+    def misfit(self, y: Tensor) -> str:
+        asked = zip(self.pieces, self.rules, self.rows(y[None])[0], strict=True)
+        return next((f"for the {piece} {found}" for piece, rule, own in asked if (found := rule.misfit(own))), "")
+
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         rows, found = self.rows(y), torch.ones(len(z), dtype=torch.bool, device=z.device)
         for rule, places, sites in self._together(z.device):

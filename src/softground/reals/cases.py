@@ -31,7 +31,7 @@ from ..projections.base import Dropped
 from ..target import Target
 from .equations import numbers
 from .gaussian import snap
-from .linear import Affine
+from .linear import Affine, asked
 from .mixed import Mixed, MixedBelief
 from .polyhedra import ROUNDING
 
@@ -65,7 +65,10 @@ class MixedRule(Constraint):
             raise ConstraintError(f"tolerance={tolerance} was given; expected a positive number.")
         codes, m = space.symbols.states(torch.arange(space.symbols.size)), space.reals.sites
         units = [Affine(tuple(float(i == j) for j in range(m))) for i in range(m)]
-        found = [_expressions(rule(list(symbols), units), symbols, m) for symbols in space.symbols.decode(codes)]
+        found = [
+            _expressions(asked(rule, list(symbols), units, f"the symbols {symbols!r}"), symbols, m)
+            for symbols in space.symbols.decode(codes)
+        ]
         counts = {len(one) for one in found if one is not None}
         if len(counts) != 1:
             raise ConstraintError(

@@ -109,6 +109,16 @@ def _number(value: Any) -> float:
         ) from None
 
 
+def asked(rule: Callable[[Any, Any], Any], first: Any, second: Any, what: str) -> Any:
+    """What a rule of the user's gives; where it fails, an error says for ``what``."""
+    try:
+        return rule(first, second)
+    except ConstraintError:
+        raise
+    except Exception as error:
+        raise ConstraintError(f"The rule failed for {what}: {type(error).__name__}: {error}. Correct it.") from error
+
+
 class LinearRule(Constraint):
     """z ∈ S_y ⇔ all comparisons that ``rule(z, y)`` returns hold; None, an unknown answer, asks for nothing.
 
@@ -157,8 +167,9 @@ class LinearRule(Constraint):
         if answer is None:
             return []
         sites = range(self.space.sites)
+        z = [Affine(tuple(float(i == site) for i in sites)) for site in sites]
         try:
-            found = self.rule([Affine(tuple(float(i == site) for i in sites)) for site in sites], _plain(answer))
+            found = asked(self.rule, z, _plain(answer), f"the answer {answer!r}")
         except ConstraintError as error:
             raise ConstraintError(f"Example {position}: {error}") from error
         bounds: dict[tuple[float, ...], tuple[float, float]] = {}

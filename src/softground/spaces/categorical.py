@@ -223,8 +223,8 @@ class Categorical(Space):
             output, gates = output[..., :-1], output[..., -1]
         check_output(gates, dict(zip(("components", "sites"), gates.shape[1:], strict=True)), "gates", finite)
         products, batch = self._product(output.flatten(0, 1), finite), output.shape[:2]
-        every = None if products.every is None else products.every.view(*batch, self.sites, -1)
-        scores = products.scores.view(*batch, self.sites, -1)
+        every = None if products.every is None else products.every.view(*batch, *products.every.shape[1:])
+        scores = products.scores.view(*batch, *products.scores.shape[1:])
         return MixtureBelief(self, gates.sum(2).log_softmax(-1), scores, every, apart)
 
     def _product(self, output: Tensor, finite: bool) -> CategoricalBelief:

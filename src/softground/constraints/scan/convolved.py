@@ -120,7 +120,9 @@ class Convolved:
             total = torch.stack([first, total - first], 2).flatten(1)
         # Of a site's value, the symbols that have it.
         having = self.layers.values == total[:, : len(self.layers), None]
-        return dice.categorical(torch.where(having, scores, -torch.inf).flatten(0, 1)).view(len(total), -1)
+        return dice.categorical(torch.where(having, scores, -torch.inf).flatten(0, 1)).view(
+            len(total), len(self.layers)
+        )
 
     def _tree(self, accepts: Tensor, scores: Tensor) -> Blocks:
         """The laws of all blocks below the root, the log-weights of final totals, and where these are too small."""

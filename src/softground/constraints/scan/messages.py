@@ -54,7 +54,7 @@ def suffix(
     for t in reversed(range(len(layers))):
         layer, (_, states, symbols) = layers[t], layers[t].shape
         into = layer.expand(batch, -1, -1) if len(layer) == 1 else layer[cues[:, t]]
-        ahead = beta.gather(1, into.reshape(batch, -1)).view(batch, states, symbols)
+        ahead = beta.gather(1, into.flatten(1)).view(batch, states, symbols)
         beta = add((scores[:, t, None, :symbols] + ahead).clamp(min=LOG_ZERO))
         found.append(beta)
     return found[::-1]

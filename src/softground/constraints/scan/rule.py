@@ -238,9 +238,9 @@ class Scan(Constraint):
         numbers = []
         for site, seen in zip(self.order, self._cues, strict=True):
             try:
-                cue = self.cue(answer, site)
+                hash(cue := self.cue(answer, site))
             except Exception as error:
-                why = f"{type(error).__name__}: {error}. Give answers of the type that it expects."
+                why = f"{type(error).__name__}: {error}. Give answers of the type that it expects; cues are hashable."
                 raise ConstraintError(f"The scan's cue failed for the answer {answer!r}: {why}") from error
             if cue not in seen:
                 seen[cue] = len(seen)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ...dice import Dice
+from ...errors import ConstraintError
 from ..answers import exact
 from ..interned import RELATIONS
 from ..relations import Relation, resolve
@@ -109,7 +110,7 @@ def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any
 
     def leaf(key: Hashable) -> Tensor:
         if accept is not equal:
-            return torch.tensor([*(bool(accept(state, key)) for state in final), False])
+            return torch.tensor([*(_says(accept, state, key) for state in final), False])
         row = torch.zeros(size, dtype=torch.bool)
         row[places().get(key, [])] = True
         return row
@@ -119,6 +120,16 @@ def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any
 
     everything = torch.ones(size, dtype=torch.bool)
     return torch.stack([resolve(answer, leaf, test, everything) for answer in answers])
+
+
+def _says(accept: Callable[[Any, Any], Any], state: Any, answer: Any) -> bool:
+    try:
+        return bool(accept(state, answer))
+    except Exception as error:
+        raise ConstraintError(
+            f"The scan's accept failed for the state {state!r} and the answer {answer!r}: {type(error).__name__}: "
+            f"{error}. It must say of every final state whether it explains the answer."
+        ) from error
 
 
 def equal(state: Any, answer: Any) -> bool:
