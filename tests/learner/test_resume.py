@@ -77,6 +77,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Learner]:
 EVENTS = 1 + (3 * 4 + 1) + (2 * 4 + 1)
 
 
+def test_a_run_whose_checkpoints_are_gone_does_not_begin_again(tmp_path: Path) -> None:
+    """Its records are kept: they may be all that is left."""
+    with pytest.raises(Stop):
+        run(tmp_path / "run", stop=5)
+    for path in (tmp_path / "run").glob("checkpoint-*"):
+        path.unlink()
+    records = (tmp_path / "run" / "metrics.jsonl").read_bytes()
+    assert records
+    with pytest.raises(CheckpointError, match="no checkpoint to go on from"):
+        run(tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == records
+
+
 def test_there_are_as_many_events_as_this_file_thinks(tmp_path: Path) -> None:
     observer = StopAt(None)
     run(tmp_path / "run", observer=observer)

@@ -90,8 +90,11 @@ class Checkpoints:
     def load(self, previous: bool = False) -> Progress:
         """Restore network, streams and finished stages; the stage to go on with awaits :meth:`restore_stage`."""
         if not self.folder.has_checkpoint():
-            if self.fabric.is_global_zero:
-                self.folder.truncate_metrics(0)
+            if done := len(self.folder.read_metrics()):  # the first checkpoint comes before the first epoch
+                raise CheckpointError(
+                    f"{self.folder.path} has records of {done} epoch(s) and no checkpoint to go on from. Restore its "
+                    "checkpoint-*.safetensors files, or start a new run in another folder."
+                )
             return Progress()  # stopped before anything was saved: begin again
         tensors, meta = read(self.folder, previous)
         try:
