@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from typing import Any
 
@@ -406,3 +407,9 @@ def test_an_accept_that_fails_names_the_state_and_the_answer() -> None:
     scan = Scan(lambda state, symbol: symbol, Categorical([range(3)]), accept=lambda state, answer: state == answer % 2)
     with pytest.raises(ConstraintError, match="accept failed for the state 0 and the answer 'seven': TypeError"):
         scan.has_solution(scan.encode(["seven"]))
+
+
+@pytest.mark.parametrize("order", ["abc", [0, 1], [0, 1, 1], [0, None, 2], 3])
+def test_an_order_that_is_none(order: Any) -> None:
+    with pytest.raises(ConstraintError, match="expected each of the sites 0 … 2 once"):
+        Scan(operator.add, Categorical([range(3)] * 3), order=order)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from softground import Categorical, Enumeration, Examples, Learner, Program, Task
+from softground import Categorical, Enumeration, Examples, Learner, Program, Scan, Task
 from softground.errors import ConstraintError, DataError, InfeasibleAnswer, LearnerError
 
 
@@ -201,3 +201,14 @@ def test_inputs_may_be_a_list_or_the_examples_themselves() -> None:
     assert learner(task).predict(Examples(x, [1] * 10)) == whole
     with pytest.raises(LearnerError, match="int was given"):
         learner(task).predict(3)
+
+
+@pytest.mark.parametrize("rule", [Program, Scan])
+@pytest.mark.parametrize("second", [None, 0, 9])
+def test_known_symbols_that_contradict_an_answer_are_named(rule: Any, second: int | None) -> None:
+    """However the law is computed."""
+    space = Categorical([range(10)] * 2)
+    task = Task(space, rule(lambda a, b: a + b, space))
+    x = torch.zeros(2, 2, 10).double()
+    with pytest.raises(ConstraintError, match="Nothing in S_y has the known symbols"):
+        learner(task).predict(x, [5, 3], known=[[None, None], [7, second]])

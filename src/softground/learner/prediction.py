@@ -37,13 +37,16 @@ def most_probable(
     except InfeasibleAnswer as error:  # which knows the rows of the rest only
         lost = rest[list(error.examples)]
         raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
-    if best is not None and y is not None and bool((gone := torch.isneginf(left.log_prob(best))).any()):
-        raise task.contradicted(y[rest[gone]], index[rest[gone]].tolist())
-    if best is not None and y is not None and bool((lost := ~task.feasible(best, y[rest])).any()):
-        raise LearnerError(
-            f"Example {int(index[rest[lost][0]])}: no feasible state was found. The network is too unsure of it for a "
-            "search, or known symbols contradict each other. Train further, or correct them."
-        )
+    if best is not None and y is not None:
+        lost = ~task.feasible(best, y[rest])
+        gone = torch.isneginf(left.log_prob(best)) | (lost & task.inverse.exact)
+        if bool(gone.any()):
+            raise task.contradicted(y[rest[gone]], index[rest[gone]].tolist())
+        if bool(lost.any()):
+            raise LearnerError(
+                f"Example {int(index[rest[lost][0]])}: no feasible state was found. The network is too unsure of it "
+                "for a search, or known symbols contradict each other. Train further, or correct them."
+            )
     if best is None:
         rows = [(belief.scores[row], None if y is None else y[row], int(index[row])) for row in rest.tolist()]
         best = torch.stack([_best_first(task, scores, answer, budget, at) for scores, answer, at in rows])

@@ -72,11 +72,12 @@ class Scan(Constraint):
         self.space, self.start, self.cue, self.vectorised = of_symbols(space), start, cue, vectorised
         self.accept = accept or equal
         self.computes = accept is None and cue is None  # then the final state is the answer
-        self.order = list(range(space.sites)) if order is None else [int(site) for site in order]
+        try:
+            self.order = [int(site) for site in (range(space.sites) if order is None else order)]
+        except (TypeError, ValueError):
+            self.order = []
         if sorted(self.order) != list(range(space.sites)):
-            raise ConstraintError(
-                f"order={self.order} was given; expected each of the sites 0 … {space.sites - 1} once."
-            )
+            raise ConstraintError(f"order={order!r} was given; expected each of the sites 0 … {space.sites - 1} once.")
         self._in_order = self.order == sorted(self.order)
         self._plain, self._step = step, taking_four(step, cue is not None)
         self.answers = Interned()
