@@ -15,8 +15,9 @@ Stage II
 
 An invalid board is drawn as the data are: a valid one in which a cell shows the digit of another one of its row, its
 column or its box. It walks by exchanging two cells, as long as it stays invalid. Departures: Stage I leaves the network
-that explains most training answers, where the successor's leaves the one with the best *test* figure; the walk may
-exchange any two cells of a box. On Kand-Logic no code of this baseline is published, so that it is not run.
+that explains most training answers, where the successor's leaves the one with the best *test* figure; any two cells of
+a box may be made equal, or exchanged, where the successor leaves some pairs out. On Kand-Logic no code of this baseline
+is published, so that it is not run.
 """
 
 from __future__ import annotations

@@ -44,13 +44,13 @@ def table(path: Path) -> str:
             continue
         runs = [run for key, run in page["runs"].items() if key.startswith(f"{row}/")]
         cells = [f"{found[c]['mean']:.2f} ± {found[c]['sd']:.2f}" for c in COLUMNS]
-        cells.append(f"{statistics.mean(run['wall_seconds'] for run in runs):.0f}")
+        cells.append(", ".join(f"{run['wall_seconds']:.0f} ({run['jobs']})" for run in runs))
         cells += [f"{statistics.mean(run['rule_over_network'] for run in runs):.2f}", str(found["seeds"])]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    jobs = sorted({run["jobs"] for run in page["runs"].values()})
     lines += [
         "",
-        f"Settings {said('sudoku, 9x9', TRIALS)}. {' or '.join(map(str, jobs))} runs of all kinds shared the device. "
+        f"Settings {said('sudoku, 9x9', TRIALS)}. Seconds of every seed; in brackets, how many runs of all kinds "
+        "shared the machine meanwhile. "
         f"Measured by `{page['command']}` {origin(page['runs'].values())}.",
     ]
     return "\n".join(lines)
