@@ -24,7 +24,7 @@ from softground.learner.loop import Loop
 from softground.learner.parts import parts_of
 
 # Steps of an epoch, how many epochs are timed, and what the options are beside the preset.
-STEPS = {"cpu": 6, "cuda": 20}
+STEPS = {"cpu": 6, "cuda": 100}
 REPEATS = {"cpu": 9, "cuda": 11}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "formulas": ("hwf", {}),

@@ -62,7 +62,8 @@ class Sampler:
         probabilities = log_weights.double().softmax(-1)
         cumulative = probabilities.div(UNIT, rounding_mode="trunc").cumsum(-1)
         # Strictly greater: an option of weight zero is never chosen, not even at level 0.
-        return (cumulative > self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]).view(torch.uint8).argmax(-1)
+        level = self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]
+        return torch.searchsorted(cumulative, level, right=True).squeeze(-1)
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
         cumulative = torch.nn.functional.pad(_fixed_point(weights.double()).cumsum(0), (1, 0))

@@ -1,7 +1,7 @@
 """Everything between a network's output and its slope as one recording: shown by recordings that a CPU imitates.
 
 An imitation is rehearsed, and works into the same tensors each time it is played, as a GPU's does. What it cannot show
-is whether anything asks the device for a value; ``tests/gpu`` does, on a GPU.
+is whether anything asks the device for a value; ``tests/gpu`` does, on a GPU. What goes beside is watched.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 import softground as sg
+from branches import watched
 from softground.gpu import recorded
 from softground.kernels import Exact, Guided, Kernel
 from softground.learner import judging
@@ -47,7 +48,10 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
         patch.setattr(recorded, "rehearsed", lambda function: [function() for _ in range(2)])
 
         def taken(function: Callable[[], Any], *_: Any) -> tuple[Imitation, Any]:
-            outputs = function()
+            with watched() as branch:
+                outputs = function()
+            assert branch.entries
+            assert not branch.faults
             return Imitation(function, outputs), outputs
 
         patch.setattr(recorded, "taken", taken)
@@ -59,13 +63,14 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
 
 
 def kernel(name: str, task: sg.Task) -> Kernel:
-    inverse = sg.Table(task.constraint)  # type: ignore[arg-type]
-    return Exact(inverse) if name == "exact" else Guided(inverse, RandomDrop(SPACE, 1), marginals=True)
+    inverse = sg.Table(task.constraint) if isinstance(task.constraint, sg.Program) else task.inverse
+    return Guided(inverse, RandomDrop(SPACE, 1), marginals=True) if name == "guided" else Exact(inverse, late=True)
 
 
 def fitted(walk: str, schedule: Any = None, terms: Any = (), **settings: Any) -> sg.Learner:
     """A short fit, with batches of two sizes."""
-    task = sg.Task(SPACE, sg.Program(lambda a, b, c: a + 2 * b + c, SPACE))
+    rule: Any = sg.Program(lambda a, b, c: a + 2 * b + c, SPACE)
+    task = sg.Task(SPACE, rule if walk != "scan" else sg.Scan(lambda total, s, t: total + s + s * (t == 1), SPACE))
     if walk == "labels":
         objective: Any = Supervised()
     else:
@@ -86,6 +91,7 @@ def left(learner: sg.Learner) -> list[Tensor]:
 CASES: dict[str, dict[str, Any]] = {
     "exact": {"walk": "exact"},
     "guided": {"walk": "guided"},
+    "scan": {"walk": "scan"},
     "labels": {"walk": "labels"},
     "cooling": {"walk": "guided", "schedule": Exponential(alpha=0.7)},
     "prior": {"walk": "exact", "terms": (Usage("uniform", 1.0),)},

@@ -1,9 +1,12 @@
 """log w(z) by state index: joint scores of runs of neighbouring sites, so that a state takes one look-up per run."""
 
 from dataclasses import dataclass
+from functools import lru_cache, reduce
+from operator import add
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ..spaces.categorical import CategoricalBelief
 
@@ -20,17 +23,14 @@ class Block:
     stride: int
     sites: range
 
+    def codes(self, index: Tensor) -> Tensor:
+        """The block's codes in states, with no more work on them than it takes."""
+        higher = index // self.stride if self.stride > 1 else index
+        return higher % self.scores.shape[1] if self.sites.start else higher
+
     def position(self, owner: Tensor, index: Tensor) -> Tensor:
         """Where example ``owner``'s state ``index`` is found in the flattened scores."""
-        m = self.scores.shape[1]
-        return owner * m + index // self.stride % m
-
-    def site_marginals(self, joint: Tensor, sizes: tuple[int, ...]) -> list[Tensor]:
-        """Sum a joint weight ``[batch, m]`` down to one ``[batch, size]`` per site."""
-        shape = [sizes[i] for i in self.sites]
-        grid = joint.view(len(joint), *shape)
-        axes = range(1, len(shape) + 1)
-        return [grid.sum([a for a in axes if a != axis]) if len(shape) > 1 else grid for axis in axes]
+        return owner * self.scores.shape[1] + self.codes(index)
 
 
 def blocks_of(belief: CategoricalBelief) -> list[Block]:
@@ -51,19 +51,29 @@ def blocks_of(belief: CategoricalBelief) -> list[Block]:
 
 
 def log_weights(blocks: list[Block], places: list[Tensor]) -> Tensor:
-    """log w(z) of every solution, one look-up per block."""
-    total = blocks[0].scores.flatten()[places[0]]
-    for block, place in zip(blocks[1:], places[1:], strict=True):
-        total = total + block.scores.flatten()[place]
-    return total
+    """log w(z) of every solution, one look-up per block, at positions or, ``[batch, solutions]``, by codes."""
+    found = (
+        block.scores.gather(1, place) if place.dim() > 1 else block.scores.flatten()[place]
+        for block, place in zip(blocks, places, strict=True)
+    )
+    return reduce(add, found)
 
 
 def site_marginals(belief: CategoricalBelief, blocks: list[Block], places: list[Tensor], law: Tensor) -> Tensor:
-    """Marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites."""
-    marginals = torch.zeros_like(belief.scores)
+    """Marginals ``[batch, sites, K]``: weights added up per block, then summed down to its sites by one product."""
+    width, parts = belief.scores.shape[2], []
     for block, place in zip(blocks, places, strict=True):
-        joint = torch.zeros(block.scores.numel(), dtype=law.dtype, device=law.device).index_add(0, place, law)
-        parts = block.site_marginals(joint.view_as(block.scores), belief.space.sizes)
-        for site, one in zip(block.sites, parts, strict=True):
-            marginals[:, site, : one.shape[1]] = one
-    return marginals
+        if law.dim() > 1:
+            joint = law.new_zeros(block.scores.shape).scatter_add(1, place, law)
+        else:
+            joint = law.new_zeros(block.scores.numel()).index_add(0, place, law).view_as(block.scores)
+        own = tuple(belief.space.sizes[site] for site in block.sites)
+        parts.append((joint @ _ways(own, width, law.dtype, law.device)).view(len(joint), len(own), width))
+    return torch.cat(parts[::-1], 1)
+
+
+@lru_cache(maxsize=64)
+def _ways(sizes: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Which symbols the codes of a run of sites stand for, ``[codes, sites · K]`` of 0 and 1."""
+    symbols = torch.cartesian_prod(*map(torch.arange, sizes)).view(-1, len(sizes))
+    return one_hot(symbols, width).flatten(1).to(device, dtype)

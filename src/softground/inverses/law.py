@@ -216,16 +216,14 @@ class Padded(Rows):
 
     def __init__(self, index: Tensor, mask: Tensor, weights: CategoricalBelief) -> None:
         self.index, self.weights, self.blocks = index, weights, blocks_of(weights)
-        owner = torch.arange(len(weights), device=index.device)[:, None]
-        self.places = [block.position(owner, index) for block in self.blocks]
+        self.places = [block.codes(index) for block in self.blocks]
         self.log_weight = log_weights(self.blocks, self.places).masked_fill(~mask, -torch.inf)
 
     def states(self, option: Tensor) -> Tensor:
         return self.weights.space.states(self.index.gather(1, option[:, None]).squeeze(1))
 
     def marginals(self) -> Tensor:
-        probability = self.log_weight.softmax(-1).flatten()
-        return site_marginals(self.weights, self.blocks, [place.flatten() for place in self.places], probability)
+        return site_marginals(self.weights, self.blocks, self.places, self.log_weight.softmax(-1))
 
 
 class Shared(Rows):

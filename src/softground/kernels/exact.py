@@ -7,10 +7,11 @@ Q*_i(s) come from the same weights: with them the loss −Σ_i Σ_s Q*_i(s) log 
 that of the semantic loss (Proposition 2), with no sampling noise at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from ..beside import beside
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
@@ -27,19 +28,26 @@ class Exact(Kernel):
 
     The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. Steps report Q*'s
     marginals by default, which cost little and remove the sampling noise. The loss then needs no draws; without
-    ``draws`` the chains stay at the states they began with.
+    ``draws`` the chains stay at the states they began with. A ``late`` draw goes :func:`~softground.beside.beside` the
+    marginals in a GPU's recording, and may not be there yet when a step returns; for callers that read it beside too.
     """
 
     independent = True
     inverse: Inverse
     marginals: bool = True
     draws: bool = True
+    late: bool = False
 
     def __post_init__(self) -> None:
         if not (self.marginals or self.draws):
             raise LearnerError("Exact was told to give neither marginals nor draws; it must give one of them.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
+        if self.late and self.draws and self.marginals:
+            with beside(target, z):  # by a law of its own, so that neither waits for what the other remembers
+                after = law_of(self.inverse, target).draw(dice)
+                told = redrawn(z, after, None)
+            return after, replace(told, marginals=law_of(self.inverse, target).marginals())
         law = law_of(self.inverse, target)
         if self.draws and self.marginals:
             after, marginals = law.draw_with_marginals(dice)

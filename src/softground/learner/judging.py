@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..beside import beside
 from ..gpu.recorded import NotRecordable, Recorded, inline, recordable
 from ..objectives.base import Batch, Stopwatch
 from .finite import FiniteOutputs, masked
@@ -121,9 +122,10 @@ class Judge:
         with inline() if self.pending else nullcontext():  # what could be recorded by itself is to be part of the whole
             loss, more = self.part.loss(batch, anchors, moment)
         own = belief if anchors is None else belief.rows(slice(len(index)))
-        seen = self._seen_in(replace(batch, belief=own), loss)
-        numbers = seen | {name: value.detach() for name, value in more.items()}
-        flat = torch.cat([value.float() for value in numbers.values()])
+        with beside(batch, own, loss, more):
+            seen = self._seen_in(replace(batch, belief=own), loss)
+            numbers = seen | {name: value.detach() for name, value in more.items()}
+            flat = torch.cat([value.float() for value in numbers.values()])
         return Judged(loss, tuple((name, len(value)) for name, value in numbers.items()), flat)
 
     def _seen_in(self, batch: Batch, loss: Tensor) -> dict[str, Tensor]:

@@ -59,31 +59,30 @@ class Tally:
         """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""
         self._add_up()
         loop, number = self.loop, self.loop.number(stage)
-
-        def mean(value: Tensor) -> float:
-            return float(loop.fabric.all_reduce(value, reduce_op="mean"))  # type: ignore[arg-type]
-
         # Processes meet the shapes of a family in different orders, and must average the same names at a time.
         names = sorted(self._sums) if len(loop.parts) > 1 else list(self._sums)
-        means = {name: mean(self._sums[name] / max(1, self._counts[name])) for name in names}
+        means = {name: self._sums[name] / max(1, self._counts[name]) for name in names}
+        counts: dict[str, Tensor] = {}
+        grounded: list[tuple[Tensor, int]] = []
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
         for part in loop.parts:
             for name, value in part.objectives[number].settings(tick).items():  # γ is the same for all, faults add up
                 record[name] = value + (record.get(name, 0) if name.startswith("solver_") else 0)
-        record |= means
-        grounded: list[tuple[Tensor, int]] = []
-        for part in loop.parts:
             state = part.objectives[number].state()
             chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
             for name, lacking in part.unexplained.counted(waiting).items():
-                record[name] = record.get(name, 0) + round(mean(lacking.double()) * loop.fabric.world_size)
+                counts[name] = counts.get(name, 0) + lacking.double()
             if chains is not None and symbols is not None and part.task.space.categorical:
                 held = torch.arange(len(chains), device=chains.device)
                 held = held if waiting is None else held[waiting == 0]
                 right = part.labels.unknown((chains[held] == symbols[held]).double(), held)
                 grounded.append((right.sum(), len(held)))
         if grounded:
-            record["grounded_symbols"] = mean(sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded)))  # type: ignore[arg-type]
+            share = sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded))
+            means["grounded_symbols"] = share  # type: ignore[assignment]
+        found = self._averaged(means | counts)
+        world = loop.fabric.world_size
+        record |= {name: round(mean * world) if name in counts else mean for name, mean in found.items()}
         solver, parts = self._solver_seconds - self._solver, self.stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
@@ -91,3 +90,10 @@ class Tally:
             "solver": solver,
         }
         return record
+
+    def _averaged(self, figures: dict[str, Tensor]) -> dict[str, float]:
+        """Figures averaged over all processes; a GPU is asked once for all of them."""
+        if not figures:
+            return {}
+        together: Any = self.loop.fabric.all_reduce(torch.stack([*figures.values()]), reduce_op="mean")
+        return dict(zip(figures, together.tolist(), strict=True))

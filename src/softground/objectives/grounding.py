@@ -10,14 +10,16 @@ that learning rates carry over between lengths.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from ..beside import beside, caught_up
 from ..errors import InfeasibleAnswer, LearnerError
 from ..kernels.base import Kernel
 from ..kernels.composed import Composed, default_kernel
+from ..kernels.exact import Exact
 from ..schedules.base import Schedule
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -62,12 +64,14 @@ class SoftenedGrounding(Objective):
             batch = self._started(batch, self.waiting)
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
+            caught_up()  # with the draws of another member
             try:
                 z, info = self.walk.step(batch.dice, self.chains[batch.index], target)
             except InfeasibleAnswer as error:  # which knows the batch's rows only
                 lost = list(error.examples)
                 raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
-            self.chains[batch.index] = z
+            with beside(z):
+                self.chains[batch.index] = z
         known = info.marginals
         log_prob = batch.belief.log_prob(z) if known is None else batch.belief.marginal_log_prob(known)
         diagnostics = {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
@@ -100,4 +104,6 @@ class SoftenedGrounding(Objective):
         self.chains, self.waiting = state[CHAINS], state.get(WAITING)
 
     def record(self, recorded: Callable[[Kernel], Kernel]) -> None:
-        self.walk = recorded(self.walk)
+        # Draws are read beside, where marginals take their place in the loss.
+        walk = replace(self.walk, late=True) if isinstance(self.walk, Exact) else self.walk
+        self.walk = recorded(walk)
