@@ -53,3 +53,29 @@ def test_memory_that_a_branch_still_reads_is_kept(kept: bool) -> None:
             others: list[Any] = [torch.rand(4099) for _ in range(4)]
             del others
     assert bool(branch.faults) != kept
+
+
+@pytest.mark.parametrize("after", [None, "draws"])
+def test_a_lane_reads_another_only_after_it(after: Any) -> None:
+    with watched() as branch:
+        with beside():
+            drawn = torch.ones(100)
+        with beside(lane="books"):
+            torch.ones(50).sum()
+        with beside(drawn, lane="books", after=after):
+            drawn.sum()
+    assert branch.entries == 3
+    assert bool(branch.faults) is (after is None)
+
+
+def test_what_a_lane_makes_after_it_was_waited_for_is_not_read() -> None:
+    with watched() as branch:
+        with beside():
+            pass
+        with beside(lane="books", after="draws"):
+            pass
+        with beside():
+            drawn = torch.ones(100)
+        with beside(drawn, lane="books"):
+            drawn.sum()
+    assert any("reads what the branch has made" in fault for fault in branch.faults)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 UNIT = 2.0**-40  # what probabilities are rounded to
+WIDE, STRETCH = 1024, 64  # rows of so many options are drawn from in stretches
 
 
 class Dice(Protocol):
@@ -59,11 +60,20 @@ class Sampler:
 
     def categorical(self, log_weights: Tensor) -> Tensor:
         # A row's whole numbers and their sums are exact as doubles too, which saves a GPU the conversions.
-        probabilities = log_weights.double().softmax(-1)
-        cumulative = probabilities.div(UNIT, rounding_mode="trunc").cumsum(-1)
-        # Strictly greater: an option of weight zero is never chosen, not even at level 0.
-        level = self.uniform(len(log_weights))[:, None] * cumulative[:, -1:]
-        return torch.searchsorted(cumulative, level, right=True).squeeze(-1)
+        weights = log_weights.double().softmax(-1).div(UNIT, rounding_mode="trunc")
+        if weights.shape[1] < WIDE:
+            cumulative = weights.cumsum(-1)
+            level = self.uniform(len(weights))[:, None] * cumulative[:, -1:]
+            return _first_above(cumulative, level)
+        # First a stretch of options, then one of them: a GPU adds a long row up much faster than it accumulates it.
+        count = -(-weights.shape[1] // STRETCH)
+        stretches = torch.nn.functional.pad(weights, (0, count * STRETCH - weights.shape[1])).view(-1, count, STRETCH)
+        sums = stretches.sum(-1)
+        cumulative = sums.cumsum(-1)
+        level = self.uniform(len(weights))[:, None] * cumulative[:, -1:]
+        chosen = _first_above(cumulative, level)[:, None]
+        within = stretches.gather(1, chosen[..., None].expand(-1, 1, STRETCH)).squeeze(1).cumsum(-1)
+        return chosen.squeeze(1) * STRETCH + _first_above(within, level - (cumulative - sums).gather(1, chosen))
 
     def segment(self, weights: Tensor, offsets: Tensor) -> Tensor:
         cumulative = torch.nn.functional.pad(_fixed_point(weights.double()).cumsum(0), (1, 0))
@@ -86,6 +96,11 @@ class Sampler:
     def restore(self, state: Tensor) -> None:
         """Continue exactly where :meth:`state` was taken."""
         self.generator.set_state(state.cpu().clone())  # a view into a larger tensor would not do
+
+
+def _first_above(cumulative: Tensor, level: Tensor) -> Tensor:
+    """Each row's first option above the level: strictly, so that one of weight zero is never chosen, not at level 0."""
+    return torch.searchsorted(cumulative, level, right=True).squeeze(-1)
 
 
 def _fixed_point(probabilities: Tensor) -> Tensor:

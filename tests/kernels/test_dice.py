@@ -45,6 +45,25 @@ def test_a_ragged_row_owns_its_own_part() -> None:
     assert Told(BELOW, BELOW, BELOW).segment(weights, offsets).tolist() == [1, 2, 5]
 
 
+@pytest.mark.parametrize("options", [1024, 1025, 1087, 5000])
+def test_wide_rows_are_drawn_from_in_stretches_to_the_same_end(options: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = torch.Generator().manual_seed(options)
+    weights = 4 * torch.randn(300, options, generator=chance)
+    weights[torch.rand(300, options, generator=chance) < 0.4] = -math.inf
+    weights[:100, 70 : options - 3] = -math.inf  # whole stretches without an option, and rows that end with some
+    weights[100:110, :-1] = -math.inf
+    weights[:110, -1] = 0.0
+    numbers = [0.0, BELOW, 0.5, *torch.rand(297, generator=chance, dtype=torch.float64).tolist()]
+    found = Told(*numbers).categorical(weights)
+    monkeypatch.setattr("softground.dice.WIDE", options + 1)
+    assert torch.equal(found, Told(*numbers).categorical(weights))
+    assert not torch.isinf(weights.gather(1, found[:, None])).any()
+
+
+def test_a_wide_batch_of_no_rows_is_drawn_from() -> None:
+    assert Sampler(0).categorical(torch.zeros(0, 2000)).shape == (0,)
+
+
 def test_what_is_too_improbable_to_count_is_never_drawn() -> None:
     """Probabilities are whole multiples of 2⁻⁴⁰."""
     assert Told(0.0).categorical(torch.tensor([[1.5 * 2.0**-41, 1.0]], dtype=torch.float64).log()).tolist() == [1]

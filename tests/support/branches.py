@@ -1,11 +1,12 @@
 """Who reads what on a branch: the discipline of :mod:`softground.beside`, checked while a CPU does all in turn.
 
-A GPU would do the branch and what follows it at once. So nothing may read what the branch makes before the branch is
-joined, and memory that the branch reads must not be used again before that.
+A GPU would do the lanes of a branch and what follows at once. So nothing may read what a lane makes before it has
+waited for it, and memory that a lane reads must not be used again before that.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from softground.beside import Branch, branching
+from softground.beside import Branch, Lane, branching
 
 
 class _Watch(TorchDispatchMode):
@@ -35,29 +36,34 @@ class Watched(Branch):
         super().__init__()
         self.faults: list[str] = []
         self.entries = 0
-        self._mine: set[int] = set()  # storages made on the branch since it was last joined
-        self._read: set[int] = set()  # storages made outside that it has read since
+        self.join()
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self, lane: Lane, after: Lane | None) -> Iterator[None]:
         self.entries += 1
+        if after is not None:
+            self._waited[lane] |= {place for place, maker in self._maker.items() if maker == after}
         yield
 
     def join(self) -> None:
-        self._mine, self._read = set(), set()
+        self._maker: dict[int, Lane | None] = {}  # of storages made since the lanes were joined; None: not on a lane
+        self._waited: dict[Lane | None, set[int]] = defaultdict(set)  # what other lanes made that a lane has waited for
+        self._read: dict[Lane, set[int]] = defaultdict(set)  # storages made elsewhere that a lane has read
 
     def seen(self, name: str, given: set[int], made: set[int]) -> None:
         """An operation read and made these storages."""
-        fresh = made - given
-        if self.inside:
-            self._read |= given - self._mine
-            self._mine |= fresh
-            return
-        if given & self._mine:
+        fresh, here = made - given, self.inside
+        if any(self._maker.get(place) not in (None, here) for place in given - self._waited[here]):
             self.faults.append(f"{name} reads what the branch has made")
-        if fresh & self._read:
+        # A GPU gives memory that is free only to the lane that had it before.
+        others = set().union(*(read for lane, read in self._read.items() if lane != here))
+        if any(self._maker.get(place) == here for place in fresh & others):
             self.faults.append(f"{name} takes memory that the branch reads")
-        self._mine -= fresh  # memory that was freed there, and is another's now
+        if here is not None:
+            self._read[here] |= {place for place in given if self._maker.get(place) != here}
+        for waited in self._waited.values():
+            waited -= fresh
+        self._maker |= dict.fromkeys(fresh, here)
 
 
 @contextmanager

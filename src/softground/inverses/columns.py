@@ -19,7 +19,9 @@ class Columns:
     """The table on one device."""
 
     answer: Tensor  # [states] int32 id of each state's answer, −1 for none
-    by_answer: Tensor  # [states] state indices sorted by answer, then by index; those without an answer come first
+    # State indices sorted by answer, then by index; those without an answer come first. At the end zeros, as many as
+    # the most states of an answer, so that a window of that size fits anywhere.
+    by_answer: Tensor
     offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
 
     @classmethod
@@ -28,7 +30,9 @@ class Columns:
         order = torch.sort(answer, stable=True)
         none = int((answer == NO_ANSWER).sum())
         count = torch.bincount(order.values[none:].long(), minlength=known)
-        return cls(answer, order.indices, torch.nn.functional.pad(count.cumsum(0), (1, 0)) + none)
+        longest = int(count.max()) if len(count) else 0
+        begins = torch.nn.functional.pad(count.cumsum(0), (1, 0)) + none
+        return cls(answer, torch.nn.functional.pad(order.indices, (0, longest)), begins)
 
     def to(self, device: torch.device) -> Columns:
         """A copy on ``device``."""

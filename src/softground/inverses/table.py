@@ -173,7 +173,7 @@ class Table(Inverse):
             columns = self.columns(y.device)
             first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
             mask = place < (columns.offsets[y + 1] - first)[:, None]
-            return Padded(columns.by_answer[torch.where(mask, first[:, None] + place, 0)], mask, weights)
+            return Padded(columns.by_answer.unfold(0, self.longest, 1)[first], mask, weights)
         rows = PART_ROWS if self.program.answers.plain else max(1, min(PART_ROWS, PART_STATES // self.space.size))
         if len(y) <= rows:
             return Ragged(self.solutions(y), weights)

@@ -43,12 +43,12 @@ class Exact(Kernel):
             raise LearnerError("Exact was told to give neither marginals nor draws; it must give one of them.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
-        if self.late and self.draws and self.marginals:
-            with beside(target, z):  # by a law of its own, so that neither waits for what the other remembers
-                after = law_of(self.inverse, target).draw(dice)
-                told = redrawn(z, after, None)
-            return after, replace(told, marginals=law_of(self.inverse, target).marginals())
         law = law_of(self.inverse, target)
+        if self.late and self.draws and self.marginals:
+            with beside(target, z, law):  # neither may wait for what the other remembers
+                after = (law if law.forgets else law_of(self.inverse, target)).draw(dice)
+                told = redrawn(z, after, None)
+            return after, replace(told, marginals=law.marginals())
         if self.draws and self.marginals:
             after, marginals = law.draw_with_marginals(dice)
             return after, redrawn(z, after, marginals)

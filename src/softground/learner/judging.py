@@ -122,8 +122,9 @@ class Judge:
         with inline() if self.pending else nullcontext():  # what could be recorded by itself is to be part of the whole
             loss, more = self.part.loss(batch, anchors, moment)
         own = belief if anchors is None else belief.rows(slice(len(index)))
-        with beside(batch, own, loss, more):
+        with beside(batch, own, loss, lane="books"):
             seen = self._seen_in(replace(batch, belief=own), loss)
+        with beside(more, lane="books", after="draws"):
             numbers = seen | {name: value.detach() for name, value in more.items()}
             flat = torch.cat([value.float() for value in numbers.values()])
         return Judged(loss, tuple((name, len(value)) for name, value in numbers.items()), flat)

@@ -5,6 +5,7 @@ Numbers of several batches are kept and added up together: on a GPU every additi
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .loop import Loop
 
 TOGETHER = 64  # batches whose numbers are added up at a time
+GROUNDED = "grounded_symbols"
+Names = tuple[tuple[str, int], ...]  # what a batch's numbers are called, and how many each has
 
 
 class Tally:
@@ -27,10 +30,9 @@ class Tally:
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.stopwatch = loop, Stopwatch(loop.fabric.device)
-        self._sums: dict[str, Tensor] = {}
-        self._counts: dict[str, int] = {}
-        self._batches: dict[tuple[tuple[str, int], ...], list[Tensor]] = {}  # by names and how many numbers each has
-        self._count = 0
+        self._batches: dict[Names, list[Tensor]] = {}
+        self._sums: dict[Names, Tensor] = {}  # of each number over batches that were added up
+        self._counts: dict[Names, int] = {}  # how many these are
         self._solver = self._solver_seconds
 
     @property
@@ -39,30 +41,22 @@ class Tally:
 
     def add(self, judged: Judged) -> None:
         """The numbers of a batch, each for all or for some of its examples."""
-        self._batches.setdefault(judged.names, []).append(judged.numbers)
-        self._count += 1
-        if self._count % TOGETHER == 0:
+        batches = self._batches.setdefault(judged.names, [])
+        batches.append(judged.numbers)
+        if len(batches) >= TOGETHER:
             self._add_up()
 
     def _add_up(self) -> None:
-        kept: dict[str, list[Tensor]] = {}
         for names, batches in self._batches.items():
-            parts = torch.split(torch.stack(batches), [count for _, count in names], 1)
-            for (name, _), part in zip(names, parts, strict=True):
-                kept.setdefault(name, []).append(part.flatten())
-        for name, values in kept.items():
-            self._sums[name] = self._sums.get(name, 0) + torch.cat(values).sum(dtype=torch.double)
-            self._counts[name] = self._counts.get(name, 0) + sum(map(len, values))
+            self._sums[names] = self._sums.get(names, 0) + torch.stack(batches).sum(0, dtype=torch.double)
+            self._counts[names] = self._counts.get(names, 0) + len(batches)
         self._batches.clear()
 
     def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:
         """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""
         self._add_up()
         loop, number = self.loop, self.loop.number(stage)
-        # Processes meet the shapes of a family in different orders, and must average the same names at a time.
-        names = sorted(self._sums) if len(loop.parts) > 1 else list(self._sums)
-        means = {name: self._sums[name] / max(1, self._counts[name]) for name in names}
-        counts: dict[str, Tensor] = {}
+        more: dict[str, Tensor] = {}
         grounded: list[tuple[Tensor, int]] = []
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
         for part in loop.parts:
@@ -71,18 +65,18 @@ class Tally:
             state = part.objectives[number].state()
             chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
             for name, lacking in part.unexplained.counted(waiting).items():
-                counts[name] = counts.get(name, 0) + lacking.double()
+                more[name] = more.get(name, 0) + lacking.double()
             if chains is not None and symbols is not None and part.task.space.categorical:
-                held = torch.arange(len(chains), device=chains.device)
-                held = held if waiting is None else held[waiting == 0]
-                right = part.labels.unknown((chains[held] == symbols[held]).double(), held)
-                grounded.append((right.sum(), len(held)))
+                held: Any = slice(None) if waiting is None else (waiting == 0).nonzero().flatten()
+                agree = chains[held] == symbols[held]
+                grounded.append((part.labels.unknown(agree.double(), held).sum(), len(agree)))
         if grounded:
-            share = sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded))
-            means["grounded_symbols"] = share  # type: ignore[assignment]
-        found = self._averaged(means | counts)
+            more[GROUNDED] = sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded))  # type: ignore[assignment]
+        found = self._averaged(more)
         world = loop.fabric.world_size
-        record |= {name: round(mean * world) if name in counts else mean for name, mean in found.items()}
+        record |= {
+            name: round(mean * world) if name in more and name != GROUNDED else mean for name, mean in found.items()
+        }
         solver, parts = self._solver_seconds - self._solver, self.stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
@@ -91,9 +85,29 @@ class Tally:
         }
         return record
 
-    def _averaged(self, figures: dict[str, Tensor]) -> dict[str, float]:
-        """Figures averaged over all processes; a GPU is asked once for all of them."""
-        if not figures:
-            return {}
-        together: Any = self.loop.fabric.all_reduce(torch.stack([*figures.values()]), reduce_op="mean")
-        return dict(zip(figures, together.tolist(), strict=True))
+    def _averaged(self, more: dict[str, Tensor]) -> dict[str, float]:
+        """The batches' numbers by name, and ``more``, averaged over all processes; a GPU is asked once for all."""
+        groups, sums, counts = [*self._sums.items()], Counter[str](), Counter[str]()
+        parts = [_by_name(names, each) for names, each in groups] + [value.double().view(1) for value in more.values()]
+        values = iter(torch.cat(parts).tolist() if parts else [])
+        for names, _ in groups:
+            for name, count in names:
+                sums[name] += next(values)
+                counts[name] += count * self._counts[names]
+        # Processes meet the shapes of a family in different orders, and must average the same names at a time.
+        found = {
+            name: sums[name] / max(1, counts[name]) for name in (sorted(sums) if len(self.loop.parts) > 1 else sums)
+        }
+        found |= dict(zip(more, values, strict=True))
+        if (fabric := self.loop.fabric).world_size == 1 or not found:
+            return found
+        together: Any = torch.tensor([*found.values()], dtype=torch.double, device=fabric.device)
+        return dict(zip(found, fabric.all_reduce(together, reduce_op="mean").tolist(), strict=True))  # type: ignore[union-attr]
+
+
+def _by_name(names: Names, sums: Tensor) -> Tensor:
+    """The sums of all numbers that have a name."""
+    counts = [count for _, count in names]
+    if len(set(counts)) == 1:
+        return sums.view(len(names), -1).sum(1)
+    return torch.stack([part.sum() for part in torch.split(sums, counts)])
