@@ -3,8 +3,9 @@
     python benchmarks/long_sums.py --data-dir DIR [--seeds 3] [--device cuda]
 
 DIR holds MNIST's files. Every run is ``softground train sums --digits 1024 OPTIONS`` with the options below. *mnist* is
-the published setting, for a GPU: the preset in bfloat16, twelve epochs of five million images, a sixth of the rows put
-away to validate on. *mnist, small network* is the same with the network for CPUs, and with the preset's twenty epochs.
+the published setting, for a GPU: the preset in bfloat16, eight epochs of five million images, a sixth of the rows put
+away to validate on. (Eight, because with seed 10 the small network read 96 % of the validation rows' digits after five
+of sixteen.) *mnist, small network* is the same with the network for CPUs, and with the preset's twenty epochs.
 The others are for a CPU: that network, images as they are, three epochs in batches of 8.
 *digits* are scikit-learn's; *mnist, strided* has half of the published rows to train on and a tenth to test on. *no
 prior*: the same without the prior on how often digits are used. Runs on record in ``--out`` are not repeated.
@@ -19,7 +20,7 @@ SMALL = "--network strided --no-augment --batch-size 8 --epochs 3 --learning-rat
 PUBLISHED = f"{LONG} {HELD} --data mnist --train-size 6000 --test-size 1000 --precision bf16-mixed"
 FEW = f"{LONG} {HELD} --data digits --train-size 2400 --test-size 100"
 ROWS = {
-    "mnist": f"{PUBLISHED} --epochs 12",
+    "mnist": f"{PUBLISHED} --epochs 8",
     "mnist, small network": f"{PUBLISHED} --network strided",
     "mnist, strided": f"{LONG} --data mnist --train-size 3000 --test-size 100 {SMALL}",
     "digits": f"{FEW} {SMALL}",
