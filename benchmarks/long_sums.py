@@ -17,11 +17,11 @@ from cells import fill, parser
 
 LONG, HELD = "--digits 1024 --repeat", "--validation 0.1667"
 SMALL = "--network strided --no-augment --batch-size 8 --epochs 3 --learning-rate 3e-3"
-PUBLISHED = f"{LONG} {HELD} --data mnist --train-size 6000 --test-size 1000 --precision bf16-mixed"
+PUBLISHED = f"{LONG} {HELD} --data mnist --train-size 6000 --test-size 1000"
 FEW = f"{LONG} {HELD} --data digits --train-size 2400 --test-size 100"
 ROWS = {
-    "mnist": f"{PUBLISHED} --epochs 8",
-    "mnist, small network": f"{PUBLISHED} --network strided",
+    "mnist": f"{PUBLISHED} --network convnet --augment --epochs 8 --precision bf16-mixed",
+    "mnist, small network": f"{PUBLISHED} --network strided --no-augment --epochs 12",
     "mnist, strided": f"{LONG} --data mnist --train-size 3000 --test-size 100 {SMALL}",
     "digits": f"{FEW} {SMALL}",
     "digits, no prior": f"{FEW} {SMALL} --usage none",
