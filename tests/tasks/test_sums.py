@@ -147,7 +147,11 @@ def test_an_evaluation_reads_each_image_once_however_many_batches_there_are(monk
         torch.testing.assert_close(scores, space.belief(network(x[:])).scores.detach())
 
 
-def test_long_sums_have_a_prior_that_falls_with_their_length() -> None:
+def test_long_sums_have_a_prior_that_falls_with_their_length_and_the_small_network() -> None:
     short, long = (Experiment.named("sums", digits=(n,), train_size=4, repeat=True, test_size=2) for n in (6, 128))
     assert (short.recipe.usage, long.recipe.usage) == ("none", "uniform")
     assert long.recipe.usage_weight == 16 / 128
+    assert (short.recipe.network, long.recipe.network) == ("convnet", "strided")
+    assert (short.recipe.augment, long.recipe.augment) == (True, False)
+    given = Experiment.named("sums", digits=(128,), train_size=4, repeat=True, test_size=2, network="convnet")
+    assert given.recipe.network == "convnet"
