@@ -5,9 +5,11 @@
 DIR holds MNIST's files. Every run is ``softground train TASK OPTIONS`` with the options below; ``inspect`` is the time
 that ``softground inspect`` takes. *ours* are the settings of ``--preset best``; *semantic* the same network, optimiser
 and epochs with the semantic loss and nothing against shortcuts; *paper* is ``--preset paper``. *successor* is the
-paper's method as Soft-PNet (arXiv 2609.12247) ran it, by ``successor_cell.py``, which says how. *small network* is what
-a CPU trains in a minute or two. Epochs and rates of ``--preset best`` are those of tasks alike, held against a few
-others on validation data (``choose.py``, one seed). Runs on record in ``--out`` are not repeated.
+paper's method as Soft-PNet (arXiv 2609.12247) ran it, by ``successor_cell.py``, which says how. *small network* is
+what a CPU trains in a minute or two. How long a CPU takes for rows that were trained on a GPU is found by one seed
+more: ``--device cpu --seeds 1 --out benchmarks/results/shortcuts_cpu.json``. Epochs and rates of ``--preset best`` are
+those of tasks alike, held against a few others on validation data (``choose.py``, one seed). Runs on record in
+``--out`` are not repeated.
 """
 
 from __future__ import annotations

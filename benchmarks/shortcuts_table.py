@@ -1,4 +1,7 @@
-"""The tables of tasks that other readings explain as well, from ``benchmarks/results/shortcuts.json``."""
+"""The tables of tasks that other readings explain as well, from ``benchmarks/results/shortcuts.json``.
+
+``shortcuts_cpu.json`` beside it has runs that tell how long a CPU takes for what was trained on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,8 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
 ]
 HOW = (
     "In %, mean ± sd, then every seed. Seconds are medians over the seeds named beside them: on a GPU of waiting, with "
-    "up to 19 runs at once; on a CPU of computing, as one core would take that does nothing else."
+    "up to 19 runs at once; on a CPU of computing, as one core would take that does nothing else. *Again*: one run "
+    "more with a seed that a GPU had, whose figures stand in the same brackets and count in no mean."
 )
 SOURCES = (
     "Published figures are of data made alike, not of the same images; a note says where more differs. "
@@ -140,8 +144,11 @@ def table(page: Path) -> str:
     """What was measured, every seed, beside published figures."""
     if not page.exists():
         return "Not measured yet."
-    found = json.loads(page.read_text())
-    places = sorted(set(map(machine, found["runs"].values())), key=lambda place: ("CPU" in place, place))
+    found, again = json.loads(page.read_text()), page.with_stem(f"{page.stem}_cpu")
+    more = json.loads(again.read_text())["runs"] if again.exists() else {}
+    places = sorted(
+        set(map(machine, [*found["runs"].values(), *more.values()])), key=lambda place: ("CPU" in place, place)
+    )
     heads = ["what is counted", "trained", "", "every seed", *(f"s on {place}" for place in places), "published"]
     lines = [HOW, "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for title, figures, rows in LINES:
@@ -149,13 +156,17 @@ def table(page: Path) -> str:
             if runs := runs_of(found["runs"], key):
                 each = [[figure(run, name) for name in figures] for run in runs.values()]
                 seconds = [spent(runs, place) for place in places]
+                for seed, run in runs_of(more, key).items():
+                    figures_again = listed([[figure(run, name) for name in figures]])
+                    here = places.index(machine(run))
+                    seconds[here] = f"{run['cpu_seconds']:.0f} (seed {seed} again: {figures_again})"
                 lines.append(f"| {' | '.join([title, words, joined(each), listed(each), *seconds, published])} |")
     for task in ("evenodd", "half"):
         if runs := runs_of(found["runs"], f"inspect/{task}"):
             waited = ", ".join(f"{run['wall_seconds']:.1f} s" for run in runs.values())
             seconds = [spent(runs, place, digits=1) for place in places]
             lines.append(f"| {' | '.join([f'`softground inspect {task}`', '–', '–', waited, *seconds, '–'])} |")
-    made = origin(found["runs"].values())
+    made = origin([*found["runs"].values(), *more.values()])
     return "\n".join([*lines, "", SOURCES, "", f"Measured by `{found['command']}` {made}."])
 
 

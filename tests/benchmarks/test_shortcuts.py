@@ -54,6 +54,18 @@ def test_seconds_of_machines_are_never_mixed(script: ModuleType) -> None:
     assert cells.table({"row/0": both["row/0"]}, [])["row"]["epoch_seconds"] == 1.0
 
 
+def test_a_run_repeated_on_a_cpu_gives_its_seconds_and_counts_in_no_mean(script: ModuleType, tmp_path: Path) -> None:
+    table, made = importlib.import_module("shortcuts_table"), {"commit": "abc1234", "symbol_accuracy": 0.9}
+    figures = {"symbol_ece": 0.1, "ood_symbol_accuracy": 0.8}
+    gpu = made | figures | {"environment": {"gpu": "H200", "cpus": 16}, "wall_seconds": 3.0}
+    cpu = made | figures | {"environment": {"gpu": None, "cpus": 2}, "cpu_seconds": 60.0, "symbol_accuracy": 0.5}
+    for name, runs in (("s", {"half/ours/0": gpu}), ("s_cpu", {"half/ours/0": cpu})):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"command": "c", "runs": runs}))
+    (line,) = [line for line in table.table(tmp_path / "s.json").splitlines() if line.startswith("| Half")]
+    assert "| 90.00 / 10.00 / 80.00 |" in line
+    assert "| 3 (seed 0) | 60 (seed 0 again: 50.0 / 10.0 / 80.0) |" in line
+
+
 def test_groundings_of_a_successors_run(script: ModuleType) -> None:
     """Drawn from S_y, invalid boards too; they stay in it while they walk, and both kinds move."""
     cell = importlib.import_module("successor_cell")
