@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,7 @@ def dask() -> Iterator[str | None]:
 @contextmanager
 def ray() -> Iterator[str | None]:
     """A Ray cluster of two workers, which this process is connected to."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # else it tells its makers
     found = pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
     found.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
