@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
 
 from branches import watched
-from softground.beside import beside, caught_up
+from softground.beside import Branch, beside, branching, caught_up
 
 
 def test_without_a_recording_everything_is_done_in_turn() -> None:
@@ -79,3 +80,32 @@ def test_what_a_lane_makes_after_it_was_waited_for_is_not_read() -> None:
         with beside(drawn, lane="books"):
             drawn.sum()
     assert any("reads what the branch has made" in fault for fault in branch.faults)
+
+
+def test_on_a_gpu_a_lane_waits_for_what_came_before_and_for_the_lane_it_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Stream:
+        def __init__(self, name: str = "lane") -> None:
+            self.name, self.waited = name, list[Stream]()
+
+        def wait_stream(self, other: Stream) -> None:
+            self.waited.append(other)
+
+    main, made = Stream("main"), list[Stream]()
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: main)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: made.append(Stream()) or made[-1])
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+    with branching(Branch()):
+        with beside(lane="books", after="draws"):  # nothing is drawn yet
+            pass
+        with beside():
+            pass
+        with beside(lane="books", after="draws"):
+            pass
+        caught_up()
+        assert main.waited == made
+    books, draws = made
+    assert books.waited == [main, main, draws]
+    assert draws.waited == [main]
+    assert main.waited == [*made, *made]
