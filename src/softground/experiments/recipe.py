@@ -138,7 +138,9 @@ class Recipe:
         "from a pool; a task that has validation data takes those.",
     )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
-    precision: str = setting("32-true", "What the network is trained in.", PRECISIONS)
+    precision: str = setting(
+        "32-true", "What the network is trained in; on a GPU 32-true still has convolutions in TF32.", PRECISIONS
+    )
     seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:

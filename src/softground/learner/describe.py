@@ -28,6 +28,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from ..runs.digests import tensor_digest
+from .device import tensor_cores
 from .parts import tasks_of
 from .stage import make_optimizer
 
@@ -52,6 +53,7 @@ def settings(learner: Learner) -> dict[str, Any]:
         found = {str(shape): told(value) for shape, value in values.items()}
         return found["None"] if None in values else found
 
+    cores = tensor_cores(learner.fabric.device)
     return {
         "batch_size": learner.batch_size,
         "seed": learner.seed,
@@ -80,7 +82,7 @@ def settings(learner: Learner) -> dict[str, Any]:
             | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
-    }
+    } | ({"tensor_cores": cores} if cores else {})
 
 
 def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -31,6 +32,7 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto", precision: Prec
     """Fabric for one process, or for those that ``torchrun`` started."""
     from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
 
+    logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_no_advice)
     kind = chosen_device(device).type
     local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     nodes = int(os.environ.get("WORLD_SIZE", 1)) // local
@@ -38,6 +40,19 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto", precision: Prec
     fabric = Fabric(accelerator=kind, devices=local, num_nodes=nodes, strategy=strategy, precision=precision)
     fabric.launch()
     return fabric
+
+
+def _no_advice(record: logging.LogRecord) -> bool:
+    """Leave out Fabric's advice to multiply all matrices by tensor cores: laws have products that must be exact."""
+    return "Tensor Cores" not in record.getMessage()
+
+
+def tensor_cores(device: torch.device) -> dict[str, bool]:
+    """What a GPU's tensor cores do for single precision, rounding it to ten bits (TF32): torch's own settings."""
+    if device.type != "cuda":
+        return {}
+    products = torch.get_float32_matmul_precision() != "highest"
+    return {"convolutions": torch.backends.cudnn.allow_tf32, "matrix products": products}
 
 
 def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], precision: Precision) -> Fabric:

@@ -94,10 +94,8 @@ class Tally:
             for name, count in names:
                 sums[name] += next(values)
                 counts[name] += count * self._counts[names]
-        # Processes meet the shapes of a family in different orders, and must average the same names at a time.
-        found = {
-            name: sums[name] / max(1, counts[name]) for name in (sorted(sums) if len(self.loop.parts) > 1 else sums)
-        }
+        # In order, since processes meet the shapes of a family in different orders, and must average the same names.
+        found = {name: sums[name] / max(1, counts[name]) for name in sorted(sums)}
         found |= dict(zip(more, values, strict=True))
         if (fabric := self.loop.fabric).world_size == 1 or not found:
             return found
