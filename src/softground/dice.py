@@ -61,11 +61,11 @@ class Sampler:
     def categorical(self, log_weights: Tensor) -> Tensor:
         # A row's whole numbers and their sums are exact as doubles too, which saves a GPU the conversions.
         weights = log_weights.double().softmax(-1).div(UNIT, rounding_mode="trunc")
-        if weights.shape[1] < WIDE:
+        if not _in_stretches(weights):
             cumulative = weights.cumsum(-1)
             level = self.uniform(len(weights))[:, None] * cumulative[:, -1:]
             return _first_above(cumulative, level)
-        # First a stretch of options, then one of them: a GPU adds a long row up much faster than it accumulates it.
+        # First a stretch of options, then one of them.
         count = -(-weights.shape[1] // STRETCH)
         stretches = torch.nn.functional.pad(weights, (0, count * STRETCH - weights.shape[1])).view(-1, count, STRETCH)
         sums = stretches.sum(-1)
@@ -96,6 +96,11 @@ class Sampler:
     def restore(self, state: Tensor) -> None:
         """Continue exactly where :meth:`state` was taken."""
         self.generator.set_state(state.cpu().clone())  # a view into a larger tensor would not do
+
+
+def _in_stretches(weights: Tensor) -> bool:
+    """Whether to do so: a GPU adds a long row up much faster than it accumulates it, a CPU does not."""
+    return weights.is_cuda and weights.shape[1] >= WIDE
 
 
 def _first_above(cumulative: Tensor, level: Tensor) -> Tensor:

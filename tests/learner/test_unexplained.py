@@ -228,6 +228,7 @@ def test_examples_without_a_first_state_wait_for_the_network() -> None:
     assert 300 > unstarted[0] > 100  # the untrained network has few of the symbols right
     assert unstarted == sorted(unstarted, reverse=True)
     assert unstarted[-1] == 0
+    assert {record["grounded_symbols"] for record in made.history_} == {1.0}  # of those that have a state: the only one
     assert made.results_["I"]["symbol_accuracy"] > 0.95
     objective: Any = made.stages[0].objective
     assert bool(made.task.feasible(objective.chains, made.loop.parts[0].y).all())
