@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import methodcaller
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -31,8 +30,6 @@ from .blocks import blocks_of, log_weights, site_marginals
 
 class Law(ABC):
     """Q* of a batch. Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows."""
-
-    forgets: ClassVar[bool] = False  # whether all that a law remembers was made with it, and its methods add nothing
 
     @abstractmethod
     def draw(self, dice: Dice) -> Tensor:
@@ -197,7 +194,6 @@ class Parts(Law):
 class Rows(Law):
     """Q* on rows of one length, of log-weights ``[batch, options]``; no row is empty."""
 
-    forgets = True
     log_weight: Tensor
 
     @abstractmethod

@@ -45,8 +45,8 @@ class Exact(Kernel):
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = law_of(self.inverse, target)
         if self.late and self.draws and self.marginals:
-            with beside(target, z, law):  # neither may wait for what the other remembers
-                after = (law if law.forgets else law_of(self.inverse, target)).draw(dice)
+            with beside(target, z, law):
+                after = law.draw(dice)
                 told = redrawn(z, after, None)
             return after, replace(told, marginals=law.marginals())
         if self.draws and self.marginals:
