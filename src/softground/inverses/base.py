@@ -160,7 +160,7 @@ class Inverse(ABC):
         return Ragged(self.solutions(target.answers), target.weights)
 
     def static_law(self, target: Target[Any]) -> bool:
-        """Whether draws and marginals of the law ask the device for nothing, and leave nothing for each other to read."""
+        """Whether the law's draws and marginals ask the device for nothing, and leave each other nothing to read."""
         return False
 
     def most_probable(self, target: Target[Any]) -> Tensor | None:
