@@ -5,9 +5,8 @@
 DIR holds MNIST's files. Every run is ``softground train sums --digits 1024 OPTIONS`` with the options below. *mnist*
 is the published setting, a sixth of the rows put away to validate on, with the preset for long rows: the small
 network, images as they are, twelve epochs of five million images, for a GPU. *mnist, larger network* has distortions,
-bfloat16 and eight epochs. The others are for a CPU: three epochs in batches of 8. *digits* are scikit-learn's; *mnist,
-half* has half of the published rows to train on and a tenth to test on. *no prior*: the same without the prior on how
-often digits are used. Runs on record in ``--out`` are not repeated.
+bfloat16 and eight epochs. The others are for a CPU: three epochs in batches of 8. *digits* are scikit-learn's. *no
+prior*: the same without the prior on how often digits are used. Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ FEW = f"{LONG} {HELD} --data digits --train-size 2400 --test-size 100"
 ROWS = {
     "mnist": f"{PUBLISHED} {PRESET}",
     "mnist, larger network": f"{PUBLISHED} --network convnet --augment --epochs 8 --precision bf16-mixed",
-    "mnist, half": f"{LONG} --data mnist --train-size 3000 --test-size 100 {SHORT}",
     "digits": f"{FEW} {SHORT}",
     "digits, no prior": f"{FEW} {SHORT} --usage none",
 }
