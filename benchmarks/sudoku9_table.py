@@ -8,7 +8,7 @@ from pathlib import Path
 
 from choice_table import said
 
-from softground.runs.provenance import origin
+from softground.runs.provenance import machine, origin
 
 ROWS = {
     "boards": "1,000 boards, no label (`train sudoku --size 9`)",
@@ -44,8 +44,10 @@ def table(path: Path) -> str:
         if (found := page["table"].get(row)) is None:
             continue
         runs = [run for key, run in page["runs"].items() if key.startswith(f"{row}/")]
-        cells = [f"{found[c]['mean']:.2f} ± {found[c]['sd']:.2f}" for c in COLUMNS]
-        cells.append(", ".join(f"{run['wall_seconds']:.0f} ({run['jobs']})" for run in runs))
+        spread = [f" ± {found[c]['sd']:.2f}" if len(runs) > 1 else "" for c in COLUMNS]
+        cells = [f"{found[c]['mean']:.2f}{sd}" for c, sd in zip(COLUMNS, spread, strict=True)]
+        seconds = ", ".join(f"{run['wall_seconds']:.0f} ({run['jobs']})" for run in runs)
+        cells.append(f"{seconds} on {', '.join(sorted(set(map(machine, runs))))}")
         cells += [f"{statistics.mean(run['rule_over_network'] for run in runs):.2f}", str(found["seeds"])]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [
