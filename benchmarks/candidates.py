@@ -46,6 +46,7 @@ PAIR_SETTINGS: dict[str, dict[str, Any]] = {
     "40 epochs": {"epochs": 40},
     "learning rate 5e-3": {"learning_rate": 5e-3},
 }
+SUM_SETTINGS: dict[str, dict[str, Any]] = {"undistorted": {"augment": False}, "distorted": {"augment": True}}
 GROUPS = {
     "hwf": Group(
         "hwf",
@@ -154,6 +155,23 @@ GROUPS = {
             "margin 0.5": {"margin": 0.5},
         },
         57,
+    ),
+    "sums, 100 digits": Group(
+        "sums",
+        "validation_symbol_accuracy",
+        {"preset": "best", "digits": (100,), "repeat": True, "train_size": 2000, "validation": 0.2, "test_size": 1}
+        | LAST,
+        SUM_SETTINGS,
+        60,
+    ),
+    "sums, 1,024 digits": Group(
+        "sums",
+        "validation_symbol_accuracy",
+        {"preset": "best", "digits": (1024,), "repeat": True, "train_size": 2500, "validation": 0.2, "test_size": 1}
+        | {"epochs": 6}
+        | LAST,
+        SUM_SETTINGS,
+        900,
     ),
     "addition": Group(
         "addition",

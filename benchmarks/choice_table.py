@@ -28,6 +28,8 @@ TITLES = {
     "hwf, semantic loss": "formulas, `--preset paper --objective semantic`",
     "sdsp": "shortest paths, `--preset best`",
     "sdsp, gibbs": "shortest paths, `--network mlp --relabel --kernel gibbs`",
+    "sums, 100 digits": "sums of 100 digits, `--preset best`",
+    "sums, 1,024 digits": "sums of 1,024 digits, `--preset best --epochs 6`",
     "addition": "addition of one digit, `--preset best`",
 }
 SHARED = ("evenodd, ten labels", "evenodd, two labels", "half")  # drawn with replacement

@@ -37,6 +37,25 @@ def test_every_image_is_used_once_and_lengths_take_turns() -> None:
             assert part.y == part.symbols.sum(1).tolist()
 
 
+def test_where_images_recur_a_validation_part_has_others() -> None:
+    split = Sums(digits=(2, 50), train_size=490, test_size=49, repeat=True).load(3)
+    cut = split.hold_out(0.2, 1)
+    kept, held = cut.train, cut.validation
+    assert (len(kept), len(held), len(split.train)) == (392, 98, 490)
+
+    def shown(rows: Any) -> set[bytes]:
+        return {image.numpy().tobytes() for part in rows.parts.values() for x in part.x for image in x}
+
+    assert shown(kept)
+    assert shown(kept).isdisjoint(shown(held))
+    assert shown(kept) | shown(held) <= {image.tobytes() for image in load_digits("digits", None)[0].images}
+    for part in held.parts.values():
+        assert part.y == part.symbols.sum(1).tolist()
+    assert split.hold_out(0.2, 1).train.parts[7].y == kept.parts[7].y  # the same seed, the same rows
+    once = Sums(digits=(2, 4)).load(0).hold_out(0.25, 1)  # where each is used once, rows have their own anyway
+    assert shown(once.train).isdisjoint(shown(once.validation))
+
+
 def test_the_law_of_a_sum() -> None:
     task = sums_task(3)
     z = task.space.states(torch.arange(1000))

@@ -13,7 +13,8 @@ on images as they are leaves this plateau in an epoch or two of 5,000 rows; dist
 network with distortions may end with digits that are read as one.
 
 With ``repeat`` they are dealt out again and again until there are as many rows as are asked for, as for the published
-sums of up to 1,024 digits: 6,000 rows to train and to validate on, 1,000 to test on. Memory holds each image once.
+sums of up to 1,024 digits: 5,000 rows to train on, 1,000 to test on. Memory holds each image once. A validation part
+has images of its own.
 
 Reference: S. Choi et al., CTSketch: Compositional tensor sketching for scalable neurosymbolic learning, 2025.
 """
@@ -28,8 +29,8 @@ import numpy as np
 import torch
 
 from ..constraints import Scan
-from ..data.digits import load_digits
-from ..data.examples import Examples, Split
+from ..data.digits import load_digits, put_away
+from ..data.examples import Examples, Split, held_out
 from ..data.gathered import Gathered
 from ..data.idx import Digits
 from ..data.ragged import Ragged
@@ -85,7 +86,14 @@ class Sums(OfDigits):
         first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
         rows = self._rows(train, "training", self.train_size, first)
         tests = self._rows(test, "test", self.test_size, second)
-        return Split(rows, tests, f"{note} {'Images recur.' if self.repeat else 'Every image is used once.'}")
+
+        def apart(share: float, chance: int) -> tuple[Ragged, Ragged]:
+            few, ((seen, one), (held, two)) = held_out(len(rows), share), put_away(train, share, chance)
+            return self._rows(seen, "training", len(rows) - few, one), self._rows(held, "validation", few, two)
+
+        if not self.repeat:  # rows that are put away show images of their own
+            return Split(rows, tests, f"{note} Every image is used once.")
+        return Split(rows, tests, f"{note} Images recur.", apart=apart)
 
     def _rows(self, pool: Digits, kind: str, size: int | None, rng: np.random.Generator) -> Ragged:
         rows = deal(pool, self.lengths, rng, size if self.repeat else None)
