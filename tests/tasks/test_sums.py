@@ -94,9 +94,9 @@ def test_images_recur_where_they_may() -> None:
     assert len(split.test) == 4
     held = split.hold_out(0.2, seed=1)
     assert [len(each) for each in (held.train, held.validation)] == [8, 2]
-    x, y = held.validation[0]
-    row = part.y.index(y)
-    assert torch.equal(x, part.x[row])
+    (few,) = held.validation.parts.values()
+    assert torch.equal(held.validation[1][0], few.x[1])
+    assert few.x.pool.shape[0] == round(0.2 * len(pool.labels))
     with pytest.raises(DataError, match="test rows"):
         Sums(digits=(100,), test_size=10).load(0)
     with pytest.raises(DataError, match="recur"):
@@ -171,6 +171,7 @@ def test_long_sums_have_a_prior_that_falls_with_their_length_and_the_small_netwo
     assert (short.recipe.usage, long.recipe.usage) == ("none", "uniform")
     assert long.recipe.usage_weight == 16 / 128
     assert (short.recipe.network, long.recipe.network) == ("convnet", "strided")
-    assert (short.recipe.augment, long.recipe.augment) == (True, False)
+    longest = Experiment.named("sums", digits=(1024,), train_size=4, repeat=True, test_size=2)
+    assert [each.recipe.augment for each in (short, long, longest)] == [True, True, False]
     given = Experiment.named("sums", digits=(128,), train_size=4, repeat=True, test_size=2, network="convnet")
     assert given.recipe.network == "convnet"
