@@ -163,7 +163,10 @@ def table(page: Path) -> str:
                 lines.append(f"| {' | '.join([title, words, joined(each), listed(each), *seconds, published])} |")
     for task in ("evenodd", "half"):
         if runs := runs_of(found["runs"], f"inspect/{task}"):
-            waited = ", ".join(f"{run['wall_seconds']:.1f} s" for run in runs.values())
+            waited = ", ".join(
+                f"{run['wall_seconds']:.1f} s, {run['inspection']['seconds']:.2f} of them to look"
+                for run in runs.values()
+            )
             seconds = [spent(runs, place, digits=1) for place in places]
             lines.append(f"| {' | '.join([f'`softground inspect {task}`', '–', '–', waited, *seconds, '–'])} |")
     made = origin([*found["runs"].values(), *more.values()])
