@@ -164,8 +164,7 @@ def table(page: Path) -> str:
     for task in ("evenodd", "half"):
         if runs := runs_of(found["runs"], f"inspect/{task}"):
             waited = ", ".join(
-                f"{run['wall_seconds']:.1f} s, {run['inspection']['seconds']:.2f} of them to look"
-                for run in runs.values()
+                f"{run['wall_seconds']:.1f} s ({run['inspection']['seconds']:.2f} to look)" for run in runs.values()
             )
             seconds = [spent(runs, place, digits=1) for place in places]
             lines.append(f"| {' | '.join([f'`softground inspect {task}`', '–', '–', waited, *seconds, '–'])} |")
