@@ -168,9 +168,12 @@ GROUPS = {
         "sums",
         "validation_symbol_accuracy",
         {"preset": "best", "digits": (1024,), "repeat": True, "train_size": 2500, "validation": 0.2, "test_size": 1}
-        | {"epochs": 6}
         | LAST,
-        SUM_SETTINGS,
+        {
+            f"{name}, {epochs} epochs": options | {"epochs": epochs}
+            for epochs in (6, 12)
+            for name, options in SUM_SETTINGS.items()
+        },
         900,
     ),
     "addition": Group(

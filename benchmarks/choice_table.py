@@ -29,7 +29,7 @@ TITLES = {
     "sdsp": "shortest paths, `--preset best`",
     "sdsp, gibbs": "shortest paths, `--network mlp --relabel --kernel gibbs`",
     "sums, 100 digits": "sums of 100 digits, `--preset best`",
-    "sums, 1,024 digits": "sums of 1,024 digits, `--preset best --epochs 6`",
+    "sums, 1,024 digits": "sums of 1,024 digits, `--preset best`",
     "addition": "addition of one digit, `--preset best`",
 }
 SHARED = ("evenodd, ten labels", "evenodd, two labels", "half")  # drawn with replacement
