@@ -123,7 +123,7 @@ class Labels:
         loss = -belief.log_known(known).mean() / self.task.space.sites
         return belief.given(known), loss if extra is None else loss + extra
 
-    def unknown(self, right: Tensor, index: Any) -> Tensor:
+    def unknown(self, right: Tensor, index: Tensor | slice) -> Tensor:
         """The share of unknown symbols that are right, as averages over examples: ``[batch, sites]`` to ``[batch]``."""
         if self.known is None:
             return right.mean(1)

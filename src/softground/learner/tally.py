@@ -67,7 +67,7 @@ class Tally:
             for name, lacking in part.unexplained.counted(waiting).items():
                 more[name] = more.get(name, 0) + lacking.double()
             if chains is not None and symbols is not None and part.task.space.categorical:
-                held: Any = slice(None) if waiting is None else (waiting == 0).nonzero().flatten()
+                held: Tensor | slice = slice(None) if waiting is None else (waiting == 0).nonzero().flatten()
                 agree = chains[held] == symbols[held]
                 grounded.append((part.labels.unknown(agree.double(), held).sum(), len(agree)))
         if grounded:

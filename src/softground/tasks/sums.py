@@ -8,9 +8,9 @@ by a tree of convolutions. Every image is used once: they are shuffled and dealt
 **Long rows.** The sum of n digits has a spread of :math:`2.9 \sqrt n`, so that at first it says of a digit little more
 than a mean and a variance. Digits next to each other are then read as one, and a softmax that has made up its mind
 does not part them again. A prior on how often digits are used (:mod:`softground.objectives.usage`) keeps them apart.
-It must not drown the rule, whose part in each of n digits is small: its weight is a number over n. The small network
-leaves this plateau sooner than the larger one. Distortions hold it up: rows of 100 digits can afford them and are read
-better with them, rows of 1,024 cannot.
+It must not drown the rule, whose part in each of n digits is small: its weight is a number over n. Distortions
+hold the way out of this plateau up: rows of 100 digits can afford them and are read better with them, rows of 1,024
+cannot.
 
 With ``repeat`` they are dealt out again and again until there are as many rows as are asked for, as for the published
 sums of up to 1,024 digits: 5,000 rows to train on, 1,000 to test on. Memory holds each image once. A validation part
