@@ -12,10 +12,10 @@ from proofs import TABLES
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "softground"
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
-LONGEST = 250
+LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice registry typed manners metrics files optional preparing beside
+errors seeds dice retired registry typed manners metrics files optional preparing beside
 spaces
 target constraints
 projections

@@ -27,6 +27,8 @@ def __getattr__(name: str) -> Any:
         public = import_module("._public", __name__)
         if hasattr(public, name):
             return getattr(public, name)
+        if instead := import_module(".retired", __name__).NAMES.get(name):
+            raise AttributeError(f"softground.{name} is gone. {instead}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

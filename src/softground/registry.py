@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from .errors import SoftgroundError
+from .retired import MEMBERS
 
 T = TypeVar("T")
 
@@ -46,4 +47,6 @@ class Registry(dict[str, T]):
 
     def __missing__(self, name: str) -> T:
         known = ", ".join(map(repr, self))
+        if instead := MEMBERS.get((self.kind, name)):
+            raise SoftgroundError(f"The {self.kind} {name!r} is gone. {instead}")
         raise SoftgroundError(f"There is no {self.kind} {name!r}; there is {known or 'none yet'}.")

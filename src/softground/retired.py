@@ -1,0 +1,32 @@
+"""Names and settings of earlier releases that are gone, and what to use instead.
+
+Old scripts get a sentence rather than an AttributeError, and old run folders stay readable. An entry goes when nobody
+can be expected to have the old name in a script or a folder any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+NAMES: dict[str, str] = {}
+"""Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
+
+MEMBERS: dict[tuple[str, str], str] = {}
+"""Members of a registry by its kind and their name, such as ``("network", "prototype")``."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of recipes and of the command line that is gone.
+
+    A recipe that has it at its ``neutral`` value means the same without it. With any other value a run can be opened,
+    reported and compared, but neither resumed nor repeated: ``instead`` says what to do.
+    """
+
+    neutral: Any
+    instead: str
+
+
+SETTINGS: dict[str, Setting] = {}
+"""Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""
