@@ -68,7 +68,7 @@ from .objectives import (
     ZeroDegree,
 )
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Differences, Equations, Gaussian, HitAndRun, LinearRule, Mixed, MixedRule, SiteGibbs
+from .reals import Differences, Equations, Gaussian, HitAndRun, LinearRule, SiteGibbs
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
@@ -102,4 +102,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
-__all__ += ["Circuit", "Equations", "HitAndRun", "LinearRule", "Mixed", "MixedRule"]
+__all__ += ["Circuit", "Equations", "HitAndRun", "LinearRule"]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-NAMES: dict[str, str] = {}
+_MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose equations may depend on the answer."
+
+NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED}
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
 MEMBERS: dict[tuple[str, str], str] = {}

@@ -12,10 +12,8 @@ from torch import nn
 import softground as sg
 from softground.errors import ConstraintError
 
-SCALE = sg.Mixed(sg.Categorical([range(3), range(4)]), sg.Gaussian(2, sigma=0.1))
 DIALS = sg.Gaussian(2, sigma=0.1)
 RULES: dict[str, Any] = {
-    "mixed": lambda: sg.MixedRule(lambda s, r: s[0] + 2 * s[1] + r[0] - r[1], SCALE),
     "equations": lambda: sg.Equations([[1, 1]], DIALS),
     "linear": lambda: sg.LinearRule(lambda z, y: [z[0] + z[1] == y, z[0] >= 0], DIALS),
 }
@@ -29,7 +27,7 @@ def test_a_run_is_kept_and_resumed(name: str, tmp_path: Path) -> None:
 
     def learner() -> sg.Learner:
         with sg.seeded(0):
-            network = nn.Linear(5, getattr(rule.space, "outputs", rule.space.sites))
+            network = nn.Linear(5, rule.space.sites)
         return sg.Learner(task, network, sg.grounding_stages(task, epochs=2), device="cpu")
 
     learner().fit(data, out=tmp_path / "run", observer=lambda event, facts: event == "epoch")
@@ -46,7 +44,7 @@ def test_an_inspection_finds_a_kernel(name: str) -> None:
 
 
 def test_an_inspection_makes_answers_of_its_own() -> None:
-    rule = RULES["mixed"]()
+    rule = RULES["equations"]()
     assert sg.inspect(sg.Task(rule.space, rule), mixing=False).answers > 1
 
 

@@ -26,7 +26,6 @@ from softground.projections import Drop, Move, Projection, RandomBlock, RandomDr
 from softground.reals import (
     AddNoise,
     BlockGibbs,
-    ByCase,
     Conditional,
     Differences,
     Equations,
@@ -35,8 +34,6 @@ from softground.reals import (
     Interior,
     Intervals,
     LinearRule,
-    Mixed,
-    MixedRule,
     PointMass,
     SiteGibbs,
 )
@@ -67,15 +64,13 @@ class Ground:
 
     def target(self, gamma: float = GAMMA, y: Tensor | None = None) -> Target[Any]:
         space = self.rule.space
-        each = (space.sites, space.outputs) if space.categorical else (getattr(space, "outputs", space.sites),)
-        shape = (len(self.z), *each)
+        shape = (len(self.z), space.sites, space.outputs) if space.categorical else (len(self.z), space.sites)
         output = torch.randn(shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
         return Target.at(space.belief(output), self.rule.encode(self.answers) if y is None else y, gamma)
 
 
 # A problem of its own: answers that nothing explains would make other tests' table unsolvable.
 PROBLEM, REAL, NINE = small_sum(), reals.PROBLEMS[2], formula_program(9)
-DIGITS = Categorical([range(4), (1, 2)])
 SPACE, STATES, TABLE = PROBLEM.space, PROBLEM.states, PROBLEM.table
 EVERYTHING = SPACE.states(torch.arange(SPACE.size))
 SUM = Ground(PROBLEM.program, [PROBLEM.answer] * BATCH, STATES[:BATCH])
@@ -91,11 +86,6 @@ ORDERS = Ground(  # the middle one is the mean of the others, and the least has 
     LinearRule(lambda z, y: [z[0] + z[2] == 2 * z[1], z[0] <= z[1], z[0] >= y], Gaussian(3)),
     [1.0 + b for b in range(BATCH)],
     torch.tensor([[1.5 + b, 2.0 + b, 2.5 + b] for b in range(BATCH)], dtype=torch.float64),
-)
-COUNTER = Ground(  # a digit before the point, of which some cannot be, and a dial that turns as fast or twice as fast
-    MixedRule(lambda s, r: None if s[0] == 3 else s[0] + r[0] * s[1] - r[1], Mixed(DIGITS, Gaussian(2))),
-    [1.0 + b for b in range(BATCH)],
-    torch.tensor([[b % 3, b % 2, 2.0, 2 + 2 * (b % 2) + b % 3 - 1 - b] for b in range(BATCH)], dtype=torch.float64),
 )
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
@@ -192,7 +182,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
         Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
-        ByCase: (lambda: ByCase(COUNTER.rule), COUNTER, "cases::the_law_is_that_of_integration"),
         Interior: (lambda: Interior(ORDERS.rule), ORDERS, CORNERS),
         Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
@@ -224,7 +213,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Space: {
         Categorical: (lambda: SPACE, SUM, "spaces::log_prob_is_the_sum_over_sites", READINGS),
         Gaussian: (lambda: REAL.rule.space, LINE, "gaussian::log_prob_is_the_sum_over_sites"),
-        Mixed: (lambda: COUNTER.rule.space, COUNTER, "cases::the_law_is_that_of_integration"),
     },
     Constraint: {
         Program: (lambda: PROBLEM.program, SUM, EVALUATOR),
@@ -242,7 +230,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
-        MixedRule: (lambda: COUNTER.rule, COUNTER, "cases::feasible_and_compute_are_the_definition"),
         LinearRule: (lambda: ORDERS.rule, ORDERS, "linear::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },

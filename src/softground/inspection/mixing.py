@@ -67,7 +67,7 @@ def require() -> None:
 
 def lopsided(space: Any, rows: int, seed: int) -> Tensor:
     """A network's output that prefers some symbols, at random: one row per answer."""
-    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, getattr(space, "outputs", space.sites))
+    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
     return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 

@@ -1,6 +1,5 @@
-"""Reals: Gaussian symbols, alone or beside others, under linear rules and differences; all of it in one room."""
+"""Reals: Gaussian symbols under linear rules and differences; all of it in one room."""
 
-from .cases import ByCase, MixedRule
 from .differences import Differences
 from .equations import Conditional, Equations
 from .gaussian import AddNoise, Gaussian, GaussianBelief, snap
@@ -8,9 +7,7 @@ from .gibbs import BlockGibbs, SiteGibbs
 from .hit_and_run import HitAndRun, Interior
 from .intervals import Intervals
 from .linear import LinearRule
-from .mixed import Mixed, MixedBelief
 from .nearest import PointMass
 
 __all__ = ["AddNoise", "BlockGibbs", "Differences", "Gaussian", "GaussianBelief", "Intervals", "PointMass"]
 __all__ += ["Conditional", "Equations", "HitAndRun", "Interior", "LinearRule", "SiteGibbs", "snap"]
-__all__ += ["ByCase", "Mixed", "MixedBelief", "MixedRule"]

@@ -68,7 +68,19 @@ class Equations(Constraint):
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as numbers ``[len(answers), rows of A]``."""
-        return numbers(answers, len(self.matrix))
+        rows = []
+        for position, answer in enumerate(answers):
+            try:
+                row = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
+            except (TypeError, ValueError):  # a text, or None
+                row = torch.zeros(0)
+            if len(row) != len(self.matrix) or not bool(torch.isfinite(row).all()):
+                raise ConstraintError(
+                    f"Example {position}: the answer {answer!r} was given; expected {len(self.matrix)} finite "
+                    "number(s), one for each equation."
+                )
+            rows.append(row)
+        return torch.stack(rows) if rows else torch.zeros(0, len(self.matrix), dtype=torch.float64)
 
     def gap(self, z: Tensor, y: Tensor) -> Tensor:
         """y − A z, ``[rows, equations]``."""
@@ -96,23 +108,6 @@ class Equations(Constraint):
 
     def compute(self, z: Tensor) -> list[Any]:
         return [self.answer(row) for row in z.double() @ self.matrix.to(z.device).T]
-
-
-def numbers(answers: Sequence[Any], count: int) -> Tensor:
-    """Answers that hold ``count`` numbers each, ``[len(answers), count]``."""
-    rows = []
-    for position, answer in enumerate(answers):
-        try:
-            row = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-        except (TypeError, ValueError):  # a text, or None
-            row = torch.zeros(0)
-        if len(row) != count or not bool(torch.isfinite(row).all()):
-            raise ConstraintError(
-                f"Example {position}: the answer {answer!r} was given; expected {count} finite number(s), one for each "
-                "equation."
-            )
-        rows.append(row)
-    return torch.stack(rows) if rows else torch.zeros(0, count, dtype=torch.float64)
 
 
 class Conditional(Inverse):

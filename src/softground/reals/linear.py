@@ -109,16 +109,6 @@ def _number(value: Any) -> float:
         ) from None
 
 
-def asked(rule: Callable[[Any, Any], Any], first: Any, second: Any, what: str) -> Any:
-    """What a rule of the user's gives; where it fails, an error says for ``what``."""
-    try:
-        return rule(first, second)
-    except ConstraintError:
-        raise
-    except Exception as error:
-        raise ConstraintError(f"The rule failed for {what}: {type(error).__name__}: {error}. Correct it.") from error
-
-
 class LinearRule(Constraint):
     """z ∈ S_y ⇔ all comparisons that ``rule(z, y)`` returns hold; None, an unknown answer, asks for nothing.
 
@@ -169,9 +159,14 @@ class LinearRule(Constraint):
         sites = range(self.space.sites)
         z = [Affine(tuple(float(i == site) for i in sites)) for site in sites]
         try:
-            found = asked(self.rule, z, _plain(answer), f"the answer {answer!r}")
+            found = self.rule(z, _plain(answer))
         except ConstraintError as error:
             raise ConstraintError(f"Example {position}: {error}") from error
+        except Exception as error:
+            raise ConstraintError(
+                f"Example {position}: The rule failed for the answer {answer!r}: {type(error).__name__}: {error}. "
+                "Correct it."
+            ) from error
         bounds: dict[tuple[float, ...], tuple[float, float]] = {}
         for row in found if isinstance(found, list | tuple) else [found]:
             if not isinstance(row, Row) or not row.sound:
