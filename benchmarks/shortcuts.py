@@ -88,7 +88,7 @@ def inspected(name: str, task: str, folder: list[str], limit: float) -> dict[str
         program = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[2:], stdout=open(sys.argv[1], 'w')))"
         command = [sys.executable, "-c", program, str(out), sys.executable, "-m", "softground", "inspect", task]
         began = time.monotonic()
-        computed = ended(name, [*command, "--data", "mnist", "--no-mixing", "--json", *folder], limit)
+        computed = ended(name, [*command, "--data", "mnist", "--json", *folder], limit)
         if not computed:
             return None
         took = {"wall_seconds": time.monotonic() - began, "cpu_seconds": computed}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 SLOW = ("lightning_fabric", "z3", "cpmpy", "ortools", "joblib", "matplotlib", "sklearn", "scipy", "networkx", "tyro")
-SLOW += ("rich", "arviz_stats")
+SLOW += ("rich",)
 
 
 def test_nothing_slow_is_imported_with_the_package() -> None:

@@ -23,7 +23,6 @@ EXTRAS = {  # what each extra is imported for
     "cluster": ("distributed", "joblib"),
     "dev": ("hypothesis", "mypy", "pytest", "xdist"),
     "docs": ("latex2mathml", "material", "mkdocs", "mkdocstrings"),
-    "inspect": ("arviz_stats",),
     "mutants": ("mutmut",),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
     "plots": ("matplotlib.pyplot",),

@@ -30,5 +30,9 @@ class Setting:
     instead: str
 
 
-SETTINGS: dict[str, Setting] = {}
+SETTINGS: dict[str, Setting] = {
+    "mixing": Setting(
+        False, "Inspections measure no mixing: give the chains that you walk yourself to a package such as arviz-stats."
+    )
+}
 """Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""

@@ -220,7 +220,7 @@ def test_settings_of_the_solver_without_the_solver(capsys: pytest.CaptureFixture
 
 
 def test_an_inspection_takes_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    short = ["--length", "3", "--train-size", "32", "--test-size", "8", "--no-mixing"]
+    short = ["--length", "3", "--train-size", "32", "--test-size", "8"]
     assert told(["inspect", "hwf", *short, "--gamma", "0.01"], capsys)["task"] == "hwf"
 
 

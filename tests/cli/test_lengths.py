@@ -92,7 +92,7 @@ def test_prediction_takes_as_many_images_as_a_length_has(
 
 
 def test_inspection_looks_at_each_length(capsys: pytest.CaptureFixture[str]) -> None:
-    found = said(["inspect", "hwf", "--lengths", "1", "3", "--train-size", "64", "--no-mixing"], capsys)
+    found = said(["inspect", "hwf", "--lengths", "1", "3", "--train-size", "64"], capsys)
     assert {name: part["states"] for name, part in found["shapes"].items()} == {"1": 9, "3": 324}
 
 

@@ -40,7 +40,7 @@ def small(line: str) -> list[str]:
     if command in ("train", "inspect") and words[0] in TASKS:
         for name in sorted(SMALL.keys() & {f.name for f in fields(TASKS[words[0]])}):
             words += [f"--{name.replace('_', '-')}", str(SMALL[name])]
-    return [command, *words, *(["--no-mixing", "--seconds", "1"] if command == "inspect" else [])]
+    return [command, *words, *(["--seconds", "1"] if command == "inspect" else [])]
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if not ELSEWHERE.search(line)])

@@ -43,7 +43,7 @@ def test_the_picture_says_what_the_page_says(pictures: ModuleType) -> None:
 
 
 def test_the_command_says_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", "evenodd", "--no-mixing"]) == 0
+    assert main(["inspect", "evenodd"]) == 0
     shown = re.search(r"\$ softground inspect evenodd\n…\n(.*?)```", PAGE, re.S)
     assert shown is not None
     assert " ".join(shown[1].split()) in " ".join(capsys.readouterr().out.split())

@@ -126,13 +126,13 @@ def test_a_file_is_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = tmp_path / "xor3.cnf"
     lines = [" ".join(map(str, [*clause, 0])) for clause in xor(3)]
     path.write_text("c odd parity\n" + "\n".join([f"p cnf 3 {len(lines)}", *lines]) + "\n")
-    assert main(["inspect", str(path), "--no-mixing"]) == 0
+    assert main(["inspect", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "xor3: 3 sites" in text
     assert "24, the intended one included (4 without exchanging variables)" in text
-    assert main(["inspect", str(path), "--no-mixing", "--observed", "111", "010"]) == 0
+    assert main(["inspect", str(path), "--observed", "111", "010"]) == 0
     assert "96, the intended one included (16 without" in " ".join(capsys.readouterr().out.split())
-    assert main(["inspect", str(path), "--no-mixing", "--observed", "11"]) == 2
+    assert main(["inspect", str(path), "--observed", "11"]) == 2
     assert "has 2 symbols; this space has 3 sites" in capsys.readouterr().err
     assert main(["inspect", str(tmp_path / "none.cnf")]) == 2
     assert "DIMACS" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_a_formula_of_one_truth_value(
     text: str, always: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "rule.cnf").write_text(text)
-    assert main(["inspect", str(tmp_path / "rule.cnf"), "--no-mixing"]) == 2
+    assert main(["inspect", str(tmp_path / "rule.cnf")]) == 2
     assert f"rule.cnf: the formula {always} holds, so that its truth value tells nothing" in capsys.readouterr().err
 
 
@@ -154,7 +154,7 @@ def test_thirty_variables_are_compiled(
     monkeypatch.setattr("softground.inspection.inspection.ranking", lambda *given: [])
     clauses = [f"{sign * v} {-sign * (v % 30 + 1)} 0" for v in range(1, 31) for sign in (1, -1)]
     (tmp_path / "equal.cnf").write_text("\n".join(["p cnf 30 60", *clauses, ""]))
-    assert main(["inspect", str(tmp_path / "equal.cnf"), "--no-mixing", "--json", "--seconds", "6"]) == 0
+    assert main(["inspect", str(tmp_path / "equal.cnf"), "--json", "--seconds", "6"]) == 0
     sizes = {each["answer"]: each["count"] for each in json.loads(capsys.readouterr().out)["sizes"]}
     assert sizes == {"True": 2, "False": 2**30 - 2}
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_compiled_is_said(
 
     monkeypatch.setattr("softground.inverses.rungs.Circuit", never)
     (tmp_path / "long.cnf").write_text("p cnf 30 1\n1 2 0\n")
-    assert main(["inspect", str(tmp_path / "long.cnf"), "--no-mixing"]) == 2
+    assert main(["inspect", str(tmp_path / "long.cnf")]) == 2
     err = capsys.readouterr().err
     assert "long.cnf: no way was found to all inputs of one truth value" in err
     assert "no circuit: too many nodes" in err

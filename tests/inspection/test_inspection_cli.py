@@ -20,16 +20,15 @@ TINY = ["hwf", "--length", "3", "--train-size", "64", "--test-size", "8", "--ima
 
 
 def test_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", *TINY, "--no-mixing"]) == 0
+    assert main(["inspect", *TINY]) == 0
     text = capsys.readouterr().out
     assert "hwf: 3 sites, 13 symbols, 324 states. 8 distinct answers of 64 given." in text
     assert "preset paper" in text
     assert "kernel Exact" in text
-    assert "Mixing" not in text
 
 
 def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", *TINY, "--json", "--no-mixing", "--seconds", "60"]) == 0
+    assert main(["inspect", *TINY, "--json", "--seconds", "60"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert read["task"] == "hwf"
     assert read["recommendation"]["kernel"] == "Exact"
@@ -44,17 +43,8 @@ def test_no_data_are_read_where_the_task_says_what_occurs(
         raise AssertionError("read")
 
     monkeypatch.setattr(EvenOdd, "load", load)
-    assert main(["inspect", "evenodd", "--data", "mnist", "--data-dir", "nowhere", "--no-mixing"]) == 0
+    assert main(["inspect", "evenodd", "--data", "mnist", "--data-dir", "nowhere"]) == 0
     assert "36 maps explain every answer, 2 of them one-to-one" in " ".join(capsys.readouterr().out.split())
-
-
-def test_what_is_mixed(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("arviz_stats")
-    assert main(["inspect", *TINY, "--json"]) == 0
-    read = json.loads(capsys.readouterr().out)
-    kernels = {m["kernel"] for m in read["mixing"]}
-    assert {"Exact", "preset paper"} <= kernels
-    assert "preset best" not in kernels  # it is Exact
 
 
 def test_both_presets_bring_their_kernels() -> None:
@@ -70,7 +60,7 @@ def test_help_and_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         main(["inspect", "sudoku", "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for option in ("--size {4,9}", "--sample", "--seconds", "--json", "--no-mixing"):
+    for option in ("--size {4,9}", "--sample", "--seconds", "--json"):
         assert option in text
     with pytest.raises(SystemExit):
         main(["inspect"])

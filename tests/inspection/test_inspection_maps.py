@@ -308,7 +308,7 @@ def test_the_same_maps_are_searched_for_once(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("softground.inspection.maps.fewest_labels", counted)
     task = task_of(lambda a, b: (a + b) % 3, 3)
-    found = sg.inspect(task, range(3), support=[(0, 1), (1, 1), (2, 1), (0, 2), (2, 2)], mixing=False)
+    found = sg.inspect(task, range(3), support=[(0, 1), (1, 1), (2, 1), (0, 2), (2, 2)])
     narrow, wide = found.maps
     assert narrow.every == wide.every
     assert len(asked) == 1  # all maps are one-to-one

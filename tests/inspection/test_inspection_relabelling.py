@@ -148,13 +148,13 @@ def test_what_is_lost_is_said() -> None:
         [("disc", "cone", "cube"), ("red", "green", ""), ("disc", "cone", "cube"), ("red", "green", "")]
     )
     task = Task(space, Program(lambda a, b, c, d: a == c and b == d, space))
-    found = inspect(task, [True, False], mixing=False)
+    found = inspect(task, [True, False])
     assert found.identification is not None
     assert (found.identification.count, found.identification.nameless) == (36, True)
     text = " ".join(str(found).split())
     assert "No symbol can be named from y alone" in text
     assert "{red green ''}" in text  # the empty symbol is seen
-    partly = inspect(Task(space, Program(lambda a, b, c, d: (a == "disc", b == d), space)), mixing=False)
+    partly = inspect(Task(space, Program(lambda a, b, c, d: (a == "disc", b == d), space)))
     assert partly.identification is not None
     assert not partly.identification.nameless
     assert "y cannot tell apart {cone cube} and {red green ''}" in " ".join(str(partly).split())

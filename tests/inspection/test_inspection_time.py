@@ -47,7 +47,7 @@ def slow(clock: Clock, wanted: Any = None) -> sg.Task:
 
 
 def test_an_inspection_of_a_slow_rule_ends_in_time(clock: Clock) -> None:
-    found = sg.inspect(slow(clock), [0, 1, 2], mixing=False, limit=TimeLimit(SECONDS, clock.monotonic))
+    found = sg.inspect(slow(clock), [0, 1, 2], limit=TimeLimit(SECONDS, clock.monotonic))
     assert found.answers >= 1
     assert "solutions of the answers" in found.left_out
     assert SECONDS < clock.now < 2 * SECONDS  # a row of a thousand states is tried to its end
@@ -62,7 +62,7 @@ def test_a_recommendation_ends_in_time(clock: Clock) -> None:
 def test_a_solution_that_is_not_found_in_time_is_not_said_to_be_none(clock: Clock) -> None:
     task = slow(clock, wanted=(3,) * 30)
     with pytest.raises(LearnerError, match=r"No solution of the answer 0 was found in time.*limit="):
-        sg.inspect(task, [0], mixing=False, limit=TimeLimit(SECONDS, clock.monotonic))
+        sg.inspect(task, [0], limit=TimeLimit(SECONDS, clock.monotonic))
     assert clock.now < 2 * SECONDS
     with seam.within(SECONDS):
         start = task.inverse.start(task.constraint.encode([0]), 0)

@@ -106,7 +106,7 @@ def test_an_inspection_is_readable_and_json(name: str) -> None:
     if name == "shortest paths":
         experiment = Experiment.named("sdsp", nodes=6, train_size=4, test_size=2)
         answers = [experiment.train[i][1] for i in range(4)]
-    found = inspect(task, answers, mixing=False, sample=4)
+    found = inspect(task, answers, sample=4)
     text = str(found)
     for part in ("The problem", "Can y identify", "Recommended", found.recommendation.name):
         assert part in text
@@ -127,15 +127,6 @@ def test_an_inspection_is_readable_and_json(name: str) -> None:
         assert not any(s["exact"] for s in read["sizes"])
 
 
-def test_mixing_is_part_of_it() -> None:
-    pytest.importorskip("arviz_stats")
-    task = formula_task(3)
-    found = inspect(task, list(range(1, 9)), sample=3, kernels={"mine": sg.Exact(task.inverse)})
-    assert "R̂" in str(found)
-    assert {m.gamma for m in found.mixing} == {1.0, 0.3, 0.1}
-    assert "mine" not in {m.kernel for m in found.mixing}  # the recommended one under another name
-
-
 @pytest.mark.parametrize("looks", [1, 10, 60])
 def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
     """The clock counts how often it is asked; an inspection asks before every piece of work."""
@@ -146,8 +137,8 @@ def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
         asked += 1
         return float(asked)
 
-    full = inspect(formula_task(3), mixing=False)
-    found = inspect(formula_task(3), mixing=False, limit=TimeLimit(looks, clock))
+    full = inspect(formula_task(3))
+    found = inspect(formula_task(3), limit=TimeLimit(looks, clock))
     assert asked < looks + 60  # every part asks a few times more, to be told no
     assert found.left_out
     assert "Cut short by the time limit" in str(found)
@@ -159,7 +150,6 @@ def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
 @pytest.mark.parametrize("task", [formula_task(5), sudoku_task(4)], ids=["formulas", "sudoku"])
 def test_every_number_is_there_at_80_columns(task: sg.Task) -> None:
     """On a narrow screen and in a pipe: nothing is cut, whatever the names are."""
-    pytest.importorskip("arviz_stats")
     name = "a walk with a name that is much too long for any column of a table (21 sets of 2 of 7 sites)"
     walk = sg.Collapsed(task.inverse, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
     found = inspect(task, None, sample=3, kernels={name: walk})
@@ -176,11 +166,6 @@ def test_every_number_is_there_at_80_columns(task: sg.Task) -> None:
         assert r.led is not None
         end = [f"{r.led.arrived:.0%}", "–" if r.led.steps is None else f"{r.led.steps:.0f}", f"{r.led.agreement:.0%}"]
         assert any(row[-3:] == end and len(row) >= 8 for row in tables)
-    for m in found.mixing:
-        ess, rhat = (m.ess / m.draws, m.ess_least / m.draws), (m.rhat, m.rhat_worst)
-        numbers = [f"{m.gamma:g}", str(m.draws), f"{m.moved:.0%}", *(f"{x:.2f}" for x in ess)]
-        numbers += [f"{x:.2f}" if x <= 10 else "> 10" for x in rhat] + [f"{1e3 * m.seconds:.2g}"]
-        assert any(" ".join(row).endswith(" ".join(numbers)) for row in tables)
     text = " ".join(file.getvalue().split())
     assert all(reason in text for reason in found.recommendation.reasons)
     assert number(found.states) in text
@@ -193,7 +178,7 @@ def test_a_kernel_that_cannot_walk_here_is_named_and_left_out() -> None:
     capped = sg.Enumeration(task.space, task.constraint, cap=2)
     broken = sg.Collapsed(capped, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
     fine = sg.Collapsed(task.inverse, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
-    found = inspect(task, [5, 6], kernels={"broken": broken, "fine": fine}, mixing=False)
+    found = inspect(task, [5, 6], kernels={"broken": broken, "fine": fine})
     assert list(found.refused) == ["broken"]
     assert "cap is 2" in found.refused["broken"]
     assert "fine" in {r.name for r in found.ranked}
@@ -203,7 +188,7 @@ def test_a_kernel_that_cannot_walk_here_is_named_and_left_out() -> None:
 
 def test_progress_names_the_parts() -> None:
     said: list[str] = []
-    inspect(formula_task(3), [5, 6], mixing=False, progress=said.append)
+    inspect(formula_task(3), [5, 6], progress=said.append)
     assert said[0] == "solutions of the answers"
     assert "projections" in said
 

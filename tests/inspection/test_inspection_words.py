@@ -24,7 +24,7 @@ def addition(symbols: int) -> sg.Task:
 
 
 def text_of(task: sg.Task, answers: Sequence[object] | None, **given: object) -> str:
-    return " ".join(str(inspect(task, answers, mixing=False, **given)).split())  # type: ignore[arg-type]
+    return " ".join(str(inspect(task, answers, **given)).split())  # type: ignore[arg-type]
 
 
 def test_half_in_words() -> None:
@@ -41,7 +41,7 @@ def test_half_in_words() -> None:
     )
     assert "give a labelled input for each of {2} (--anchor-symbols 2, or known symbols)." in text
     assert "let linear scouts go first (--scouts 32)" in text
-    (advice,) = inspect(addition(5), [0, 1, 5, 6], support=HALF, mixing=False).as_dict()["advice"]
+    (advice,) = inspect(addition(5), [0, 1, 5, 6], support=HALF).as_dict()["advice"]
     assert f"- {advice}" in text
 
 
@@ -61,7 +61,7 @@ def test_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_json_holds_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", "half", "--no-mixing", "--json"]) == 0
+    assert main(["inspect", "half", "--json"]) == 0
     declared, full = json.loads(capsys.readouterr().out)["maps"]
     assert (declared["every"]["count"], declared["one_to_one"]["count"], declared["per_site"]["count"]) == (3, 1, 9)
     assert declared["every"]["labels"] == {"fewest": 1, "sets": 3, "example": ["2"], "finished": True}

@@ -323,7 +323,7 @@ def test_what_takes_one_task_says_so(whole: tuple[Path, sg.Learner]) -> None:
     with pytest.raises(LearnerError, match="a function"):
         sg.grounding_stages(family)
     with pytest.raises(SoftgroundError, match="one at a time"):
-        sg.inspect(family, [1], mixing=False)
+        sg.inspect(family, [1])
 
 
 def test_the_symbols_of_a_shared_network_may_be_more_than_a_space_shows() -> None:

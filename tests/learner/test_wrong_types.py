@@ -28,7 +28,7 @@ DATA = examples(TASK, 12)
         (lambda: sg.Categorical(range(10)), SpaceError, r"such as \[range\(10\)\] \* 3"),  # type: ignore[arg-type]
         (lambda: sg.Examples(DATA.x, 7), DataError, "7 was given for all examples; expected a list"),  # type: ignore[arg-type]
         (lambda: sg.Examples(DATA.x, "seven"), DataError, "'seven' was given for all examples"),
-        (lambda: sg.inspect(TASK, 7, mixing=False), DataError, "7 was given for all"),  # type: ignore[arg-type]
+        (lambda: sg.inspect(TASK, 7), DataError, "7 was given for all"),  # type: ignore[arg-type]
         (lambda: sg.Learner(TASK.constraint, nn.Linear(1, 1)), LearnerError, r"expected a Task\(space, rule\)"),  # type: ignore[arg-type]
         (lambda: sg.Learner(TASK, None), LearnerError, "network=None was given; expected a module"),  # type: ignore[arg-type]
         (lambda: sg.Learner(TASK, nn.Linear), LearnerError, "Linear'> was given; expected a module"),  # type: ignore[arg-type]

@@ -38,14 +38,14 @@ def test_a_run_is_kept_and_resumed(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_an_inspection_finds_a_kernel(name: str) -> None:
     rule = RULES[name]()
-    found = sg.inspect(sg.Task(rule.space, rule), [1.0, 2.0], mixing=False)
+    found = sg.inspect(sg.Task(rule.space, rule), [1.0, 2.0])
     assert found.answers == 2
     assert "some symbols are real numbers" in str(found)
 
 
 def test_an_inspection_makes_answers_of_its_own() -> None:
     rule = RULES["equations"]()
-    assert sg.inspect(sg.Task(rule.space, rule), mixing=False).answers > 1
+    assert sg.inspect(sg.Task(rule.space, rule)).answers > 1
 
 
 @pytest.mark.parametrize("answer", [None, "nine", float("nan")])

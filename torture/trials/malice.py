@@ -40,7 +40,7 @@ READERS: dict[str, list[str]] = {
     "evaluate": ["evaluate", "RUN", "--device", "cpu", "--json"],
     "predict": ["predict", "RUN", *["IMAGE"] * SITES, "--device", "cpu"],
     "report": ["report", "RUN"],
-    "inspect": ["inspect", "hwf", "--data", "folder", "--data-dir", "RUN", "--no-mixing", "--quiet"],
+    "inspect": ["inspect", "hwf", "--data", "folder", "--data-dir", "RUN", "--quiet"],
 }
 STARTED = (
     "pickle.find_class",

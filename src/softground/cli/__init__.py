@@ -24,7 +24,7 @@ COMMANDS = {
     "open": "Show a run in a browser as it goes on, and read what you draw.",
     "report": "Write a run's page again, or put runs side by side.",
     "runs": "List runs, compare them, remove them.",
-    "inspect": "Look at a task, or a DIMACS file, before training: what y can tell, projections, mixing.",
+    "inspect": "Look at a task, or a DIMACS file, before training: what y can tell, projections.",
     "export": "Write a run's network as ONNX.",
     "tasks": "List the tasks that can be trained.",
     "new-task": "Write a task of your own to begin with, and its test.",

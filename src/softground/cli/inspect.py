@@ -31,8 +31,6 @@ class Look:
     """Distinct answers to look at."""
     seconds: float = 30.0
     """Time limit, without the time to build the task and its data. What is not done by then is left out, and named."""
-    mixing: bool = True
-    """Run chains and measure how they mix (needs the extra inspect)."""
     quiet: bool = False
     """No progress display."""
     json: bool = False
@@ -66,7 +64,7 @@ class Look:
             def progress(part: str) -> None:
                 status.update(f"{name}: {part} …")
 
-            given: dict[str, Any] = {"sample": self.sample, "mixing": self.mixing, "progress": progress}
+            given: dict[str, Any] = {"sample": self.sample, "progress": progress}
             return inspect(task, answers, limit=seconds, **given, **other)
 
 

@@ -16,13 +16,11 @@ import torch
 
 from ..errors import SoftgroundError
 from ..family import Family
-from ..kernels import Guided, Kernel
+from ..kernels import Kernel
 from ..task import Task
-from . import mixing as chains
 from .boolean import BooleanMaps, boolean_maps
 from .connectivity import Components
 from .maps import Consistent, consistent_maps
-from .mixing import Mixing, mix_all
 from .ranking import RULE, Ranked, joined, ranking
 from .recommendation import SAMPLE, Recommendation, choose, movement
 from .relabelling import Relabellings, relabellings
@@ -47,7 +45,6 @@ class Inspection:
     boolean: BooleanMaps | None  # rsbench's count, for Boolean sites
     barrier: tuple[Components, ...]  # components under changes of one site
     ranked: tuple[Ranked, ...]
-    mixing: tuple[Mixing, ...]
     recommendation: Recommendation
     refused: dict[str, str]  # kernels given that cannot walk here, and why
     left_out: tuple[str, ...]  # parts that the time limit cut short
@@ -75,7 +72,6 @@ def inspect(
     kernels: Mapping[str, Kernel] | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
-    mixing: bool = True,
     limit: TimeLimit | float = math.inf,
     progress: Callable[[str], None] | None = None,
 ) -> Inspection:
@@ -94,8 +90,6 @@ def inspect(
         Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
-    mixing
-        Whether to run chains and measure ESS and R̂, which needs arviz-stats (the extra ``inspect``).
     limit
         Seconds that it may take. What is not done by then is left out, and named in ``left_out``.
     progress
@@ -103,14 +97,12 @@ def inspect(
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(2), range(2)])
-    >>> found = inspect(Task(space, Program(lambda a, b: a ^ b, space)), [0, 1], mixing=False)
+    >>> found = inspect(Task(space, Program(lambda a, b: a ^ b, space)), [0, 1])
     >>> found.identification.count, found.identification.examples, found.maps[0].every.count
     (2, ('0 ↔ 1',), 2)
     """
     if isinstance(task, Family):
         raise SoftgroundError(f"{task} was given; inspect its tasks one at a time: inspect(family[…], answers).")
-    if mixing:
-        chains.require()
     began = time.monotonic()
     limit = limit if isinstance(limit, TimeLimit) else TimeLimit(limit)
     parts: dict[str, TimeLimit] = {}
@@ -132,10 +124,8 @@ def inspect(
     booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
     walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
-    ranked = ranking(task, taken, walking, part("projections", 0.5), seed)
+    ranked = ranking(task, taken, walking, part("projections", 1.0), seed)
     best = choose(task, taken, ranked, seed)
-    chosen = _mixed(task, walking, best, ranked) if mixing else {}
-    measured = mix_all(task, chosen, taken, part("mixing", 1.0), seed) if mixing else ()
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),
@@ -148,7 +138,6 @@ def inspect(
         boolean=booleans,
         barrier=joined(task, taken, [()], change=True) if space.categorical else (),
         ranked=tuple(ranked),
-        mixing=measured,
         recommendation=best,
         refused={name: why for name, why in refused.items() if why},
         left_out=tuple(name for name, share in parts.items() if share.reached),
@@ -179,19 +168,6 @@ def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:
     except SoftgroundError as error:
         return str(error)
     return ""
-
-
-def _mixed(
-    task: Task, kernels: Mapping[str, Kernel], best: Recommendation, ranked: Sequence[Ranked]
-) -> dict[str, Kernel]:
-    """What is mixed: the recommended kernel, walks on the best projection, and the kernels given."""
-    chosen: dict[str, Kernel] = {best.name: best.kernel}
-    for walk in [r for r in ranked if r.usable and r.projection][:1]:
-        chosen[f"Collapsed ({walk.name})"] = walk.kernel
-        chosen[f"Guided ({walk.name})"] = Guided(task.inverse, walk.projection)  # type: ignore[arg-type]
-    # Independent draws do not mix, and what is there already need not be measured again.
-    own = {n: k for n, k in kernels.items() if not k.independent and k not in chosen.values()}
-    return chosen | own
 
 
 def _plain(value: Any) -> Any:

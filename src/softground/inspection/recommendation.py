@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import CheckpointError
@@ -24,7 +25,6 @@ from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
 from ..task import Task
-from .mixing import lopsided
 from .ranking import Ranked, collapsed, ranking, swapping
 from .solutions import Found, Sample, begun, take
 from .time_limit import TimeLimit
@@ -34,6 +34,7 @@ EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is sh
 TRIED = {"tensor": (32, 10), "solver": (8, 3)}  # chains and steps that movement is measured on
 MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
+LOPSIDED = 1.5  # standard deviation of the belief's logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ def _lines(kernel: Kernel) -> Recommendation:
     name = type(kernel).__name__
     reasons = (
         f"{name}: along a component or a line, Q* is a normal law cut to an interval, and is drawn from exactly; no "
-        "proposal is rejected. Its steps are not independent: see the effective sample size.",
+        "proposal is rejected. Its steps are not independent.",
         "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
     )
     return Recommendation(kernel, None, 1, 1.0, reasons, name)
@@ -239,3 +240,9 @@ def movement(
         z, info = kernel.step(dice, z, target)
         moved.append(float(info.moved.double().mean()))
     return sum(moved) / len(moved)
+
+
+def lopsided(space: Any, rows: int, seed: int) -> Tensor:
+    """A network's output that prefers some symbols, at random: one row per answer."""
+    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
+    return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

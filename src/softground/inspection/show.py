@@ -38,7 +38,6 @@ def renderables(found: Inspection) -> Iterable[RenderableType]:
         "The problem": problem(found),
         "Can y identify the symbols?": identification(found),
         "Projections": projections(found),
-        "Mixing": mixing(found),
         "Recommended": [str(found.recommendation), *(f"- {words}" for words in advice(found.maps))],
     }
     for heading, lines in parts.items():
@@ -96,22 +95,6 @@ def projections(found: Inspection) -> Iterable[RenderableType | str]:
         yield f"Ranked by: {RULE}."
         heads = ("|F|", "largest", "moves", "parts", "joined", "arrived", "steps", "agree")
         yield _table("walk", heads, [(r.name, *_cells(r)) for r in found.ranked])
-
-
-def mixing(found: Inspection) -> Iterable[RenderableType]:
-    """ESS and R̂ of each kernel at each temperature."""
-    rows: list[tuple[str, ...]] = []
-    for place, m in enumerate(found.mixing):
-        again = place > 0 and found.mixing[place - 1].kernel == m.kernel
-        ess = (f"{value / m.draws:.2f}" for value in (m.ess, m.ess_least))
-        rhat = ("> 10" if value > 10 else f"{value:.2f}" for value in (m.rhat, m.rhat_worst))
-        walk = "" if again else m.kernel, f"{m.gamma:g}", f"{m.draws}{'*' * (not m.whole)}", f"{m.moved:.0%}"
-        rows.append((*walk, *ess, *rhat, f"{1e3 * m.seconds:.2g}"))
-    if rows:
-        table = _table("kernel", ("γ", "draws", "moved", "ESS", "worst", "R̂", "worst", "ms"), rows)
-        table.caption = "ESS per draw; median and worst over answers and quantities followed"
-        table.caption += "" if all(m.whole for m in found.mixing) else "; * cut short"
-        yield table
 
 
 def span(found: Sequence[Components]) -> str:
