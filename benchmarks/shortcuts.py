@@ -37,7 +37,6 @@ ROWS = {
         "ours": "",
         "ours, scouts": "--scouts 32",
         "ours, scouts, small network": "--scouts 32 --network strided",
-        "ours, undecided": "--usage none --mixture 8 --entropy-weight 1",
         "semantic": SEMANTIC,
         "paper": "--preset paper",
         "successor": SUCCESSOR,

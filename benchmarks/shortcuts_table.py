@@ -62,11 +62,6 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
         "EvenOdd, no labels: digits, ECE in / out of distribution",
         ("symbol_accuracy", "symbol_ece", "ood_symbol_ece"),
         [
-            (
-                "ours, undecided (entropy, mixture of 8)",
-                "evenodd/ours, undecided",
-                "NeSyDM 20.33 ± 1.33, 2.70 ± 1.21 / 5.77 ± 0.98 ²",
-            ),
             ("ours", "evenodd/ours", "–"),
             ("ours, 32 scouts", "evenodd/ours, scouts", "–"),
             ("ours, 32 scouts, small network", "evenodd/ours, scouts, small network", "–"),

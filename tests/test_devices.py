@@ -15,7 +15,7 @@ from checks import BATCH
 from proofs import SPACE, TABLES, TASK
 from softground.constraints import All, Between, OneOf, Program, Scan, Sum
 from softground.dice import Sampler
-from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, law_of
+from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
 from softground.inverses.circuit.levels import Levels
 from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
@@ -122,17 +122,17 @@ def test_scans_of_any_length(sites: int) -> None:
         same(here, everything())
 
 
-def test_relations_and_mixtures() -> None:
+def test_relations_and_ensembles() -> None:
     space = Categorical([range(4)] * 3)
     rule = Program(lambda a, b, c: a + b + c, space, vectorised=True)
     inverse, y = Table(rule), rule.encode([5, 2])
     related = rule.encode([OneOf(3, 5), Between(2, 4)])
-    output = torch.randn(2, 3, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    output = torch.randn(2, 3, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     states = space.states(torch.arange(space.size))
     known = torch.tensor([[1, -1, -1], [-1] * 3])
 
     def everything() -> list[Any]:
-        law, start = law_of(inverse, Target(space.belief(output), y, 1.0)), inverse.start_given(y, 0, known)
+        law, start = inverse.law(Target(space.belief(output), y, 1.0)), inverse.start_given(y, 0, known)
         held = [rule.feasible(states, each.expand(len(states), *each.shape)) for each in related]
         return [*held, law.mode(), law.marginals(), law.entropy(), start.z, start.found, start.proved]
 

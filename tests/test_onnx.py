@@ -16,7 +16,6 @@ from cli_cases import hurry, train
 from softground import (
     Categorical,
     Ensemble,
-    Mixture,
     Model,
     PerSite,
     SoftgroundError,
@@ -25,7 +24,6 @@ from softground import (
     default_network,
     lenet,
     load,
-    mlp,
 )
 from softground.cli import main
 from softground.networks import prototype
@@ -110,7 +108,6 @@ TASK_NETWORKS: dict[str, tuple[nn.Module, Any, tuple[int, ...], torch.dtype]] = 
     "gnn": (PathGNN(6), Gaussian(6), (6, 6), torch.float32),
     "path mlp": (PathMLP(6, relabel=True), Gaussian(6), (6, 6), torch.float32),
     "convnet": (PerSite(convnet((1, 8, 8), 5), (1, 8, 8)), DIGITS, (3, 1, 8, 8), torch.uint8),
-    "mixture": (Mixture(mlp(7, Mixture.outputs(5, 2)), 2), DIGITS, (3, 7), torch.float32),
     "prototypes": (
         Ensemble([PerSite(prototype((1, 8, 8), 5), (1, 8, 8)) for _ in range(2)]),
         DIGITS,

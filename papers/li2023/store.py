@@ -11,6 +11,7 @@ from typing import Any
 from softground import files
 from softground.experiments.recipe import settings
 from softground.files import Missing, Unreadable, failure
+from softground.retired import SETTINGS
 from softground.runs.folder import plain
 from softground.tasks import TASKS
 
@@ -80,7 +81,7 @@ class Store:
 def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
     """Whether a record says where it is from, and is of this cell: its options, its recipe, ``but`` aside.
 
-    A setting that is newer than the record was then what it is by default.
+    A setting that is newer than the record was then what it is by default; one that is gone must have been neutral.
     """
     if not all(record.get(name) for name in PROVENANCE):
         return False
@@ -89,6 +90,7 @@ def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
         return {name: value for name, value in options.items() if name not in but}
 
     now, then = plain(cell.settings), record.get("settings") or {}
+    then = {name: value for name, value in then.items() if name not in SETTINGS or value != SETTINGS[name].neutral}
     kinds = [*settings().values(), *fields(TASKS[cell.task])]
     defaults = {each.name: plain(each.default) for each in kinds if each.name in now} if then else {}
     same_options = rest(record["options"]) == rest(plain(dict(cell.options)))

@@ -47,7 +47,7 @@ from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, 
 from .learner import Learner, Stage, grounding_stages, one_cycle
 from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
-from .networks import Dropout, Ensemble, Mixture, PerSite, Standardise, convnet, default_network, lenet, mlp
+from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
     MAPO,
     OBJECTIVES,
@@ -63,7 +63,6 @@ from .objectives import (
     SoftenedGrounding,
     Supervised,
     Term,
-    Undecided,
     Usage,
     ZeroDegree,
 )
@@ -87,7 +86,7 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
-__all__ += ["Ensemble", "Mixture", "Term", "Undecided", "Usage"]
+__all__ += ["Ensemble", "Term", "Usage"]
 __all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += [
     "All",

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose equations may depend on the answer."
+_MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
+_UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
 
-NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED}
+NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
-MEMBERS: dict[tuple[str, str], str] = {}
+MEMBERS: dict[tuple[str, str], str] = {("layer", "softground.Mixture"): _MIXTURE}
 """Members of a registry by its kind and their name, such as ``("network", "prototype")``."""
 
 
@@ -31,8 +33,10 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
+    "entropy_weight": Setting(0.0, _UNDECIDED),
     "mixing": Setting(
         False, "Inspections measure no mixing: give the chains that you walk yourself to a package such as arviz-stats."
-    )
+    ),
+    "mixture": Setting(1, _MIXTURE),
 }
 """Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""

@@ -9,18 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from softground import (
-    Categorical,
-    Dropout,
-    Ensemble,
-    Mixture,
-    PerSite,
-    Standardise,
-    convnet,
-    default_network,
-    lenet,
-    mlp,
-)
+from softground import Categorical, Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from softground.errors import SoftgroundError
 from softground.networks import prototype
 from softground.networks.blueprint import LAYERS, TORCH, build, describe
@@ -35,7 +24,6 @@ NETWORKS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "mlp": (mlp(7, 5), (3, 7)),
     "gnn": (PathGNN(6, channels=8, rounds=3), (6, 6)),
     "path mlp": (PathMLP(6, hidden=9, relabel=True), (6, 6)),
-    "mixture": (Mixture(mlp(7, Mixture.outputs(5, 3)), 3), (3, 7)),
     "ensemble": (Ensemble([mlp(7, 5), mlp(7, 5)], "best"), (3, 7)),
     "prototype": (PerSite(prototype((1, 8, 8), 5), (1, 8, 8)), (3, 1, 8, 8)),
     "layers": (

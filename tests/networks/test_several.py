@@ -1,4 +1,4 @@
-"""Networks of which P(z|x) is a mixture: mixtures of products, and ensembles whose members learn each for itself."""
+"""Networks whose members learn each for itself: ensembles and scouts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import softground as sg
 from cli_cases import read
 from learner_cases import Stop, adam, addition, assert_same_run, classifier, equal, examples, kernel, stop_at, weights
 from softground.cli import main
-from softground.errors import LearnerError, SpaceError
-from softground.networks import Ensemble, Mixture, Scouted
+from softground.errors import LearnerError
+from softground.networks import Ensemble, Scouted
 from softground.objectives import SemanticLoss
-from softground.spaces import MixtureBelief
 
 ADDITION = [
     "train",
@@ -32,13 +31,6 @@ ADDITION = [
     "--network",
     "lenet",
 ]
-
-
-def mixture(components: int = 2) -> nn.Module:
-    torch.manual_seed(0)
-    return Mixture(
-        nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, Mixture.outputs(4, components))), components
-    )
 
 
 def ensemble() -> Ensemble:
@@ -74,6 +66,23 @@ def test_an_ensemble_reads_by_the_mean_of_its_members() -> None:
     x = examples(task, 8).x
     read, *members = (sg.Model(each, task.space).predict_proba(x) for each in (net, *net.members))
     assert read == pytest.approx(sum(members) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("readings", ["grammatical", "all"])
+def test_the_mean_is_taken_site_by_site(readings: Any) -> None:
+    space = sg.Categorical([range(3), "+-"], readings=readings)
+    output = torch.randn(4, 3, 2, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    belief, members = space.belief(output), [space.belief(each) for each in output.unbind(1)]
+    mean = sum(member.marginals() for member in members) / 3
+    assert isinstance(mean, Tensor)
+    assert torch.allclose(belief.marginals(), mean, atol=1e-9)
+    z = space.states(torch.arange(4))
+    found, expected = belief.log_prob(z), mean.gather(2, z[..., None]).log().sum((1, 2))
+    assert torch.allclose(found, expected, atol=1e-9)
+    one, two = (torch.autograd.grad(part.sum(), output, retain_graph=True)[0] for part in (found, expected))
+    assert torch.allclose(one, two, atol=1e-9)
+    assert belief.other_mode().shape == (4, 2)
+    assert space.belief(output[:0]).mode().shape == (0, 2)
 
 
 def test_of_restarts_the_one_with_the_lowest_loss_reads() -> None:
@@ -158,7 +167,7 @@ def test_scouts_that_leave_symbols_out_are_held_back(monkeypatch: pytest.MonkeyP
     assert len(set(more.tolist())) == 3
 
 
-@pytest.mark.parametrize("make", [mixture, ensemble, restarts, scouted])
+@pytest.mark.parametrize("make", [ensemble, restarts, scouted])
 def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module], tmp_path: Path) -> None:
     task = addition()
     data, test = examples(task), examples(task, 32, seed=1)
@@ -171,20 +180,8 @@ def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module],
     assert_same_run(tmp_path / "whole", tmp_path / "run")
     assert equal(weights(whole.network), weights(again.network))
     loaded = sg.load(tmp_path / "run" / "model")
-    assert isinstance(loaded.space.belief(loaded.network(data.x)), MixtureBelief) is (make in (mixture, ensemble))
     assert loaded.predict(test.x) == whole.predict(test.x)
     assert loaded.predict(test.x, test.y) == whole.predict(test.x, test.y)
-
-
-def test_a_mixture_takes_known_symbols_noise_and_samples() -> None:
-    task = addition()
-    data = examples(task)
-    known = torch.where(torch.rand(192, 3, generator=torch.Generator().manual_seed(0)) < 0.2, data.symbols, -1)  # type: ignore[arg-type]
-    both = sg.Examples(data.x, data.y, data.symbols, known=known)
-    made = learner(task, mixture(), noise=0.05).fit(both, quiet=True)
-    assert made.history_[-1]["train_symbol_accuracy"] > 0.9
-    stage = sg.Stage("I", sg.SoftenedGrounding(kernel("uniform", task), sg.Constant(1.0), steps=4), 2, adam)
-    assert learner(task, mixture(), [stage]).fit(both, quiet=True).history_[-1]["acceptance"] > 0
 
 
 def test_what_members_would_share_is_refused() -> None:
@@ -192,29 +189,13 @@ def test_what_members_would_share_is_refused() -> None:
     stage = sg.Stage("I", sg.SoftenedGrounding(kernel("guided", task), sg.Constant(1.0)), 1, adam)
     with pytest.raises(LearnerError, match="SoftenedGrounding remembers one state of every example"):
         learner(task, ensemble(), [stage]).fit(examples(task, 32), quiet=True)
-    with pytest.raises(LearnerError, match="cannot be a mixture"):
-        learner(task, Ensemble([mixture(), mixture()])).fit(examples(task, 32), quiet=True)
+    with pytest.raises(LearnerError, match="cannot be an ensemble"):
+        learner(task, Ensemble([ensemble(), ensemble()])).fit(examples(task, 32), quiet=True)
     with pytest.raises(LearnerError, match="0 members"):
         Ensemble([])
 
 
-def test_a_mixture_does_not_cool() -> None:
-    task = addition()
-    stages = sg.grounding_stages(task, schedule=sg.Exponential(1.0, 0.5), epochs=2)
-    with pytest.raises(SpaceError, match=r"γ = 0\.5 was given for a mixture of 2 products"):
-        learner(task, mixture(), stages).fit(examples(task, 32), quiet=True)
-    with pytest.raises(LearnerError, match="mixture=0 was given"):
-        Mixture(nn.Linear(4, 4), 0)
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--mixture", "2", "--usage", "uniform"],
-        ["--members", "2", "--member", "best"],
-        ["--scouts", "2", "--usage", "uniform"],
-    ],
-)
+@pytest.mark.parametrize("option", [["--members", "2", "--member", "best"], ["--scouts", "2", "--usage", "uniform"]])
 def test_on_the_command_line(option: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("softground.experiments.problem.SCOUTING", 8)
     run = tmp_path / "run"
@@ -228,9 +209,7 @@ def test_on_the_command_line(option: list[str], tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--mixture 0", "--mixture 0 was given"),
         ("--members 0", "--members 0 was given"),
-        ("--mixture 2 --members 2", "expected one of them"),
         ("--members 2 --scouts 2 --usage uniform", "expected one of them"),
         ("--scouts -1", "--scouts -1 was given"),
         ("--scouts 2", "without a usage prior"),
@@ -238,9 +217,7 @@ def test_on_the_command_line(option: list[str], tmp_path: Path, monkeypatch: pyt
         ("--usage often", "--usage often was given"),
         ("--usage estimated", "no known symbols to estimate from"),
         ("--usage uniform --usage-weight -1", "usage weight -1.0 was given"),
-        ("--entropy-weight -1", "entropy weight -1.0 was given"),
         ("--network prototype", "without anchors"),
-        ("--network prototype --anchors 1 --mixture 2", "22 outputs was given for 10 symbols"),
     ],
 )
 def test_bad_options_are_refused(option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

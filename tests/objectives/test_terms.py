@@ -14,8 +14,7 @@ import softground as sg
 from baseline_cases import batch_of
 from learner_cases import adam, addition, examples, make_learner
 from softground.errors import LearnerError
-from softground.inverses.law import shannon
-from softground.objectives import SemanticLoss, Undecided, Usage
+from softground.objectives import SemanticLoss, Usage
 from softground.spaces import Categorical
 
 MIXED = Categorical([(1, 2, 3), "+-", (2, 3)])
@@ -112,29 +111,6 @@ def test_priors_for_other_symbols_are_refused() -> None:
     assert Usage([0.3333334] * 3).weight == 3.0  # they add up to 1 as nearly as people write it
 
 
-def test_undecided_is_the_entropy_of_the_posterior() -> None:
-    task = mixed_task()
-    output = torch.randn(3, 3, 5, dtype=torch.float64).requires_grad_()
-    belief, answers = task.space.belief(output), [5, 0, 1]
-    term = Undecided(0.5)
-    term.begin(task, None, None)
-    found = term.loss(task, batch_of(belief, task.constraint.encode(answers)), 0.0)
-    states = task.space.states(torch.arange(task.space.size))
-    entropies = []
-    for row, answer in enumerate(answers):
-        inside = states[[a == answer for a in task.compute(states)]]
-        entropies.append(shannon(belief.rows(torch.full((len(inside),), row)).log_prob(inside).softmax(0)))
-    expected = -0.5 * torch.stack(entropies).mean() / 3
-    assert torch.allclose(found.loss, expected, atol=1e-9)
-    assert torch.allclose(
-        *(torch.autograd.grad(loss, output, retain_graph=True)[0] for loss in (found.loss, expected)), atol=1e-9
-    )
-    with pytest.raises(LearnerError, match="entropy weight -1 was given"):
-        Undecided(-1)
-    with pytest.raises(LearnerError, match="which Enumeration"):
-        Undecided().begin(addition(tabulated=False), None, None)
-
-
 def half(count: int, seed: int) -> tuple[sg.Task, sg.Examples]:
     """MNIST-Half with noisy one-hot vectors for images: three maps of the digits explain all that occurs."""
     space = Categorical([range(5)] * 2)
@@ -169,9 +145,9 @@ def test_terms_are_added_and_recorded() -> None:
         stages = sg.grounding_stages(task, epochs=1, optimizer=lambda p: torch.optim.SGD(p, lr=0.0), terms=terms)
         return sg.Learner(task, net, stages, batch_size=64, device="cpu").fit(data, quiet=True)
 
-    plain, both = run(), run(Usage(weight=3.0), Undecided(0.5))
+    plain, both = run(), run(Usage(weight=3.0))
     one, two = plain.history_[0], both.history_[0]
-    assert two["loss"] == pytest.approx(one["loss"] + 3.0 * two["usage_kl"] - 0.5 * two["undecided"], abs=1e-6)
+    assert two["loss"] == pytest.approx(one["loss"] + 3.0 * two["usage_kl"], abs=1e-6)
     assert two["usage_kl"] > 0
     assert "usage_kl" not in one
 

@@ -197,10 +197,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },
-    Term: {
-        objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
-        objectives.Undecided: (objectives.Undecided, SUM, "terms::undecided_is_the_entropy_of_the_posterior"),
-    },
+    Term: {objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings")},
     Schedule: {
         schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
         schedules.CodeLogarithmic: (schedules.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),

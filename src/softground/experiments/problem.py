@@ -25,9 +25,9 @@ from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
-from ..networks import IMAGE_NETWORKS, Mixture, PerSite, Standardise
+from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..networks.activations import check_activations
-from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Undecided, Usage
+from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Usage
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry
@@ -114,13 +114,10 @@ class Problem(ABC):
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
         """The network for inputs like ``x``: one classifier that reads the image of each site."""
         image = tuple(x.shape[2:])
-        several = recipe.mixture > 1
-        outputs = Mixture.outputs(space.outputs, recipe.mixture) if several else space.outputs
-        classifier = self.networks[recipe.network](image, outputs)
+        classifier = self.networks[recipe.network](image, space.outputs)
         if recipe.standardise:
             classifier = nn.Sequential(Standardise.to_fit(x.pool if isinstance(x, Gathered) else x), classifier)
         network: nn.Module = PerSite(classifier, image)  # type: ignore[arg-type]
-        network = Mixture(network, recipe.mixture) if several else network
         check_activations(network, x, max(recipe.batch_size, recipe.zero_batch_size or 0))
         return network
 
@@ -162,8 +159,7 @@ class Problem(ABC):
 
     def terms(self, recipe: Recipe) -> list[Term]:
         """What is added to Stage I's loss."""
-        terms: list[Term] = [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
-        return terms + ([Undecided(recipe.entropy_weight)] if recipe.entropy_weight else [])
+        return [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
         if recipe.objective in ("grounding", "ssl", "na"):

@@ -106,10 +106,6 @@ class Recipe:
         "symbols or anchors), or the shares in the order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
     )
     usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
-    entropy_weight: float = setting(
-        0.0, "What staying undecided where the answer does not decide, the entropy of P(z|x, y), counts."
-    )
-    mixture: int = setting(1, "P(z|x) as a mixture of so many products, which need not decide between readings.")
     members: int = setting(1, "Networks of an ensemble, each trained for itself.")
     member: str = setting(
         "mean", "The members of an ensemble read by their mean, or the one with the lowest loss does (best).", READS
@@ -145,9 +141,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check(self)
-        for name in ("mixture", "members"):
-            if getattr(self, name) < 1:
-                raise LearnerError(f"{name}={getattr(self, name)} was given; expected 1 or more.")
+        if self.members < 1:
+            raise LearnerError(f"members={self.members} was given; expected 1 or more.")
         if self.scouts < 0:
             raise LearnerError(f"scouts={self.scouts} was given; expected 0 or more.")
         if self.scouts and self.usage == "none":
@@ -155,9 +150,8 @@ class Recipe:
                 f"scouts={self.scouts} was given without a usage prior, which tells the best of them; give one, as in "
                 "--usage uniform."
             )
-        several = {"mixture": self.mixture, "members": self.members, "scouts": self.scouts}
-        if len(chosen := [f"{name}={count}" for name, count in several.items() if count > 1]) > 1:
-            raise LearnerError(f"{' and '.join(chosen)} were given; expected one of them.")
+        if self.members > 1 and self.scouts > 1:
+            raise LearnerError(f"members={self.members} and scouts={self.scouts} were given; expected one of them.")
         if not self.validation and (self.patience or self.keep == "validation"):
             given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
             raise LearnerError(

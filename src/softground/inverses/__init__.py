@@ -8,7 +8,6 @@ from .ladder import Budget, Choice, GivesWay, climb
 from .law import Law, Solutions
 from .listing import Listing
 from .lists import Lists
-from .mixture import law_of
 from .rungs import RUNGS
 from .scanned import Scanned
 from .table import Table
@@ -34,4 +33,4 @@ __all__ = [
     "Start",
     "Table",
 ]
-__all__ += ["climb", "complete", "default_inverse", "law_of"]
+__all__ += ["climb", "complete", "default_inverse"]

@@ -27,7 +27,6 @@ from ..projections.base import Dropped
 from ..registry import Registry
 from ..target import Target
 from .law import Law, Ragged, Solutions
-from .mixture import law_of
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -168,7 +167,7 @@ class Inverse(ABC):
 
         A search that gives up leaves some z outside S_y in a row.
         """
-        return law_of(self, target).mode() if self.exact else None
+        return self.law(target).mode() if self.exact else None
 
     def sole(self) -> Tensor | None:
         """The encoded answer of all states that have one, where it is the same for all; the rule's, if it knows."""

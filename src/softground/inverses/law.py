@@ -61,10 +61,6 @@ class Law(ABC):
         assert isinstance(weights, CategoricalBelief)  # a law that is put together from others adds up theirs
         return mass - weights.marginal_log_prob(marginals).to(mass.dtype)
 
-    def site_entropies(self) -> Tensor:
-        r""":math:`H[Q^*_i] = -\sum_s Q^*_i(s) \log Q^*_i(s)` of every site, ``[batch, sites]``, differentiable."""
-        return shannon(self._taped())
-
     def _taped(self) -> Tensor:
         """The marginals, where a gradient that is wanted would pass through them."""
         marginals, weights = self.marginals(), getattr(self, "weights", None)
@@ -77,12 +73,6 @@ class Law(ABC):
                 "train by them."
             )
         return marginals
-
-
-def shannon(law: Tensor) -> Tensor:
-    """The entropy in nats of distributions ``[…, K]``; the gradient is finite where a probability is 0."""
-    safe = torch.where(law > 0, law, 1.0)
-    return -(safe * safe.log()).sum(-1)
 
 
 def refuse_empty(empty: Tensor, first: int = 0) -> None:

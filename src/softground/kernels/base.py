@@ -18,7 +18,7 @@ from ..dice import Dice
 from ..inverses.base import Fibre, Inverse, complete
 from ..projections.base import Dropped, Projection, Walk
 from ..registry import Registry
-from ..spaces.categorical import CategoricalBelief, MixtureBelief
+from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 
 
@@ -110,8 +110,6 @@ def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fi
 
 def possible(target: Target[Any], dropped: Dropped, fibre: Fibre) -> Fibre:
     """The completions of positive weight: those that known symbols leave. Reals have no known symbols."""
-    if isinstance(target.weights, MixtureBelief):  # what is known is certain in every component
-        target = replace(target, weights=target.weights.component(0))
     if not isinstance(target.weights, CategoricalBelief):
         return fibre
     return replace(fibre, mask=fibre_weights(target, dropped, fibre) > -torch.inf)

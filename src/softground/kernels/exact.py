@@ -15,9 +15,8 @@ from ..beside import beside
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
-from ..inverses.mixture import law_of
 from ..projections.base import Walk
-from ..spaces.categorical import CategoricalBelief, MixtureBelief
+from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .base import KERNELS, Info, Kernel, redrawn
 
@@ -43,7 +42,7 @@ class Exact(Kernel):
             raise LearnerError("Exact was told to give neither marginals nor draws; it must give one of them.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
-        law = law_of(self.inverse, target)
+        law = self.inverse.law(target)
         if self.late and self.draws and self.marginals:
             with beside(target, z, law):
                 after = law.draw(dice)
@@ -56,7 +55,7 @@ class Exact(Kernel):
         return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
     def static(self, target: Target[CategoricalBelief]) -> bool:
-        return not isinstance(target.weights, MixtureBelief) and self.inverse.static_law(target)
+        return self.inverse.static_law(target)
 
 
 def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:

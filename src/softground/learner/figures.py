@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InfeasibleAnswer
-from ..inverses.mixture import law_of
 from ..metrics.accuracy import best_relabelling
 from ..metrics.calibration import Reliability, calibration_error, reliability
 from ..metrics.detection import auroc
@@ -78,7 +77,7 @@ def _evidence(part: Part, belief: Any) -> Tensor | None:
     if part.task.detects is None:
         return None
     y = part.task.constraint.encode([part.task.detects]).to(part.y.device).expand(len(belief))
-    return law_of(part.task.inverse, Target(belief, y, 1.0)).log_mass()
+    return part.task.inverse.law(Target(belief, y, 1.0)).log_mass()
 
 
 def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:

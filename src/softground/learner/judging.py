@@ -120,7 +120,7 @@ class Judge:
         belief = self.part.task.space.belief(output, finite=True)
         batch = self._batch(belief, index, rows, moment, stopwatch)
         with inline() if self.pending else nullcontext():  # what could be recorded by itself is to be part of the whole
-            loss, more = self.part.loss(batch, anchors, moment)
+            loss, more = self.part.loss(batch, output, anchors, moment)
         own = belief if anchors is None else belief.rows(slice(len(index)))
         with beside(batch, own, loss, lane="books"):
             seen = self._seen_in(replace(batch, belief=own), loss)

@@ -89,7 +89,7 @@ class Labels:
             if head.outputs != len(symbols):
                 raise LearnerError(
                     f"A prototype network with {head.outputs} outputs was given for {len(symbols)} symbols; expected "
-                    "one for each. It cannot be a mixture's, nor one with a head for each site."
+                    "one for each. It cannot have a head for each site."
                 )
             shown = torch.tensor([symbol in set(self.anchors.symbols) for symbol in symbols])
             head.anchored.copy_(shown)

@@ -42,7 +42,6 @@ from torch import Tensor
 from ..constraints.relations import in_words
 from ..errors import LearnerError
 from ..inverses.composite import composite
-from ..inverses.mixture import law_of
 from ..objectives.base import CHAINS, Objective
 from ..objectives.starts import EMPTY, WAITING, WAITS
 from ..target import Target
@@ -103,7 +102,7 @@ class Noise:
     def _log_mass(self, target: Target[Any]) -> Tensor:
         """log M, of the whole law or by parts."""
         if self.task.inverse.exact:
-            return law_of(self.task.inverse, target).log_mass()
+            return self.task.inverse.law(target).log_mass()
         return composite(self.task.constraint, self.task.inverse).log_mass(target) / self.overlap
 
     def level(self, history: Sequence[Mapping[str, Any]]) -> float:

@@ -17,7 +17,6 @@ from ..objectives.base import Batch, Objective
 from ..objectives.starts import WAITING
 from ..objectives.usage import HOLD
 from ..seeds import stream
-from ..spaces.mixture import MixtureBelief
 from .batches import shuffled
 from .device import everyone
 from .judging import Judge, Moment
@@ -82,17 +81,19 @@ class Training(Part):
         own = None if known is None else known[(known >= 0).any(1)].cpu()
         return None if own is None else torch.cat(everyone(self.fabric, own))
 
-    def loss(self, batch: Batch, anchors: Tensor | None, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(
+        self, batch: Batch, output: Any, anchors: Tensor | None, moment: Moment
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
         Members of an ensemble learn each for itself, and are compared while terms have their whole weight; then the
         best learns alone, where it is to read alone. Diagnostics are those of the last.
         """
-        belief, several, compared = batch.belief, self.several, self._compared(moment)
-        members: list[Any] = [belief]
-        if several is not None and isinstance(belief, MixtureBelief) and belief.apart:
-            best = compared and several.read == "best"
-            members = [belief.component(k) for k in ([int(several.losses.argmin())] if best else range(belief.count))]
+        several, compared, members = self.several, self._compared(moment), [batch.belief]
+        if several is not None and output.dim() == 4:
+            outputs = list(output.unbind(1))
+            outputs = [outputs[int(several.losses.argmin())]] if compared and several.read == "best" else outputs
+            members = [self.task.space.belief(each, finite=True) for each in outputs]
         found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
         if several is None:
             return found[0]
@@ -118,9 +119,6 @@ class Training(Part):
 
     def static(self, batch: Batch, moment: Moment) -> bool:
         """Whether the loss asks the device for no value."""
-        belief = batch.belief
-        if isinstance(belief, MixtureBelief) and belief.apart:
-            batch = replace(batch, belief=belief.component(0))
         return self.objectives[moment.number].static(batch)
 
     def memory(self, number: int) -> list[Tensor]:

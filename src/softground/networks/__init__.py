@@ -6,7 +6,6 @@ from .default import default_network
 from .dropout import Dropout, RandomLayer
 from .ensemble import Ensemble
 from .lenet import lenet
-from .mixture import Mixture
 from .mlp import mlp
 from .per_site import PerSite
 from .prototype import Prototypes, prototype
@@ -16,4 +15,4 @@ from .strided import strided
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
-__all__ += ["Ensemble", "Mixture", "Prototypes", "Scouted", "prototype", "strided"]
+__all__ += ["Ensemble", "Prototypes", "Scouted", "prototype", "strided"]

@@ -37,7 +37,7 @@ class Several(nn.Module):
 
 @LAYERS.register("softground.Ensemble")
 class Ensemble(Several):
-    """P(z|x) as the mean of its members' (:mod:`softground.spaces.mixture`, with equal weights).
+    """P(z|x) as the mean of its members', taken site by site (:meth:`softground.Categorical.belief`).
 
     A learner adds up the losses of the members, so that each learns as it would alone. They see the same batches, and
     differ in their first weights and in what they draw. Where answers leave several readings, members find different
@@ -72,7 +72,7 @@ class Ensemble(Several):
         if outputs[0].dim() != 3:
             raise LearnerError(
                 f"Members of an ensemble gave outputs of shape {tuple(outputs[0].shape)}; expected (batch, sites, "
-                "outputs). A member cannot be a mixture or an ensemble itself."
+                "outputs). A member cannot be an ensemble itself."
             )
         every = torch.stack(outputs, 1)
         return every if self.training or self.read == "mean" else self.best(every)

@@ -10,10 +10,9 @@ from .mapo import MAPO
 from .reinforce import Reinforce
 from .semantic import SemanticLoss
 from .term import Term
-from .undecided import Undecided
 from .usage import Usage
 
 __all__ = ["MAPO", "OBJECTIVES", "BackSearch", "Batch", "Objective", "Outcome", "Reinforce", "SemanticLoss"]
-__all__ += ["Term", "Undecided", "Usage"]
+__all__ += ["Term", "Usage"]
 __all__ += ["BestMapping", "CompositeLikelihood", "FeasibleMapping", "SoftenedGrounding", "Supervised", "ZeroDegree"]
 __all__ += ["parts_objective"]

@@ -32,7 +32,6 @@ from ..inverses.composite import composite
 from ..inverses.joint import together
 from ..schedules.base import Schedule
 from ..schedules.constant import Constant
-from ..spaces.mixture import MixtureBelief
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
@@ -82,11 +81,6 @@ class CompositeLikelihood(Objective):
         self.waiting = state.get(WAITING)
 
     def loss(self, batch: Batch) -> Outcome:
-        if isinstance(batch.belief, MixtureBelief):
-            raise LearnerError(
-                "A mixture was given, and the objective 'parts' takes the laws of products. Use one product, or a rule "
-                "whose whole law is known."
-            )
         with batch.stopwatch("sampling"), torch.no_grad():
             target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
             try:
@@ -97,8 +91,7 @@ class CompositeLikelihood(Objective):
         return Outcome(mean_loss(batch.belief.marginal_log_prob(marginals), self.parts.visits), {})
 
     def static(self, batch: Batch) -> bool:
-        belief = batch.belief
-        return not isinstance(belief, MixtureBelief) and self.parts.static(belief.scores, self.parts.answers(batch.y))  # type: ignore[attr-defined]
+        return self.parts.static(batch.belief.scores, self.parts.answers(batch.y))  # type: ignore[attr-defined]
 
     def _marginals(self, target: Target[Any]) -> Tensor:
         scores, answers = target.weights.scores, self.parts.answers(target.answers)

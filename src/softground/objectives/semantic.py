@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from ..errors import InverseError, LearnerError
-from ..inverses.mixture import law_of
 from ..target import Target
 from ..task import Task
 from .base import OBJECTIVES, Batch, Objective, Outcome
@@ -51,7 +50,7 @@ class SemanticLoss(Objective):
 
     def loss(self, batch: Batch) -> Outcome:
         with batch.stopwatch("sampling"):
-            log_mass = law_of(self.task.inverse, Target(batch.belief, batch.y, 1.0)).log_mass()
+            log_mass = self.task.inverse.law(Target(batch.belief, batch.y, 1.0)).log_mass()
             lost = torch.isinf(log_mass).nonzero().flatten()
             if len(lost):
                 raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost.tolist()])

@@ -2,6 +2,5 @@
 
 from .base import Belief, Space
 from .categorical import Categorical, CategoricalBelief
-from .mixture import MixtureBelief
 
-__all__ = ["Belief", "Categorical", "CategoricalBelief", "MixtureBelief", "Space"]
+__all__ = ["Belief", "Categorical", "CategoricalBelief", "Space"]

@@ -30,9 +30,8 @@ from ..errors import SpaceError
 from ..preparing import many
 from .base import Space, check_output
 from .belief import CategoricalBelief
-from .mixture import MixtureBelief
 
-__all__ = ["Categorical", "CategoricalBelief", "Layout", "MixtureBelief", "Readings"]
+__all__ = ["Categorical", "CategoricalBelief", "Layout", "Readings"]
 
 Readings = Literal["grammatical", "all"]
 
@@ -206,28 +205,14 @@ class Categorical(Space):
         scores = scores.masked_fill(~self.layout(device).allowed, -math.inf)
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
-    def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief | MixtureBelief:
+    def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
         """The network's output as P(z|x), restricted to each site's alphabet unless all symbols can be read.
 
-        An output ``[batch, K, n, outputs]`` holds K members of an ensemble, ``[batch, K, n, outputs + 1]`` a mixture of
-        K products: the last column is what each site adds to the logarithm of a component's weight.
+        An output ``[batch, K, n, outputs]`` holds K members of an ensemble, whose P_i(s|x) are averaged site by site.
         """
         if isinstance(output, Tensor) and output.dim() == 4 and output.shape[1]:
-            return self._mixture(output, finite)
-        return self._product(output, finite)
-
-    def _mixture(self, output: Tensor, finite: bool) -> MixtureBelief:
-        gates = output.new_zeros(output.shape[:3])
-        apart = output.shape[3] != self.outputs + 1
-        if not apart:
-            output, gates = output[..., :-1], output[..., -1]
-        check_output(gates, dict(zip(("components", "sites"), gates.shape[1:], strict=True)), "gates", finite)
-        products, batch = self._product(output.flatten(0, 1), finite), output.shape[:2]
-        every = None if products.every is None else products.every.view(*batch, *products.every.shape[1:])
-        scores = products.scores.view(*batch, *products.scores.shape[1:])
-        return MixtureBelief(self, gates.sum(2).log_softmax(-1), scores, every, apart)
-
-    def _product(self, output: Tensor, finite: bool) -> CategoricalBelief:
+            each, members = self.belief(output.log_softmax(-1).flatten(0, 1), finite=finite), output.shape[:2]
+            return each.changed(lambda scores: _mean(scores.view(*members, *scores.shape[1:])))
         kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
         meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
         check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
@@ -242,3 +227,10 @@ class Categorical(Space):
         if self.readings == "grammatical":
             scores = scores.log_softmax(-1)
         return CategoricalBelief(self, scores, output if self.mixed else None)
+
+
+def _mean(scores: Tensor) -> Tensor:
+    """The logarithm of the mean of the members' probabilities, ``[batch, K, n, codes]`` to ``[batch, n, codes]``."""
+    never = torch.isneginf(scores).all(1)  # a sum over nothing but −∞ has no gradient
+    found = scores.masked_fill(never[:, None], 0.0).logsumexp(1) - math.log(scores.shape[1])
+    return found.masked_fill(never, -math.inf)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ...data.examples import Examples, Split
-from ...errors import DataError, LearnerError
+from ...errors import DataError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
 from ...networks.blueprint import LAYERS
@@ -84,8 +84,6 @@ class KandLogic(Problem):
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
         if self.head == "objects":
             return super().network(recipe, x, space)
-        if recipe.mixture > 1:
-            raise LearnerError(f"head=attributes was given with mixture={recipe.mixture}; expected head=objects.")
         network = super().network(recipe, x, SimpleNamespace(outputs=len(SHAPES) + len(COLOURS)))
         network.classifier = nn.Sequential(network.classifier, Attributes())  # type: ignore[arg-type]
         return network
