@@ -20,13 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {  # what each extra is imported for
     "circuits": ("pysdd.sdd",),
-    "cluster": ("distributed", "joblib"),
     "dev": ("hypothesis", "mypy", "pytest", "xdist"),
     "docs": ("latex2mathml", "material", "mkdocs", "mkdocstrings"),
     "mutants": ("mutmut",),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
     "plots": ("matplotlib.pyplot",),
-    "ray": ("ray",),
     "rules": ("cpmpy", "ortools.sat.python.cp_model"),
     "tensorboard": ("tensorboard", "torch.utils.tensorboard"),
     "window": ("starlette.applications", "uvicorn"),

@@ -13,6 +13,11 @@ _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose 
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
 
+_CLUSTER = """On other machines, solver queries go through joblib, from Python:
+    client = distributed.Client("tcp://HOST:8786")
+    with joblib.parallel_config(backend="dask"):
+        softground.Experiment.named("hwf", inverse="z3").run()"""
+
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
@@ -38,5 +43,7 @@ SETTINGS: dict[str, Setting] = {
         False, "Inspections measure no mixing: give the chains that you walk yourself to a package such as arviz-stats."
     ),
     "mixture": Setting(1, _MIXTURE),
+    "scheduler": Setting(None, _CLUSTER),
+    "solver_backend": Setting(None, _CLUSTER),
 }
 """Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""

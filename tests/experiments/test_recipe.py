@@ -66,11 +66,18 @@ def test_a_setting_that_no_run_can_have_names_the_file_that_has_it(tmp_path: Pat
     recipe = TASKS["hwf"]().recipe(inverse="z3", kernel="guided").to_json()
     for kept, said in (
         ({"recipe": recipe | {"usage": "nole"}}, "LearnerError: usage=nole was given"),
-        ({"recipe": recipe, "place": {"scheduler": "tcp://a"}}, "InverseError: scheduler='tcp://a' was given"),
+        ({"recipe": recipe, "place": {"solver_memory": 0}}, "InverseError: memory=0 was given"),
     ):
         folder.write_config(kept)
         with pytest.raises(CheckpointError, match=rf"config\.json: the run .* cannot be set up here \({said}"):
             Experiment.of_run(folder)
+
+
+def test_a_run_on_a_cluster_is_set_up_on_this_machine(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run", "hwf")
+    place = {"device": "cpu", "solver_backend": "dask", "scheduler": "tcp://a", "data_dir": None}
+    folder.write_config({"recipe": TASKS["hwf"]().recipe().to_json(), "place": place})
+    assert Experiment.of_run(folder).place == Place(device="cpu")
 
 
 def test_a_whole_number_may_stand_for_a_real_one() -> None:

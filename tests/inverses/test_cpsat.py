@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import sys
 from typing import Any
@@ -13,9 +12,8 @@ import torch
 from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
 from softground.constraints.statement import site_variables
 from softground.errors import ConstraintError, InverseError
-from softground.solver import cluster
 from softground.solver.cpsat import CPSATEngine
-from softground.solver.queries import FibreQuery, Limits, Reply, StartQuery
+from softground.solver.queries import FibreQuery, Limits, StartQuery
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
 pytest.importorskip("ortools", reason="the extra rules is not installed")
@@ -167,8 +165,8 @@ def test_a_task_takes_it_by_default_and_settings_are_checked() -> None:
     rule = random_rule(0)
     inverse = Task(SPACE, rule).inverse
     assert isinstance(inverse, CPSAT | Enumeration) or inverse.exact
-    for settings, words in (({"cap": 0}, "cap=0"), ({"work": -1.0}, "work=-1"), ({"backend": "x"}, "local, dask, ray")):
-        with pytest.raises(InverseError, match=f"{words}.*" if "x" not in str(settings) else words):
+    for settings, words in (({"cap": 0}, "cap=0"), ({"work": -1.0}, "work=-1")):
+        with pytest.raises(InverseError, match=words):
             CPSAT(rule, **settings)  # type: ignore[arg-type]
 
 
@@ -195,14 +193,6 @@ def test_models_are_kept_for_answers_and_no_state_of_one_query_stays_for_the_nex
 
 def first_three(z: Any, y: Any) -> Any:
     return z[0] + z[1] + z[2] == y
-
-
-def test_a_worker_of_a_cluster_solves_a_rule_that_was_sent() -> None:
-    sent = pickle.loads(pickle.dumps(CPMpy(first_three, SPACE)))
-    queries = [FibreQuery(y, (1, 0, 1, 3), (0,), 8) for y in (3, 5, 90)]
-    places, replies = cluster.answer(sent, Limits(0, 10.0, 10.0), queries, [7, 8, 9])
-    assert places == [7, 8, 9]
-    assert replies == [Reply([(1,)], "whole"), Reply([(3,)], "whole"), Reply([], "whole")]
 
 
 def test_without_ortools_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,10 +53,6 @@ def test_other_settings_that_cannot_work() -> None:
     Z3(rule(), workers=MOST_WORKERS)
     with pytest.raises(InverseError, match="at most 4,096"):
         Z3(rule(), workers=MOST_WORKERS + 1)
-    with pytest.raises(InverseError, match="expected local, dask, ray"):
-        Z3(rule(), backend="Local")
-    with pytest.raises(InverseError, match="only dask and ray have one"):
-        Z3(rule(), scheduler="tcp://a:1")
 
 
 def test_settings_end_up_where_they_are_read() -> None:

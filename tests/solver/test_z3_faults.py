@@ -1,10 +1,9 @@
-"""The Z3 inverse when its solver hangs, dies or runs out of memory, and when workers are lost."""
+"""The Z3 inverse when its solver hangs, dies or runs out of memory."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from softground.errors import ConstraintError, InverseError
 from softground.experiments import Place
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import cluster, crew, process
+from softground.solver import crew, process
 from softground.solver.queries import FibreQuery, Limits, Reply
 from softground.spaces import Categorical
 
@@ -78,7 +77,7 @@ def test_what_does_not_come_back_is_killed_and_counted_and_remembered(fault: Cal
     inverse = forked(faulty(fault))
     for _ in range(2):
         assert asked(inverse) == without(3)
-    assert inverse.faults == {"unknowns": 1, "timeouts": 1, "memouts": 0, "crashes": 0, "losses": 0}
+    assert inverse.faults == {"unknowns": 1, "timeouts": 1, "memouts": 0, "crashes": 0}
 
 
 def test_those_solved_together_with_what_hangs_are_asked_alone_next_time() -> None:
@@ -100,7 +99,6 @@ def test_only_the_query_that_kills_is_lost(table: int) -> None:
 def test_a_process_killed_while_idle_costs_nothing() -> None:
     inverse = forked(faulty(lambda: None), cache=0)
     inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), Dropped(torch.tensor([[1]] * 2)))
-    assert isinstance(inverse._solver, crew.Crew)
     for idle in inverse._solver._idle:
         os.kill(idle.pid, signal.SIGKILL)
     assert asked(inverse) == GOOD
@@ -155,48 +153,6 @@ def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
     assert ragged(inverse.fibre(torch.tensor([[5, 5]]), y, Dropped(torch.tensor([[1]])))) == [[(6,)]]
 
 
-@pytest.mark.parametrize("error", [TimeoutError, OSError("the network is down"), cluster.BrokenExecutor()])
-def test_the_work_of_lost_workers_goes_on_here(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    def losing(self: cluster.Cluster, queries: list[Any], left: list[int]) -> Any:
-        calls.append(len(left))
-        yield left[:2], [Reply([(6,)], "whole"), None]
-        raise error
-
-    monkeypatch.setattr(cluster.Cluster, "_send", losing)
-    inverse = Z3(faulty(die), workers=2, table=0, cache=0, backend="dask")
-    assert asked(inverse) == without(3)
-    assert (inverse.faults["losses"], inverse.faults["crashes"]) == (1, 1)
-    for _ in range(3):
-        assert asked(inverse)[:3] == GOOD[:3]
-    assert (calls, inverse.faults["losses"]) == ([6] * 3, 3)  # after three losses the cluster is left alone
-
-
-RAYS = type("RayTaskError(TypeError)", (Exception,), {"__module__": "ray.exceptions"})
-
-
-@pytest.mark.parametrize("error", [TypeError, RAYS])
-def test_what_is_wrong_with_the_query_is_not_taken_for_a_loss(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: cluster.Cluster, queries: list[Any], left: list[int]) -> Any:
-        raise error("cannot pickle")
-        yield
-
-    monkeypatch.setattr(cluster.Cluster, "_send", broken)
-    with pytest.raises(error, match="pickle"):
-        asked(Z3(faulty(hang), backend="dask"))
-
-
-def test_a_worker_hands_back_what_it_had_no_time_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "SECONDS_BETWEEN_SENDS", 0.0)  # replies held back by a killed process are lost
-    smt = faulty(hang)
-    smt_limits = Limits(0, 10**6, 1.0, limit=LIMIT)
-    queries = [FibreQuery(y, (5, 5), (1,), 8) for y in (11, BAD, 12)]
-    places, replies = cluster.answer(smt, smt_limits, queries, [7, 8, 9])
-    assert places == [7, 8, 9]
-    assert replies == [Reply([(6,)], "whole"), Reply([], "timeout", "no"), None]
-
-
 def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
     space = Categorical([range(10)] * 2)
     inverse = Z3(SMT(lambda z, y: z[0] + z[1] == y, space))
@@ -227,30 +183,11 @@ def test_impossible_settings_are_refused() -> None:
         ({"limit": 0.0}, "limit=0.0"),
         ({"limit": float("inf")}, "limit=inf"),
         ({"memory": 0}, "memory=0"),
-        ({"backend": "loky"}, "expected local, dask, ray"),
-        ({"scheduler": "a:1"}, "only dask and ray"),
     ]:
         with pytest.raises(InverseError, match=word):
             Z3(smt, **settings)
     with pytest.raises(InverseError, match="Use the inverse z3"):
-        Place(solver_backend="dask", scheduler="tcp://a:1").solver("auto")
-
-
-@pytest.mark.parametrize("backend", ["dask", "ray"])
-def test_a_cluster_that_is_not_installed_says_what_to_install(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = {"dask": "distributed"}.get(backend, backend)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InverseError, match=f"pip install {package} joblib"):
-        getattr(cluster, f"_{backend}")("tcp://127.0.0.1:9")
-
-
-def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 0.2)
-    with pytest.raises(InverseError, match=r"tcp://127\.0\.0\.1:9"):
-        cluster._dask("tcp://127.0.0.1:9")
-    with pytest.raises(InverseError, match="scheduler='tcp"):
-        cluster._dask(None)
+        Place(solver_workers=2).solver("auto")
 
 
 def test_outcomes_that_a_killed_process_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

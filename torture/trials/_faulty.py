@@ -149,7 +149,7 @@ class Watched(Inverse):
         return answer
 
     def _delays(self) -> int:
-        return self.faults["timeouts"] + self.faults["losses"]
+        return self.faults["timeouts"]
 
     def delay(self) -> float:
         """The most seconds that a hung worker cost beyond its limit."""

@@ -29,6 +29,7 @@ from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
 from ..networks import Ensemble, Scouted
+from ..retired import SETTINGS
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
@@ -125,7 +126,7 @@ class Experiment:
         """The experiment that a run folder keeps; what is given takes the place of what it was run with."""
         recipe, where = recipe or recipe_of(folder), folder.path / CONFIG
         kept = folder.read_config().get("place")
-        kept = dict(kept) if isinstance(kept, dict) else {}
+        kept = {name: each for name, each in kept.items() if name not in SETTINGS} if isinstance(kept, dict) else {}
         lay = kept.pop("data_dir", None)
         made = Place(**checked(Place, kept, where) | place)
         try:

@@ -13,7 +13,7 @@ from ..errors import InverseError
 
 Device = Literal["auto", "cpu", "cuda"]
 # The fields that are for inverses by a solver.
-SOLVER = ("solver_workers", "solver_backend", "scheduler", "solver_limit", "solver_memory")
+SOLVER = ("solver_workers", "solver_limit", "solver_memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,6 @@ class Place:
     """Log every epoch to Weights & Biases or MLflow as well (needs that package and lightning)."""
     solver_workers: int | None = None
     """Processes for the inverses z3 and cpsat (default: 1, the run's own)."""
-    solver_backend: Literal["local", "dask", "ray"] | None = None
-    """Where they run: on this machine (local, the default), or on a Dask or Ray cluster."""
-    scheduler: str | None = None
-    """The address of the cluster's scheduler, such as tcp://host:8786."""
     solver_limit: float | None = None
     """Seconds after which a solver's query counts as unknown; a hanging worker is killed (default: 300)."""
     solver_memory: int | None = None

@@ -21,10 +21,8 @@ class Settings:
         workers, a process that does not is killed.
     workers, chunk
         Processes; 1 solves in this one, where nothing can be killed. And the queries that a worker gets at a time; None
-        cuts each call's into four chunks per worker.
-    backend, scheduler
-        ``"local"`` forks the workers from this process. ``"dask"`` and ``"ray"`` use all workers of the cluster with
-        that address (see :mod:`~softground.solver.cluster`); ``workers`` processes here replace those that are lost.
+        cuts each call's into four chunks per worker. Inside ``joblib.parallel_config`` with a backend for other
+        machines (Dask, Ray, Spark), its workers solve instead.
     cache
         Fibres remembered, the most recently used. ``queries`` counts fibres asked for, ``hits`` those remembered.
     tries
@@ -41,8 +39,6 @@ class Settings:
     memory: int | None = None
     workers: int = 1
     chunk: int | None = None
-    backend: str = "local"
-    scheduler: str | None = None
     cache: int = 200_000
     tries: int = 0
     solutions_cap: int = 100_000

@@ -1,7 +1,7 @@
 """What inverses by a solver share: fibres, starts and lists become queries, and replies are remembered.
 
 Fibres are remembered across steps, because chains come back to where they have been. The others are solved in this
-process or in many (:mod:`~softground.solver`); replies do not depend on which.
+process, in many, or on other machines (:mod:`~softground.solver`); replies do not depend on which.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from ..constraints.base import Constraint
 from ..errors import InverseError
 from ..preparing import preparing, time_left
 from ..projections.base import Dropped
-from ..solver.cluster import Cluster
+from ..solver import backend
 from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
@@ -28,7 +28,6 @@ from .settings import Settings
 
 MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
-BACKENDS = ("local", "dask", "ray")
 QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
 START_RETRIES = 3  # from other places, where the solver gave up or died
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -53,16 +52,10 @@ class Solved(Inverse):
         for name, seconds in (("timeout", given.timeout), ("limit", given.limit)):
             if not 0 < seconds < math.inf:
                 raise self._refused(f"{name}={seconds}", "expected seconds, more than 0")
-        if given.backend not in BACKENDS:
-            raise self._refused(f"backend={given.backend!r}", f"expected {', '.join(BACKENDS)}")
-        local = given.backend == "local"
-        if given.scheduler is not None and local:
-            raise self._refused(f"scheduler={given.scheduler!r}", "only dask and ray have one")
         self.rule, self.constraint, self.space = rule, constraint, rule.space
         self.limits = Limits(given.table, given.work, given.timeout, given.limit, given.memory)
         self.cap, self.solutions_cap, self.tries = given.cap, given.solutions_cap, given.tries
-        crew = Crew(rule, self.limits, given.workers, given.chunk, forks=given.workers > 1 or not local)
-        self._solver = crew if local else Cluster(crew, given.backend, given.scheduler)
+        self._solver = Crew(rule, self.limits, given.workers, given.chunk, forks=given.workers > 1)
         self.solver_seconds = 0.0
         self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
         self._ends: Counter[End] = Counter()
@@ -195,16 +188,14 @@ class Solved(Inverse):
 
     @property
     def faults(self) -> dict[str, int]:
-        """Queries that brought nothing; those of them whose time or memory was up or whose process died; and how often
-        a cluster's workers were lost, whose queries others then solved."""
+        """Queries that brought nothing, and those of them whose time or memory was up or whose process died."""
         unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
-        faults = {name: self._ends[end] for end, name in FAULTS.items()}
-        return {"unknowns": unknowns, **faults, "losses": self._solver.losses}
+        return {"unknowns": unknowns} | {name: self._ends[end] for end, name in FAULTS.items()}
 
     def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
         """Replies to the many queries of a preparation, some at a time, telling how far it is."""
         each = QUERIES_PER_WORKER if time_left() == math.inf else 1
-        together = each * self._solver.size if isinstance(self._solver, Crew) else len(queries)
+        together = each * (backend.workers() or self._solver.size)
         replies: list[Reply] = []
         with preparing(what, len(queries)) as done:
             for first in range(0, len(queries), together or 1):
@@ -217,7 +208,8 @@ class Solved(Inverse):
     def _solve(self, queries: Sequence[Query]) -> list[Reply]:
         begin = time.perf_counter()
         try:
-            replies = self._solver.solve(queries)
+            workers = backend.workers() if queries else None
+            replies = self._solver.solve(queries) if workers is None else backend.solve(self._solver, queries, workers)
         finally:
             self.solver_seconds += time.perf_counter() - begin
         self._ends.update(reply.end for reply in replies)

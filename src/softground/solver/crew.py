@@ -36,8 +36,6 @@ class Crew:
     nothing can be killed; so does a system that cannot fork.
     """
 
-    losses = 0  # of workers on other machines
-
     def __init__(self, rule: Any, limits: Limits, size: int = 1, chunk: int | None = None, forks: bool = True) -> None:
         self.rule, self.limits, self.size, self.chunk = rule, limits, size, chunk
         self._forks = forks and CAN_FORK
@@ -47,19 +45,14 @@ class Crew:
     def solve(self, queries: Sequence[Query]) -> list[Reply]:
         """A reply to each query."""
         chunk = self.chunk or math.ceil(len(queries) / (CHUNKS_PER_PROCESS * self.size))
-        found = self._work(queries, chunk, math.inf)
+        found = self._work(queries, chunk)
         return [found[place] for place in range(len(queries))]
-
-    def solve_some(self, queries: Sequence[Query]) -> list[Reply | None]:
-        """Replies within the limit; None for queries that were not begun within half of it."""
-        found = self._work(queries, len(queries), time.monotonic() + self.limits.limit)
-        return [found.get(place) for place in range(len(queries))]
 
     def __del__(self) -> None:
         for process in self._idle:
             process.end()
 
-    def _work(self, queries: Sequence[Query], chunk: int, ends: float) -> dict[int, Reply]:
+    def _work(self, queries: Sequence[Query], chunk: int) -> dict[int, Reply]:
         found: dict[int, Reply] = {}
         waiting = deque[Groups]()
         for i in range(0, len(queries), chunk or 1):
@@ -74,9 +67,7 @@ class Crew:
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.size:
-                    if not busy and found and time.monotonic() > ends - self.limits.soft:
-                        return found
-                    job = self._begin(queries, waiting.popleft(), ends)
+                    job = self._begin(queries, waiting.popleft())
                     busy[job.process.connection] = job
                 patience = min(job.deadline for job in busy.values()) - time.monotonic()
                 ready = wait(list(busy), max(0.0, patience))
@@ -93,16 +84,15 @@ class Crew:
             for job in busy.values():  # after an error: a late reply must not be taken for another query's
                 job.process.end()
 
-    def _begin(self, queries: Sequence[Query], groups: Groups, ends: float) -> Job:
+    def _begin(self, queries: Sequence[Query], groups: Groups) -> Job:
         while True:
             new = not self._idle
             process = SolverProcess(self.rule, self.limits) if new else self._idle.pop()
             process.at[0] = NO_GROUP
-            now = time.monotonic()
-            deadline = min(ends, now + self.limits.limit)
+            deadline = time.monotonic() + self.limits.limit
             try:
                 asked = [[queries[place] for place in group] for group in groups]
-                process.connection.send((asked, deadline - now - self.limits.soft))
+                process.connection.send((asked, self.limits.soft))
                 return Job(groups, process, new, deadline)
             except (BrokenPipeError, ConnectionResetError):  # it died while idle
                 process.end()
