@@ -26,7 +26,6 @@ from softground import (
     load,
 )
 from softground.cli import main
-from softground.networks import prototype
 from softground.onnx import PACKAGES, export_onnx
 from softground.reals.gaussian import Gaussian
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
@@ -108,8 +107,8 @@ TASK_NETWORKS: dict[str, tuple[nn.Module, Any, tuple[int, ...], torch.dtype]] = 
     "gnn": (PathGNN(6), Gaussian(6), (6, 6), torch.float32),
     "path mlp": (PathMLP(6, relabel=True), Gaussian(6), (6, 6), torch.float32),
     "convnet": (PerSite(convnet((1, 8, 8), 5), (1, 8, 8)), DIGITS, (3, 1, 8, 8), torch.uint8),
-    "prototypes": (
-        Ensemble([PerSite(prototype((1, 8, 8), 5), (1, 8, 8)) for _ in range(2)]),
+    "ensemble": (
+        Ensemble([PerSite(convnet((1, 8, 8), 5), (1, 8, 8)) for _ in range(2)]),
         DIGITS,
         (3, 1, 8, 8),
         torch.uint8,

@@ -11,6 +11,7 @@ from typing import Any
 
 _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose equations may depend on the answer."
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
+_PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
 
 _CLUSTER = """On other machines, solver queries go through joblib, from Python:
@@ -21,7 +22,11 @@ _CLUSTER = """On other machines, solver queries go through joblib, from Python:
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
-MEMBERS: dict[tuple[str, str], str] = {("layer", "softground.Mixture"): _MIXTURE}
+MEMBERS: dict[tuple[str, str], str] = {
+    ("layer", "softground.Mixture"): _MIXTURE,
+    ("layer", "softground.Prototypes"): _PROTOTYPE,
+    ("network", "prototype"): _PROTOTYPE,
+}
 """Members of a registry by its kind and their name, such as ``("network", "prototype")``."""
 
 

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from softground import Categorical, Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from softground.errors import SoftgroundError
-from softground.networks import prototype
 from softground.networks.blueprint import LAYERS, TORCH, build, describe
 from softground.runs.codec import decode, encode
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
@@ -25,7 +24,6 @@ NETWORKS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "gnn": (PathGNN(6, channels=8, rounds=3), (6, 6)),
     "path mlp": (PathMLP(6, hidden=9, relabel=True), (6, 6)),
     "ensemble": (Ensemble([mlp(7, 5), mlp(7, 5)], "best"), (3, 7)),
-    "prototype": (PerSite(prototype((1, 8, 8), 5), (1, 8, 8)), (3, 1, 8, 8)),
     "layers": (
         nn.Sequential(nn.Conv2d(1, 4, 3, padding="same", bias=False), nn.GroupNorm(2, 4), nn.PReLU()),
         (1, 8, 8),

@@ -217,7 +217,6 @@ def test_on_the_command_line(option: list[str], tmp_path: Path, monkeypatch: pyt
         ("--usage often", "--usage often was given"),
         ("--usage estimated", "no known symbols to estimate from"),
         ("--usage uniform --usage-weight -1", "usage weight -1.0 was given"),
-        ("--network prototype", "without anchors"),
     ],
 )
 def test_bad_options_are_refused(option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

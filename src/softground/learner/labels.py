@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from ..data.gathered import Gathered
 from ..errors import LearnerError
-from ..networks.prototype import Prototypes, heads
 from ..target import Target
 from ..task import Task
 from .batches import Batches
@@ -32,7 +31,6 @@ class Labels:
 
     def __init__(self, task: Task, train: Batches, y: Tensor, world: int = 1) -> None:
         self.task, self.known, self.anchors, self.train = task, train.known, train.anchors, train
-        self.heads: list[Prototypes] = []
         if self.known is not None:
             self._refuse_contradictions(y, self.known)
         if self.anchors is not None:
@@ -55,13 +53,7 @@ class Labels:
                 raise self.task.contradicted(y[lost], self.train.at(lost).tolist())
 
     def probe(self, network: nn.Module) -> None:
-        """Refuse anchors for a network whose output at a site depends on other sites' inputs; tell prototypes of them.
-
-        And refuse prototypes without anchors.
-        """
-        self.heads = heads(network)
-        if self.heads:
-            self._tell(self.heads)
+        """Refuse anchors for a network whose output at a site depends on other sites' inputs."""
         if self.anchors is None or self.task.space.sites == 1:
             return
         network, chance = reader(network, self.inputs.device), torch.Generator().manual_seed(0)
@@ -78,22 +70,6 @@ class Labels:
                 "symbols of whole examples: Examples(x, y, known=…)."
             )
 
-    def _tell(self, found: list[Prototypes]) -> None:
-        symbols = getattr(self.task.space, "symbols", ())
-        if self.anchors is None:
-            raise LearnerError(
-                "A prototype network was given without anchors; it reads symbols by their distance to labelled inputs. "
-                "Give some: fit(…, anchors=Anchors(images, symbols)), or --anchors 1; or use another network."
-            )
-        for head in found:
-            if head.outputs != len(symbols):
-                raise LearnerError(
-                    f"A prototype network with {head.outputs} outputs was given for {len(symbols)} symbols; expected "
-                    "one for each. It cannot have a head for each site."
-                )
-            shown = torch.tensor([symbol in set(self.anchors.symbols) for symbol in symbols])
-            head.anchored.copy_(shown)
-
     def join(self, x: Any, index: Tensor, order: torch.Generator) -> tuple[Any, Tensor, Tensor | None]:
         """The batch with anchors after the examples, their positions (−1), and the anchors' codes ``[rows, sites]``."""
         if self.anchors is None:
@@ -102,9 +78,6 @@ class Labels:
         x = x[:] if isinstance(x, Gathered) else x
         chosen = self._draw(order)
         codes = self.codes.gather(1, chosen.T).T
-        for head in self.heads:
-            columns = self.task.space.layout(codes.device).columns
-            head.support = torch.where(codes < 0, -1, columns.gather(1, codes.T.clamp(min=0)).T).flatten()
         return (
             torch.cat([x, self.inputs[chosen].to(x.dtype)]),
             torch.cat([index, index.new_full((len(codes),), -1)]),

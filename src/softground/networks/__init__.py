@@ -8,11 +8,10 @@ from .ensemble import Ensemble
 from .lenet import lenet
 from .mlp import mlp
 from .per_site import PerSite
-from .prototype import Prototypes, prototype
 from .scouts import Scouted
 from .standardise import Standardise
 from .strided import strided
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
-__all__ += ["Ensemble", "Prototypes", "Scouted", "prototype", "strided"]
+__all__ += ["Ensemble", "Scouted", "strided"]
