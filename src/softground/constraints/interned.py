@@ -46,6 +46,10 @@ class Interned:
         """Whether all answers seen so far are exact."""
         return not self.negates and len(self.relations) == 1
 
+    def all_exact(self, y: Tensor) -> bool:
+        """Whether all answers of a batch are exact; the device is asked only where some that were seen are not."""
+        return self.plain or not bool(((y < 0) | (y >= RELATIONS)).any())
+
     def number(self, key: Hashable) -> int:
         """The number of an exact answer."""
         if key not in self.ids:

@@ -127,13 +127,13 @@ class Program(Constraint):
         if not self.vectorised:
             return self.explained(self.answer_ids(z), y)
         rows, defined = self._values(z)
-        if self.answers.plain:
+        if self.answers.all_exact(y):
             return (rows == self.numbers(y)).all(-1) & defined
         return self._each(rows, defined, y)
 
     def explained(self, ids: Tensor, y: Tensor) -> Tensor:
         """Whether states whose answers have these ids, −1 for none, are feasible for y: ``[rows]``."""
-        if self.answers.plain:
+        if self.answers.all_exact(y):
             return ids == y
         return self._each(self.numbers(ids.clamp(min=0)) if self.vectorised else ids, ids != NO_ANSWER, y)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,13 +38,23 @@ Feasible = Callable[[Tensor, Tensor], Tensor]
 
 def signed(law: Callable[[Targets], Law], feasible: Feasible, target: Targets) -> Law:
     """The law for answers some of which are complements, ``law`` being that of the others."""
-    inside = (target.answers >= 0).nonzero().flatten()
-    outside = (target.answers < 0).nonzero().flatten()
-    if not len(outside):
-        return law(target)
-    part, rest = (Target(target.weights.rows(rows), target.answers[rows], target.gamma) for rows in (inside, outside))
-    complement = Complement(law, feasible, Target(rest.weights, ~rest.answers, rest.gamma))
-    return Split([(inside, law(part)), (outside, complement)]) if len(inside) else complement
+
+    def complement(part: Targets) -> Law:
+        return Complement(law, feasible, Target(part.weights, ~part.answers, part.gamma))
+
+    return split([(target.answers >= 0, law), (target.answers < 0, complement)], target)
+
+
+def split(parts: Sequence[tuple[Tensor, Callable[[Targets], Law]]], target: Targets) -> Law:
+    """The law of a batch whose rows belong to several laws, by masks that divide it."""
+    found: list[tuple[Tensor, Law]] = []
+    for mask, law in parts:
+        rows = mask.nonzero().flatten()
+        if len(rows) == len(mask):
+            return law(target)
+        if len(rows):
+            found.append((rows, law(Target(target.weights.rows(rows), target.answers[rows], target.gamma))))
+    return Split(found)
 
 
 class Complement(Law):
@@ -136,14 +147,24 @@ class Split(Law):
     def entropy(self) -> Tensor:
         return self._joined(methodcaller("entropy"))
 
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        drawn, marginals = zip(*self._each(methodcaller("draw_with_marginals", dice)), strict=True)
+        return self._in_order(drawn), self._in_order(marginals)
+
     def _joined(self, ask: Callable[[Law], Tensor]) -> Tensor:
-        rows, found = torch.cat([rows for rows, _ in self.parts]), []
+        return self._in_order(self._each(ask))
+
+    def _each(self, ask: Callable[[Law], Any]) -> list[Any]:
+        found = []
         for own, law in self.parts:
             try:
                 found.append(ask(law))
             except InfeasibleAnswer as error:  # which knows the rows of its part only
                 raise InfeasibleAnswer(str(error), tuple(own[list(error.examples)].tolist())) from error
-        return torch.cat(found)[rows.argsort()]
+        return found
+
+    def _in_order(self, found: Sequence[Tensor]) -> Tensor:
+        return torch.cat([*found])[torch.cat([rows for rows, _ in self.parts]).argsort()]
 
 
 def likeliest(scores: Tensor) -> Iterator[Tensor]:

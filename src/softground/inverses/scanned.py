@@ -25,6 +25,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
+from .complement import split
 from .enumeration import default_inverse
 from .law import Law, refuse_empty
 
@@ -85,11 +86,19 @@ class Scanned(Inverse):
         return Start(z, found, torch.ones_like(found))
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        return Recursive(self.scan, target.weights, target.answers)
+        def recursive(part: Target[CategoricalBelief]) -> Law:
+            return Recursive(self.scan, part.weights, part.answers)
+
+        tables = self.scan.tables(target.answers.device)
+        if tables.plain:
+            return recursive(target)
+        refused = tables.refused(target.answers)
+        return split([(~refused, recursive), (refused, recursive)], target)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         # Else the device is asked which S_y are empty, or where a long sum is less than any double.
-        return self.scan.solvable and not isinstance(self.scan.tables(target.answers.device).layers, Totals)
+        tables = self.scan.tables(target.answers.device)
+        return self.scan.solvable and tables.plain and not isinstance(tables.layers, Totals)
 
     def record(self) -> Record | None:
         scan, answers = self.scan, self.scan.answers.keys
@@ -120,28 +129,27 @@ class Recursive(Law):
         return self.scan.sample(self.weights, self.y, dice)
 
     def marginals(self) -> Tensor:
-        if (tree := self._tree()) is not None:
-            return self._per_site(tree.marginals(*self._read()))
+        if (found := self._in_tree()) is not None:
+            tree, at = found
+            return self._per_site(tree.marginals(*at, self.scan.read(self.weights)))
         return self._gradient(lambda belief: (self.y, self.scan.log_partition(belief, self.y)))[1]
 
     def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
-        if (tree := self._tree()) is not None:
-            z, marginals = tree.sample_with_marginals(*self._read(), dice)
+        if (found := self._in_tree()) is not None:
+            tree, at = found
+            z, marginals = tree.sample_with_marginals(*at, self.scan.read(self.weights), dice)
             return self.scan.unread(z), self._per_site(marginals)
-        tables, read = self.scan.tables(self.y.device), self.scan.read
-        recursion, at = tables.recursion, tables.given(self.y)
+        recursion, at = self.scan.tables(self.y.device).given(self.y)
         if isinstance(recursion, Tree) or not self.scan.solvable:  # some S_y is empty, perhaps one of these
             return super().draw_with_marginals(dice)
-        z, marginals = self._gradient(lambda belief: recursion.sample_with_total(*at, read(belief), dice))
+        z, marginals = self._gradient(lambda belief: recursion.sample_with_total(*at, self.scan.read(belief), dice))
         return self.scan.unread(z), marginals
 
-    def _tree(self) -> Tree | None:
-        """The recursion, where it gives marginals itself: they need no tape, and there is no S_y to be refused."""
-        recursion = self.scan.tables(self.y.device).recursion
-        return recursion if isinstance(recursion, Tree) and self.scan.solvable and not self._wanted else None
-
-    def _read(self) -> tuple[Tensor, Tensor, Tensor]:
-        return *self.scan.tables(self.y.device).given(self.y), self.scan.read(self.weights)
+    def _in_tree(self) -> tuple[Tree, tuple[Tensor, Tensor]] | None:
+        """A tree and what it takes, where it gives marginals itself: without a tape, and no S_y is to be refused."""
+        recursion, at = self.scan.tables(self.y.device).given(self.y)
+        usable = self.scan.solvable and not self._wanted
+        return (recursion, at) if isinstance(recursion, Tree) and usable else None
 
     def _per_site(self, marginals: Tensor) -> Tensor:
         return self.scan.unread(marginals).to(self.weights.scores.dtype).contiguous()

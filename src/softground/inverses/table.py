@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..constraints.interned import RELATIONS
 from ..constraints.program import NO_ANSWER, Program, Recorded
 from ..errors import InverseError
 from ..preparing import human, preparing
@@ -23,7 +24,7 @@ from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
 from .columns import Columns, seconds_for
-from .complement import signed
+from .complement import signed, split
 from .enumeration import Enumeration, default_inverse
 from .folded import Folded
 from .law import Law, Padded, Parts, Ragged, Solutions, ragged
@@ -117,7 +118,7 @@ class Table(Inverse):
 
     def _explained(self, answer: Tensor, y: Tensor) -> Tensor:
         """Whether states whose answers have the ids ``answer[batch, states]`` are feasible for ``y[batch]``."""
-        if self.program.answers.plain:
+        if self.program.answers.all_exact(y):
             return answer == y[:, None]
         numbers, row = torch.unique(y, return_inverse=True)
         return torch.stack([self._admitted(i, y.device) for i in numbers.tolist()])[row[:, None], answer.long()]
@@ -147,7 +148,7 @@ class Table(Inverse):
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
-        if not self.program.answers.plain:
+        if not self.program.answers.all_exact(y):
             mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
             owner, index = mask.nonzero(as_tuple=True)
             return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
@@ -165,7 +166,12 @@ class Table(Inverse):
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        return signed(self._law, self.feasible, target) if self.program.negates else self._law(target)
+        """Relations, which go through the whole space, and complements have laws of their own beside the others'."""
+        y = target.answers
+        if self.program.answers.all_exact(y):
+            return self._law(target)
+        related = y >= RELATIONS
+        return split([(~related, lambda part: signed(self._law, self.feasible, part)), (related, self._law)], target)
 
     def _law(self, target: Target[CategoricalBelief]) -> Law:
         weights, y = target.weights, target.answers
@@ -174,7 +180,8 @@ class Table(Inverse):
             first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
             mask = place < (columns.offsets[y + 1] - first)[:, None]
             return Padded(columns.by_answer.unfold(0, self.longest, 1)[first], mask, weights)
-        rows = PART_ROWS if self.program.answers.plain else max(1, min(PART_ROWS, PART_STATES // self.space.size))
+        exact = self.program.answers.all_exact(y)
+        rows = PART_ROWS if exact else max(1, min(PART_ROWS, PART_STATES // self.space.size))
         if len(y) <= rows:
             return Ragged(self.solutions(y), weights)
         parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
@@ -184,22 +191,24 @@ class Table(Inverse):
         """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
         y, size = target.answers, len(target.answers) * self.longest
         wanted = (y.is_cuda or size <= PADDED_CHEAP) if self._padded is None else self._padded
-        return wanted and self.solvable and size <= PADDED_LIMIT
+        # A GPU is not asked whether the batch has relations.
+        plain = self.program.answers.plain if y.is_cuda else self.program.answers.all_exact(y)
+        return wanted and plain and self.solvable and size <= PADDED_LIMIT
 
     @property
     def solvable(self) -> bool:
-        """Whether every answer that the program has seen has a state; asked again only when it has seen more."""
+        """Whether every exact answer that the program has seen has a state; asked again only when it has seen more."""
         known = self.program.known
         if self._solvable[0] != known:
             offsets = self._columns[torch.device("cpu")].offsets
             self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))
-        return self._solvable[1] and self.program.answers.plain
+        return self._solvable[1]
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
         generator = torch.Generator().manual_seed(seed)
         uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
-        if self.program.answers.plain:
+        if self.program.answers.all_exact(y):
             first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
             place, found = first + (uniform * count).long(), count > 0
         else:

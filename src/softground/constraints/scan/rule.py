@@ -31,7 +31,7 @@ from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
 from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, possible_states
-from .tables import Tables, accepted, equal, recursion_of
+from .tables import Tables, accepted, equal, recursions_of
 from .tabulate import Tabulation, tabulate, taking_four
 from .totals import Totals, noticed, summed
 
@@ -160,13 +160,15 @@ class Scan(Constraint):
     def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
         r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
         tables = self.tables(belief.scores.device)
-        total = tables.recursion.log_partition(*tables.given(y), self.read(belief))
+        recursion, at = tables.given(y)
+        total = recursion.log_partition(*at, self.read(belief))
         return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
 
     def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
         """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
         tables = self.tables(belief.scores.device)
-        return self.unread(tables.recursion.sample(*tables.given(y), self.read(belief), dice))
+        recursion, at = tables.given(y)
+        return self.unread(recursion.sample(*at, self.read(belief), dice))
 
     @torch.no_grad()
     def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
@@ -227,10 +229,10 @@ class Scan(Constraint):
         cues = torch.tensor([self._shown.get(answer, [0] * len(self.order)) for answer in seen], dtype=torch.long)
         if self.negates:
             accepts, cues = torch.cat([accepts, ~accepts.flip(0)]), torch.cat([cues, cues.flip(0)])
-        layers, recursion = recursion_of(found.layers, device, self.negates)
+        layers, recursion, reading_on = recursions_of(found.layers, device)
         cues, accepts, order = cues.to(device), accepts.to(device), torch.tensor(self.order, device=device)
         log_zero = torch.tensor([LOG_ZERO], dtype=torch.float64, device=device)
-        return Tables(layers, cues, accepts, order, log_zero, recursion, self._seen())
+        return Tables(layers, cues, accepts, order, log_zero, recursion, reading_on, self._seen())
 
     def _show(self, answer: Hashable) -> list[int]:
         """The numbers of an answer's cues, one per position."""

@@ -19,6 +19,7 @@ from .messages import LOG_ZERO, OneByOne, likeliest
 from .totals import Totals
 from .tree import Tree
 
+Recursion = OneByOne | Tree | Convolved
 RECORDED: list[Any] = []  # tables that a GPU's recordings read: they stay, also after more answers were seen
 
 
@@ -33,7 +34,8 @@ class Tables:
     accepts: Tensor  # [rows, states + 1] whether the answer accepts the final state
     order: Tensor  # [n] the site that is read at each position
     log_zero: Tensor  # [1] in double precision
-    recursion: OneByOne | Tree | Convolved  # sums over S_y; symbols, cues and scores are in reading order
+    recursion: Recursion  # sums over S_y; symbols, cues and scores are in reading order
+    reading_on: Recursion  # the same where states count, too, in which a symbol was refused
     seen: tuple[int, int, bool]  # answers, relations, and whether there are complements
 
     def at(self, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -41,10 +43,21 @@ class Tables:
         row = self._row(y)
         return self.cues[row], self.accepts[row]
 
-    def given(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, as the recursion takes them."""
+    def given(self, y: Tensor) -> tuple[Recursion, tuple[Tensor, Tensor]]:
+        """The recursion for a batch, and its answers as that takes them."""
+        if not self.plain and bool(self.refused(y).any()):
+            return self.reading_on, self.at(y)
         row = self._row(y)
-        return self._shown[0][row], self._shown[1][row]
+        return self.recursion, (self._shown[0][row], self._shown[1][row])
+
+    def refused(self, y: Tensor) -> Tensor:
+        """Which answers explain states in which a symbol was refused, as complements do: ``[rows]`` bool."""
+        return self.accepts[self._row(y), -1]
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether one recursion serves all answers seen."""
+        return self.reading_on is self.recursion or not bool(self.accepts[:, -1].any())
 
     @cached_property
     def _shown(self) -> tuple[Tensor, Tensor]:
@@ -65,9 +78,10 @@ class Tables:
 
     def sample_alike(self, y: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q* where all examples have the same ``scores[1, n, K]``: ``[batch, n]`` in reading order."""
-        if isinstance(self.recursion, Convolved):
-            return self.recursion.sample_alike(*self.given(y), scores, dice)
-        return self.recursion.sample(*self.given(y), scores.expand(len(y), -1, -1), dice)
+        recursion, at = self.given(y)
+        if isinstance(recursion, Convolved):
+            return recursion.sample_alike(*at, scores, dice)
+        return recursion.sample(*at, scores.expand(len(y), -1, -1), dice)
 
     def likeliest(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """The most probable z of each example, ``[batch, n]`` in reading order."""
@@ -79,18 +93,19 @@ class Tables:
         """Which S_y are not empty, where all symbols have the log-weights ``allowed[n, K]``."""
         if isinstance(self.layers, Totals):
             return (self.at(y)[1] & self.layers.occurs).any(1)
-        return self.recursion.log_partition(*self.given(y), allowed.expand(len(y), -1, -1)) > LOG_ZERO / 2
+        recursion, at = self.given(y)
+        return recursion.log_partition(*at, allowed.expand(len(y), -1, -1)) > LOG_ZERO / 2
 
 
-def recursion_of(
-    found: Sequence[Tensor], device: torch.device, negates: bool
-) -> tuple[Sequence[Tensor], OneByOne | Tree | Convolved]:
-    """The layers on ``device``, and how sums over S_y are computed; ``negates`` says whether there are complements."""
+def recursions_of(found: Sequence[Tensor], device: torch.device) -> tuple[Sequence[Tensor], Recursion, Recursion]:
+    """The layers on ``device``, and how to sum over S_y: without states that refused a symbol, and with them."""
     if isinstance(found, Totals):
-        return (sums := found.to(device)), Convolved(sums)
+        sums = found.to(device)
+        return sums, (convolved := Convolved(sums)), convolved
     layers = [layer.to(device) for layer in found]
-    # In a tree nothing is read on once a symbol was refused; complements need these states too.
-    return layers, (None if negates else Tree.paying(layers)) or OneByOne(layers)
+    # In a tree nothing is read on once a symbol was refused.
+    one = OneByOne(layers)
+    return layers, Tree.paying(layers) or one, one
 
 
 def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
