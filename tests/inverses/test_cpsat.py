@@ -174,6 +174,8 @@ def test_other_rules_are_refused() -> None:
     for make, words in ((CPSAT, "sg.CPMpy"), (Z3, "sg.SMT")):
         with pytest.raises(InverseError, match=words):
             make(Program(lambda *z: sum(z), SPACE))  # type: ignore[operator, arg-type]
+    with pytest.raises(InverseError, match=r"Use sg\.CPSAT for a rule in CPMpy"):
+        Z3(random_rule(0))  # type: ignore[arg-type]
 
 
 def test_what_cp_sat_cannot_take_is_said() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..constraints.cpmpy import CPMpy
 from ..constraints.smt import SMT, load_z3
-from ..constraints.translated import in_z3
 from ..errors import InverseError
 from .base import INVERSES, Inverse
 from .enumeration import default_inverse
@@ -18,7 +17,6 @@ from .solved import Solved
 class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
-    The rule is an :class:`~softground.SMT` formula, or a :class:`~softground.CPMpy` rule, which CPMpy translates.
     ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check
     may take. Up to ``table`` combinations of the dropped sites are evaluated, several times faster than search.
 
@@ -32,14 +30,17 @@ class Z3(Solved):
 
     solver = ("Z3", "rlimit and timeout")
 
-    def __init__(self, rule: SMT | CPMpy, *, rlimit: int = 20_000_000, **settings: Any) -> None:
-        if not isinstance(rule, SMT | CPMpy):
-            raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…) or sg.CPMpy(…).")
+    def __init__(self, rule: SMT, *, rlimit: int = 20_000_000, **settings: Any) -> None:
+        if not isinstance(rule, SMT):
+            instead = " Use sg.CPSAT for a rule in CPMpy." if isinstance(rule, CPMpy) else ""
+            raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…).{instead}")
         load_z3()
         self._check(least=1, rlimit=rlimit)
-        self.smt = smt = in_z3(rule) if isinstance(rule, CPMpy) else rule
+        self.smt = rule
         given = Settings(work=rlimit, **{"cap": 64, "table": 4096, "tries": 32} | settings)
-        super().__init__(smt, smt.shared or smt, given)  # another statement of the rule is there because it is faster
+        super().__init__(
+            rule, rule.shared or rule, given
+        )  # another statement of the rule is there because it is faster
 
     def lister(self, most: int, seconds: float, workers: int) -> Inverse:
         return Z3(self.smt, limit=2 * min(max(1.0, seconds), 1e6), workers=workers, solutions_cap=most)
