@@ -19,6 +19,7 @@ import pytest
 
 import checks
 import softground
+from papers.li2023 import baselines
 from proofs import FAMILY, MATRICES, MOVE, OTHER_CLAIMS, PROBLEM, SPACE, STATISTICS, TABLE, TABLES
 from softground.constraints import Constraint
 from softground.inverses import Inverse
@@ -30,7 +31,8 @@ from softground.spaces import Space
 
 
 def package() -> list[ModuleType]:
-    found = pkgutil.walk_packages(softground.__path__, "softground.")
+    found = [*pkgutil.walk_packages(softground.__path__, "softground.")]
+    found += pkgutil.iter_modules(baselines.__path__, f"{baselines.__name__}.")
     return [import_module(module.name) for module in found if not module.name.endswith("__main__")]
 
 

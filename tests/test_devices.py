@@ -12,6 +12,7 @@ import torch
 
 from baseline_cases import batch_of
 from checks import BATCH
+from papers.li2023.baselines import MAPO, BackSearch, Reinforce
 from proofs import SPACE, TABLES, TASK
 from softground.constraints import All, Between, OneOf, Program, Scan, Sum
 from softground.dice import Sampler
@@ -19,7 +20,7 @@ from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
 from softground.inverses.circuit.levels import Levels
 from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
-from softground.objectives import MAPO, BackSearch, Objective, Reinforce, ZeroDegree
+from softground.objectives import Objective, ZeroDegree
 from softground.projections import Dropped, Move, Projection
 from softground.spaces import Categorical
 from softground.target import Target

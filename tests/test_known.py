@@ -19,7 +19,6 @@ from softground.dice import Sampler
 from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
 from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
 from softground.objectives import Objective
-from softground.objectives.back_search import correct_one
 from softground.projections import ChangeOne, Dropped
 from softground.tasks.sudoku.kernels import Kempe
 from sudoku_cases import BOARDS
@@ -213,14 +212,6 @@ def test_objectives_leave_known_sites_to_the_cross_entropy(kind: type[Objective]
         assert (gradient[:, 1] == 0).all()
         assert outcome.loss.isfinite()
         assert torch.equal(objective.state().get("chains", known)[:, 1], known[:, 1])
-
-
-def test_back_search_does_not_correct_known_symbols() -> None:
-    z, y = torch.tensor([[0, 0, 2]] * 2), PROBLEM.program.encode([5] * 2)
-    known = torch.tensor([[0, 0, -1], [-1, 0, -1]])  # (3, 0, 2) would do, if the first were unknown
-    found = correct_one(TABLE, PROBLEM.belief(2).given(known), z, y)
-    assert found.found.tolist() == [False, True]
-    assert found.z.tolist() == [[0, 0, 2], [3, 0, 2]]
 
 
 def test_the_semantic_loss_given_known_symbols_is_that_of_what_is_left() -> None:

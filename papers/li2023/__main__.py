@@ -1,4 +1,4 @@
-"""``python -m papers.li2023``: check the paper with one command."""
+"""``python -m papers.li2023``: check the paper with one command; or softground's own, with the paper's baselines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from softground.cli import politely
+from softground import cli
 from softground.errors import DataError, SoftgroundError
 from softground.experiments.place import Device
 
@@ -133,9 +133,12 @@ def _show(cells: Sequence[Cell], store: Store, console: Console) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; returns its exit code. softground's own commands know the paper's baselines here."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in cli.COMMANDS:
+        return cli.main(argv)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    return politely(lambda: tyro.cli(Reproduce, prog=PROGRAM, args=argv, config=config).run(), PROGRAM)
+    return cli.politely(lambda: tyro.cli(Reproduce, prog=PROGRAM, args=argv, config=config).run(), PROGRAM)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,10 @@ class Cell:
         """The recipe without the seed, flat; nothing where nothing is trained."""
         if self.kind not in ("train", "choice", "jump"):
             return {}
-        recipe = named_recipe(self.task, **self.options)[0].to_json()
-        flat = {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}}
+        given = dict(self.options)
+        second = {name: given.pop(name) for name in ("zero_objective",) if name in given}  # no setting of a recipe
+        recipe = named_recipe(self.task, **given)[0].to_json()
+        flat = {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}, **second}
         return {name: plain(value) for name, value in flat.items()}
 
     def as_json(self) -> dict[str, Any]:

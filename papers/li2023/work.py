@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from softground.experiments import Experiment
-from softground.learner import Learner
+from softground.learner import Learner, Stage
 from softground.runs import environment
 from softground.runs.folder import plain
 
+from .baselines import BackSearch
 from .cell import Cell, Where
 from .claims import jump, z3_times
 from .descent import descent
@@ -56,11 +57,16 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
 
 
 def experiment_of(cell: Cell, where: Where) -> Experiment:
-    """The experiment that ``softground train`` would have run."""
+    """The experiment that ``softground train`` would have run; for Stage I + NGS with back-search in Stage II."""
     given = dict(cell.options) | {"seed": cell.seed, "device": where.device}
+    second = given.pop("zero_objective", "zero")
     if given.get("data", "digits") != "digits":
         given["data_dir"] = None if where.data_dir is None else Path(where.data_dir)
-    return Experiment.named(cell.task, **given)
+    experiment = Experiment.named(cell.task, **given)
+    if second == "ngs":
+        *first, last = cast(list[Stage], experiment.stages)
+        return replace(experiment, stages=[*first, replace(last, objective=BackSearch())])
+    return experiment
 
 
 def train(cell: Cell, where: Where) -> tuple[dict[str, Any], str]:

@@ -49,16 +49,11 @@ from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .objectives import (
-    MAPO,
     OBJECTIVES,
-    BackSearch,
     Batch,
-    BestMapping,
     CompositeLikelihood,
-    FeasibleMapping,
     Objective,
     Outcome,
-    Reinforce,
     SemanticLoss,
     SoftenedGrounding,
     Supervised,
@@ -75,16 +70,16 @@ from .target import Target
 from .task import Task
 from .tasks import TASKS
 
-__all__ = ["Anchors", "BackSearch", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
+__all__ = ["Anchors", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
 __all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]
 __all__ += ["KERNELS", "Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse"]
-__all__ += ["MAPO", "Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]
+__all__ += ["Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]
 __all__ += ["OBJECTIVES", "Objective", "Outcome", "PerSite", "Problem", "Program", "Projection", "RandomAffine"]
-__all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Reinforce", "Sampler", "Scan", "Scanned", "Schedule"]
+__all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Sampler", "Scan", "Scanned", "Schedule"]
 __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
-__all__ += ["INVERSES", "BestMapping", "FeasibleMapping", "Records", "mlp", "one_cycle", "recommend", "seeded"]
+__all__ += ["INVERSES", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
 __all__ += ["Ensemble", "Term", "Usage"]
 __all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]

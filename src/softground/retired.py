@@ -13,6 +13,7 @@ _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose 
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
 _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
+_PAPERS = "In softground's repository, python -m papers.li2023 trains, resumes and predicts with it."
 
 _CLUSTER = """On other machines, solver queries go through joblib, from Python:
     client = distributed.Client("tcp://HOST:8786")
@@ -20,12 +21,19 @@ _CLUSTER = """On other machines, solver queries go through joblib, from Python:
         softground.Experiment.named("hwf", inverse="z3").run()"""
 
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
+NAMES |= {
+    name: f"In softground's repository, import {name} from papers.li2023.baselines."
+    for name in ("BackSearch", "BestMapping", "FeasibleMapping", "MAPO", "Reinforce")
+}
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
 MEMBERS: dict[tuple[str, str], str] = {
     ("layer", "softground.Mixture"): _MIXTURE,
     ("layer", "softground.Prototypes"): _PROTOTYPE,
     ("network", "prototype"): _PROTOTYPE,
+}
+MEMBERS |= {
+    ("objective", name): _PAPERS for name in ("reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best")
 }
 """Members of a registry by its kind and their name, such as ``("network", "prototype")``."""
 
@@ -50,5 +58,8 @@ SETTINGS: dict[str, Setting] = {
     "mixture": Setting(1, _MIXTURE),
     "scheduler": Setting(None, _CLUSTER),
     "solver_backend": Setting(None, _CLUSTER),
+    "zero_objective": Setting(
+        "zero", "Stage II learns from feasible predictions. For back-search after Stage I see papers.li2023.baselines."
+    ),
 }
 """Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""

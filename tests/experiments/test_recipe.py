@@ -7,18 +7,21 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
 import torch
 
 import softground as sg
+from softground.cli.options import options_of
+from softground.cli.train import Command
 from softground.data.examples import Split
 from softground.errors import CheckpointError, InverseError, LearnerError
 from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
-from softground.experiments.recipe import settings
+from softground.experiments.recipe import IMPLIED, settings
 from softground.learner.describe import settings as settings_of
 from softground.learner.stage import make_optimizer
+from softground.objectives import OBJECTIVES, ZeroDegree
 from softground.runs import RunFolder
 from softground.tasks import TASKS
 
@@ -94,19 +97,18 @@ def test_numbers_that_no_tensor_holds_are_refused() -> None:
 def test_the_objective_decides_what_follows_from_it() -> None:
     paper = TASKS["hwf"]().recipe("paper")
     assert (paper.optimizer, paper.learning_rate, paper.zero_epochs, paper.schedule) == ("sgd", 0.1, 30, "exp")
-    ssl = TASKS["hwf"]().recipe("paper", objective="ssl", gamma=7.0)
-    assert (ssl.schedule, ssl.gamma, ssl.optimizer, ssl.learning_rate, ssl.zero_epochs) == (
-        "constant",
-        7.0,
-        "adam",
-        5e-4,
-        0,
-    )
-    na = TASKS["hwf"]().recipe("paper", objective="na", zero_epochs=4)
-    assert (na.schedule, na.gamma, na.optimizer, na.zero_epochs) == ("constant", 0.001, "sgd", 4)
-    assert TASKS["hwf"]().recipe("paper", objective="ngs").steps == 6
-    assert TASKS["hwf"]().recipe("paper", objective="ngs", steps=2).steps == 2
-    assert TASKS["hwf"]().recipe("best", objective="mapo").one_cycle is False
+    sup = TASKS["hwf"]().recipe("paper", objective="sup", zero_epochs=4)
+    assert (sup.optimizer, sup.zero_epochs, sup.zero_weight_decay) == ("sgd", 0, 0.0)
+    assert TASKS["hwf"]().recipe("paper", objective="semantic", zero_epochs=4).zero_epochs == 4
+
+
+def test_an_objective_registered_later_is_a_choice_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OBJECTIVES, "late", ZeroDegree)
+    monkeypatch.setitem(IMPLIED, "late", lambda preset, given: {"optimizer": "adam", "steps": 3})
+    late = TASKS["hwf"]().recipe("paper", objective="late", steps=2)
+    assert (late.objective, late.optimizer, late.steps, late.zero_epochs) == ("late", "adam", 2, 0)
+    hints = get_type_hints(options_of("hwf", Command), include_extras=True)
+    assert "late" in get_args(get_args(get_args(hints["objective"])[0])[0])
 
 
 def test_weight_decay_and_stage_twos_batches_reach_the_stages() -> None:

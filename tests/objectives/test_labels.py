@@ -13,17 +13,13 @@ import pytest
 import torch
 
 from baseline_cases import batch_of
+from papers.li2023.baselines import MAPO, BackSearch, BestMapping, FeasibleMapping, Reinforce
 from proofs import SPACE, STATES, TABLES, TASK
 from softground.dice import Sampler
 from softground.errors import LearnerError
 from softground.objectives import (
-    MAPO,
-    BackSearch,
-    BestMapping,
     CompositeLikelihood,
-    FeasibleMapping,
     Objective,
-    Reinforce,
     SemanticLoss,
     SoftenedGrounding,
     Supervised,

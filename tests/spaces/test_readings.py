@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from baseline_cases import batch_of
+from papers.li2023.baselines import MAPO, BackSearch, Reinforce
+from papers.li2023.baselines.back_search import correct_one
 from problems import PROBLEMS
 from softground import Categorical, Constant, Exact, Scan, SoftenedGrounding, Task
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses import Inverse, Scanned
-from softground.objectives import MAPO, BackSearch, Batch, Objective, Reinforce, SemanticLoss, Supervised, ZeroDegree
-from softground.objectives.back_search import correct_one
+from softground.objectives import Batch, Objective, SemanticLoss, Supervised, ZeroDegree
 from softground.target import Target
 
 PROBLEM = PROBLEMS[4]  # formulas of three symbols, digits 1 … 4 and + - *

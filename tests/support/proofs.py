@@ -1,5 +1,7 @@
 """The table of proofs: one row for each kernel, inverse, objective, schedule, space, constraint, projection and move.
 
+The paper's baselines, which papers.li2023 registers, have rows too.
+
 A row says how to make a small one, on which ground to try it, and which tests prove what is particular to it:
 "file::test", without their ``test_``. ``tests/test_conformance.py`` reads it, and fails where a member has no row.
 """
@@ -13,6 +15,7 @@ import torch
 from torch import Tensor
 
 import reals
+from papers.li2023 import baselines
 from problems import small_sum
 from softground import inverses, kernels, objectives, projections, schedules
 from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
@@ -189,11 +192,11 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
         objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
         objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
-        objectives.Reinforce: (objectives.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
-        objectives.MAPO: (objectives.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
-        objectives.BackSearch: (objectives.BackSearch, SUM, TREES),
-        objectives.FeasibleMapping: (objectives.FeasibleMapping, SUM, "hard::a_feasible_mapping_is_drawn_once"),
-        objectives.BestMapping: (objectives.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
+        baselines.Reinforce: (baselines.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
+        baselines.MAPO: (baselines.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
+        baselines.BackSearch: (baselines.BackSearch, SUM, TREES),
+        baselines.FeasibleMapping: (baselines.FeasibleMapping, SUM, "hard::a_feasible_mapping_is_drawn_once"),
+        baselines.BestMapping: (baselines.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
         objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
         objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
     },

@@ -166,8 +166,6 @@ def test_the_papers_preset_is_the_authors_setting() -> None:
     assert (paper["trees"], paper["rectified"], paper["dropped"]) == ("recursive", True, "sixth")
     assert (paper["margin"], paper["sigma"]) == (6.0, 15**0.5)
     assert (best["trees"], best["rectified"]) == ("uniform", False)
-    assert ShortestPaths().recipe("paper", objective="reinforce").problem["sigma"] == 1.0
-    assert ShortestPaths(sigma=2.0).recipe("paper", objective="mapo").problem["sigma"] == 2.0
     assert ShortestPaths(trees="recursive").recipe("best").problem["trees"] == "recursive"
 
 
@@ -183,25 +181,3 @@ def test_the_papers_preset_is_the_authors_setting() -> None:
 def test_impossible_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Experiment.named("sdsp", train_size=2, test_size=2, **options)
-
-
-@pytest.mark.parametrize("objective", ["reinforce", "mapo"])
-def test_policies_learn_from_the_number_of_right_paths(objective: str) -> None:
-    """No sample ever has all paths of a graph right, which is what they were paid for before."""
-    experiment = Experiment.named(
-        "sdsp",
-        "paper",
-        objective=objective,
-        nodes=8,
-        train_size=400,
-        test_size=400,
-        epochs=15,
-        batch_size=16,
-        learning_rate=3e-3,
-        evaluate_every=100,
-        device="cpu",
-    )
-    learner = experiment.learner()
-    before = learner.evaluate(experiment.held_out)["path_accuracy"]
-    learner.fit(experiment.train, experiment.held_out)
-    assert learner.results_["I"]["path_accuracy"] > before + 0.1

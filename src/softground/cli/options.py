@@ -50,7 +50,8 @@ class RunOptions(Place):
 def options_of(task: str, command: Any) -> type:
     """One dataclass of a task's own fields, the recipe's settings and the command's options."""
     problem = TASKS[task]
-    own = {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
+    own = {name: each.metadata["choices"] or () for name, each in settings().items()}
+    own |= {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
     return _options_of(problem, command, tuple((name, tuple(choices)) for name, choices in own.items()))
 
 
@@ -61,7 +62,7 @@ def _options_of(problem: Any, command: Any, own: tuple[tuple[str, tuple[str, ...
     for name, each in settings().items():
         if name in problem.absent or name == "seed":
             continue
-        choices = dict(own).get(name, each.metadata["choices"] or ())
+        choices = dict(own)[name]
         kind: Any = Literal[choices] if choices else hints[name]
         help = tyro.conf.arg(help=each.metadata["help"], help_behavior_hint="(default: the preset's)")
         made.append((name, Annotated[kind | None, help], None))

@@ -27,7 +27,7 @@ from ..kernels.exact import exact_kernel
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..networks.activations import check_activations
-from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Usage
+from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Usage, ZeroDegree
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry
@@ -109,7 +109,7 @@ class Problem(ABC):
 
     def zero(self, recipe: Recipe, task: Task) -> Objective:
         """Stage II."""
-        return OBJECTIVES[recipe.zero_objective]()
+        return ZeroDegree()
 
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
         """The network for inputs like ``x``: one classifier that reads the image of each site."""
@@ -162,9 +162,9 @@ class Problem(ABC):
         return [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
 
     def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
-        if recipe.objective in ("grounding", "ssl", "na"):
-            return self.grounding(recipe, task, answers)
         objective = OBJECTIVES[recipe.objective]
+        if objective is SoftenedGrounding:
+            return self.grounding(recipe, task, answers)
         takes = inspect.signature(objective).parameters
         given: dict[str, Any] = {"steps": recipe.steps} if "steps" in takes else {}
         return objective(**given, **({"schedule": self.schedule(recipe)} if "schedule" in takes else {}))

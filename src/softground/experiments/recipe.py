@@ -7,7 +7,7 @@ folder keeps the recipe: a run can be read, repeated and resumed without knowing
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -15,17 +15,19 @@ from typing import Any, Literal
 from ..errors import CheckpointError, LearnerError
 from ..learner.device import PRECISIONS
 from ..learner.stage import KEPT
-from ..objectives import OBJECTIVES, BackSearch
+from ..objectives import OBJECTIVES
+from ..retired import MEMBERS
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
 
 READS = ("mean", "best")
-METHODS = tuple(dict.fromkeys([*OBJECTIVES, "ssl", "na"]))  # the last two are ``grounding`` at a constant γ
+IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]] = {}
+"""Settings that an objective implies, by its name, from a preset's values and those given, which win."""
 
 
 def setting(default: Any, help: str, choices: Mapping[str, Any] | tuple[str, ...] | None = None) -> Any:
-    """A field of the recipe: its default, what it means and, where it is a name, the names there are."""
-    return field(default=default, metadata={"help": help, "choices": None if choices is None else tuple(choices)})
+    """A field of the recipe: its default, what it means and, where it is a name, a registry or the names there are."""
+    return field(default=default, metadata={"help": help, "choices": choices})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +46,9 @@ class Recipe:
     preset: str = "paper"
     objective: str = setting(
         "grounding",
-        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; reinforce, mapo, "
-        "ngs (back-search), semantic (the semantic loss), ssl (γ stays at --gamma, else 1), na (γ = 0.001), "
-        "hard-feasible and hard-best (the paper's problems 1 and 2, which it argues against): others.",
-        METHODS,
+        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; semantic: the "
+        "semantic loss; parts: the rule's parts one by one.",
+        OBJECTIVES,
     )
     kernel: str = setting(
         "metropolis",
@@ -63,19 +64,12 @@ class Recipe:
     gamma: float = setting(1.0, "γ₀, the first temperature.")
     floor: float = setting(0.02, "Where γ stops falling.")
     warmup: int = setting(10, "Epochs at γ = ∞ to begin with.")
-    steps: int = setting(
-        10,
-        "T, kernel steps per gradient step (0: as many as move the chains, by trial); with --objective ngs, steps of "
-        "back-search.",
-    )
+    steps: int = setting(10, "T, kernel steps per gradient step (0: as many as move the chains, by trial).")
     epochs: int = setting(110, "Epochs of Stage I.")
     wait: int = setting(
         0, "Most epochs of Stage I in which γ and learning rate wait for the network to explain half of the answers."
     )
     zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
-    zero_objective: str = setting(
-        "zero", "Stage II learns from feasible predictions (zero) or back-search's corrections (ngs).", ("zero", "ngs")
-    )
     batch_size: int = setting(64, "Examples per batch.")
     accumulate: int = setting(1, "Batches per gradient step.")
     clip: float = setting(0.0, "The largest norm of a gradient; 0: any.")
@@ -183,26 +177,13 @@ def settings() -> dict[str, dataclasses.Field[Any]]:
 def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """A preset's values with those that were ``given`` in their place, and what follows from the objective.
 
-    Stage II is part of the paper's method; other objectives get it only where it is asked for (Table 3). SSL and NA are
-    Stage I at a temperature that does not fall. The published baselines descend by Adam at 5e-4 (Appendix B.3).
+    Stage II is part of the paper's method; other objectives get it only where it is asked for (Table 3).
     """
-    values = {**preset, **given}
-    objective = values.get("objective", "grounding")
-    constant = {"ssl": given.get("gamma", 1.0), "na": 0.001}.get(objective)
-    if constant is not None:
-        if given.get("schedule", "constant") != "constant":
-            raise LearnerError(
-                f"schedule={given['schedule']} was given, but the objective {objective} holds γ at {constant:g}. Leave "
-                "the schedule out, or use the objective grounding."
-            )
-        values |= {"schedule": "constant", "gamma": constant}
-    elif given.get("schedule", "constant") != "constant" and not values.get("floor", 1.0):
+    objective = given.get("objective", preset.get("objective", "grounding"))
+    implied = IMPLIED[objective](preset, given) if objective in IMPLIED else {}
+    values = {**preset, **implied, **given}
+    if given.get("schedule", "constant") != "constant" and not values.get("floor", 1.0):
         values["floor"] = Recipe.floor  # the preset does not cool, so its floor is none
-    if objective in ("reinforce", "mapo", "ngs", "ssl"):
-        adam = {"optimizer": "adam", "learning_rate": 5e-4, "one_cycle": False}
-        values |= {name: given.get(name, value) for name, value in adam.items()}
-    if objective == "ngs":
-        values["steps"] = given.get("steps", BackSearch.steps)
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
         if not values["zero_epochs"]:  # then the preset's Stage II is nobody's
@@ -230,7 +211,9 @@ def check(options: Any) -> None:
     for each in fields(options):
         value, choices = getattr(options, each.name), each.metadata.get("choices")
         if choices is not None and value not in choices:
-            raise LearnerError(f"{each.name}={value} was given; expected one of {', '.join(choices)}.")
+            gone = MEMBERS.get((each.name, value))
+            said = f"this {each.name} is gone. {gone}" if gone else f"expected one of {', '.join(choices)}."
+            raise LearnerError(f"{each.name}={value} was given; {said}")
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
             given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
             raise LearnerError(f"{each.name}={given} was given; whole numbers stay below 2⁶³.")

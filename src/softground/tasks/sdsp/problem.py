@@ -105,9 +105,7 @@ class ShortestPaths(Problem):
         # An unbounded set has no uniform law to draw from: only the paper's walk has a warm-up.
         walks = name == "paper" and given.get("kernel", "metropolis") == "metropolis"
         warmup = min(WARM_UP, given.get("epochs", EPOCHS) * WARM_UP // EPOCHS) if walks else 0
-        # The authors' policies, RL and MAPO, draw with a standard deviation of 1.
-        policy = {"sigma": 1.0} if given.get("objective") in ("reinforce", "mapo") else {}
-        return {"inverse": "intervals"} | PRESETS[name] | policy | {"warmup": warmup}
+        return {"inverse": "intervals"} | PRESETS[name] | {"warmup": warmup}
 
     def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
         if recipe.kernel != "nearest":
@@ -126,11 +124,6 @@ class ShortestPaths(Problem):
 
         The paper's Stage II learns from feasible predictions. A Gaussian's gradient at its mean is 0: nothing to learn.
         """
-        if recipe.zero_objective == "ngs":
-            raise LearnerError(
-                f"Stage II was to learn by ngs; back-search corrects one symbol of an alphabet, and {task.space!r} has "
-                "none. Leave it out."
-            )
         return point_mass(task)
 
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:

@@ -89,7 +89,7 @@ class Sudoku(OfDigits):
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         kind = name
         if name == "best" and self.size > LARGEST_LISTED:  # who names a kernel, or grounding, wants chains
-            kind = "chains" if "kernel" in given or given.get("objective") in ("grounding", "ssl", "na") else "parts"
+            kind = "chains" if "kernel" in given or given.get("objective") == "grounding" else "parts"
         values = {"evaluate_every": 20, "train_size": self._train_size} | PRESETS[kind]
         steps, epochs = LEAST_STEPS_AND_EPOCHS[kind]
         batches = math.ceil(self._train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))

@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..errors import LearnerError
-from ..target import Target
-from ..task import Task
-from .base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
-from .starts import WAITING, first_states, has_state, kept, mean_loss
+from softground.errors import LearnerError
+from softground.objectives.base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
+from softground.objectives.starts import WAITING, first_states, has_state, kept, mean_loss
+from softground.target import Target
+from softground.task import Task
 
 
 @OBJECTIVES.register("hard-feasible")

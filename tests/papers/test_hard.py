@@ -9,11 +9,11 @@ import torch
 
 from baseline_cases import batch_of, logits
 from learner_cases import adam, addition, make_learner
+from papers.li2023.baselines import BestMapping, FeasibleMapping
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
 from softground import Enumeration, Examples, Stage, Task
 from softground.errors import InfeasibleAnswer, LearnerError
-from softground.objectives import BestMapping, FeasibleMapping
 from softground.reals import Intervals
 
 

@@ -20,9 +20,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import LearnerError
-from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
+from softground.errors import LearnerError
+from softground.experiments.recipe import IMPLIED
+from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
+from softground.task import Task
+
+from .adam import policy
+
+IMPLIED["reinforce"] = policy
 
 
 @OBJECTIVES.register("reinforce")

@@ -32,12 +32,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError, LearnerError
-from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
+from softground.errors import CheckpointError, LearnerError
+from softground.experiments.recipe import IMPLIED
+from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
+from softground.task import Task
+
+from .adam import policy
 from .reinforce import average, check_decay, no_rewards, note_rewards
 
 LARGEST_RATIO = 10.0  # of densities now and when a real sample was drawn
+IMPLIED["mapo"] = policy
 
 
 @OBJECTIVES.register("mapo")

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import nn
 
-from cli_cases import PRESETS, hurry, read, train
-from softground.errors import LearnerError
+from cli_cases import ENVIRONMENT, PRESETS, TINY, hurry, read
+from papers.li2023.__main__ import main
+from papers.li2023.baselines import MAPO, BackSearch, BestMapping, FeasibleMapping, Reinforce
+from papers.li2023.cell import Where
+from papers.li2023.plan import plan, select
+from papers.li2023.work import experiment_of
+from softground.errors import LearnerError, SoftgroundError
+from softground.experiments import Experiment
 from softground.experiments.named import named_recipe
 from softground.learner import Stage
-from softground.objectives import (
-    MAPO,
-    BackSearch,
-    BestMapping,
-    FeasibleMapping,
-    Reinforce,
-    SemanticLoss,
-    SoftenedGrounding,
-    Supervised,
-    ZeroDegree,
-)
-from softground.tasks import TASKS
+from softground.objectives import OBJECTIVES, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
+from softground.tasks import TASKS, ShortestPaths
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 KINDS = {
@@ -108,10 +106,29 @@ def test_combinations_of_the_third_table() -> None:
     first, second = stages("hwf", objective="ssl", zero_epochs=30)
     assert isinstance(second.objective, ZeroDegree)
     assert second.epochs == 30
-    first, second = stages("hwf", schedule="exp", zero_objective="ngs")
+    (cell,) = select(plan("hwf", 1, real=False, quick=True), ["hwf/standard/exp-ngs"])
+    first, second = cast(list[Stage], experiment_of(cell, Where("cpu")).stages)
     assert isinstance(first.objective, SoftenedGrounding)
     assert second.objective == BackSearch(6)
     assert type(optimizer(second)) is torch.optim.Adam
+
+
+def test_what_a_method_implies() -> None:
+    ssl = TASKS["hwf"]().recipe("paper", objective="ssl", gamma=7.0)
+    assert (ssl.schedule, ssl.gamma, ssl.optimizer, ssl.learning_rate, ssl.zero_epochs) == (
+        "constant",
+        7.0,
+        "adam",
+        5e-4,
+        0,
+    )
+    na = TASKS["hwf"]().recipe("paper", objective="na", zero_epochs=4)
+    assert (na.schedule, na.gamma, na.optimizer, na.zero_epochs) == ("constant", 0.001, "sgd", 4)
+    assert TASKS["hwf"]().recipe("paper", objective="ngs").steps == 6
+    assert TASKS["hwf"]().recipe("paper", objective="ngs", steps=2).steps == 2
+    assert TASKS["hwf"]().recipe("best", objective="mapo").one_cycle is False
+    assert TASKS["sdsp"]().recipe("paper", objective="reinforce").problem["sigma"] == 1.0
+    assert ShortestPaths(sigma=2.0).recipe("paper", objective="mapo").problem["sigma"] == 2.0
 
 
 def test_steps_of_back_search() -> None:
@@ -124,11 +141,49 @@ def test_what_cannot_be_is_refused() -> None:
         stages("hwf", objective="ssl", schedule="exp")
     with pytest.raises(LearnerError, match="'nearest' is γ = 0"):
         stages("sdsp", preset="best", objective="na")
-    with pytest.raises(LearnerError, match="back-search corrects one symbol"):
-        stages("sdsp", zero_objective="ngs")
 
 
-def test_a_user_can_train_by_one(tmp_path: Path) -> None:
-    assert train(tmp_path / "run", "paper", "--quiet", "--objective", "mapo") == 0
-    assert read(tmp_path / "run" / "summary.json")["epochs"] == int(PRESETS["paper"][3]) + int(PRESETS["paper"][5])
-    assert read(tmp_path / "run" / "config.json")["recipe"]["objective"] == "mapo"
+def test_a_user_can_train_by_one_and_resume_it(tmp_path: Path) -> None:
+    run, epochs = tmp_path / "run", int(PRESETS["paper"][3]) + int(PRESETS["paper"][5])
+    assert main([*TINY, *PRESETS["paper"], "--out", str(run), "--quiet", "--objective", "mapo"]) == 0
+    assert read(run / "summary.json")["epochs"] == epochs
+    assert read(run / "config.json")["recipe"]["objective"] == "mapo"
+    assert main(["resume", str(run), "--zero-epochs", "3", "--quiet"]) == 0
+    assert read(run / "summary.json")["epochs"] == epochs + 1
+
+
+@pytest.mark.parametrize("name", ["reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best"])
+def test_without_the_papers_package_its_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(OBJECTIVES, name)
+    with pytest.raises(LearnerError, match=rf"{name} was given; this objective is gone.*papers.li2023 trains"):
+        TASKS["hwf"]().recipe(objective=name)
+    with pytest.raises(SoftgroundError, match=rf"The objective '{name}' is gone.*papers.li2023 trains, resumes"):
+        OBJECTIVES[name]
+
+
+def test_without_the_papers_package_there_are_none() -> None:
+    code = "import softground as sg; print(*sg.OBJECTIVES)"
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["parts", "grounding", "sup", "zero", "semantic"]
+
+
+@pytest.mark.parametrize("objective", ["reinforce", "mapo"])
+def test_policies_learn_from_the_number_of_right_paths(objective: str) -> None:
+    """No sample ever has all paths of a graph right, which is what they were paid for before."""
+    experiment = Experiment.named(
+        "sdsp",
+        "paper",
+        objective=objective,
+        nodes=8,
+        train_size=400,
+        test_size=400,
+        epochs=15,
+        batch_size=16,
+        learning_rate=3e-3,
+        evaluate_every=100,
+        device="cpu",
+    )
+    learner = experiment.learner()
+    before = learner.evaluate(experiment.held_out)["path_accuracy"]
+    learner.fit(experiment.train, experiment.held_out)
+    assert learner.results_["I"]["path_accuracy"] > before + 0.1

@@ -12,18 +12,10 @@ import torch
 from baseline_cases import batch_of, boards, formulas, half_trained, reads_formulas, train
 from exhaustive import Replay
 from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, make_learner, stop_at
+from papers.li2023.baselines import MAPO, BackSearch, BestMapping, FeasibleMapping, Reinforce
 from softground import Constant, Stage
 from softground.dice import Sampler
-from softground.objectives import (
-    MAPO,
-    BackSearch,
-    BestMapping,
-    FeasibleMapping,
-    Objective,
-    Reinforce,
-    SemanticLoss,
-    SoftenedGrounding,
-)
+from softground.objectives import Objective, SemanticLoss, SoftenedGrounding
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
 from sudoku_cases import board_kernel

@@ -11,13 +11,13 @@ from torch import Tensor
 from baseline_cases import batch_of, expected_gradient, gradient_of, logits
 from exhaustive import Replay
 from learner_cases import addition
+from papers.li2023.baselines import Reinforce
+from papers.li2023.baselines.reinforce import average, no_rewards, note_rewards
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
 from softground import Task
 from softground.dice import Sampler
 from softground.errors import LearnerError, SpaceError
-from softground.objectives import Reinforce
-from softground.objectives.reinforce import average, no_rewards, note_rewards
 from softground.reals import Gaussian
 from softground.reals.gaussian import GRID
 

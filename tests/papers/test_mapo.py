@@ -11,13 +11,13 @@ from torch import Tensor
 from baseline_cases import batch_of, expected_gradient, gradient_of
 from exhaustive import Replay
 from learner_cases import addition
+from papers.li2023.baselines import MAPO
+from papers.li2023.baselines.mapo import LARGEST_RATIO
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
 from softground import Task
 from softground.dice import Sampler
 from softground.errors import CheckpointError, LearnerError
-from softground.objectives import MAPO
-from softground.objectives.mapo import LARGEST_RATIO
 
 AVERAGE = 0.4
 

@@ -13,14 +13,14 @@ from torch import Tensor
 from baseline_cases import batch_of
 from exhaustive import Replay
 from learner_cases import addition
-from problems import PROBLEMS, Problem
+from papers.li2023.baselines import BackSearch
+from papers.li2023.baselines.back_search import back_search, correct_one, walk
+from problems import PROBLEMS, Problem, small_sum
 from reals import PROBLEMS as REALS
 from softground import Enumeration, Task
 from softground.dice import Sampler
 from softground.errors import LearnerError
 from softground.inverses import Fibre, Inverse, Start
-from softground.objectives import BackSearch
-from softground.objectives.back_search import back_search, correct_one, walk
 from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.tasks.formulas import formula_task
@@ -201,3 +201,12 @@ def test_settings_that_cannot_work_are_refused() -> None:
     rule = REALS[0].rule
     with pytest.raises(LearnerError, match="Back-search corrects one symbol of an alphabet"):
         BackSearch().begin(Task(rule.space, rule), REALS[0].answer(), seed=0)
+
+
+def test_back_search_does_not_correct_known_symbols() -> None:
+    problem = small_sum()
+    z, y = torch.tensor([[0, 0, 2]] * 2), problem.program.encode([5] * 2)
+    known = torch.tensor([[0, 0, -1], [-1, 0, -1]])  # (3, 0, 2) would do, if the first were unknown
+    found = correct_one(problem.table, problem.belief(2).given(known), z, y)
+    assert found.found.tolist() == [False, True]
+    assert found.z.tolist() == [[0, 0, 2], [3, 0, 2]]

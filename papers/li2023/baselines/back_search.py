@@ -34,14 +34,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..dice import Dice
-from ..errors import LearnerError
-from ..inverses.base import Inverse
-from ..projections.base import Dropped
-from ..spaces.categorical import CategoricalBelief
-from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
-from .labels import label_loss
+from softground.dice import Dice
+from softground.errors import LearnerError
+from softground.experiments.recipe import IMPLIED
+from softground.inverses.base import Inverse
+from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
+from softground.objectives.labels import label_loss
+from softground.projections.base import Dropped
+from softground.spaces.categorical import CategoricalBelief
+from softground.task import Task
+
+from .adam import ADAM
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,9 @@ class BackSearch(Objective):
             label = back_search(batch.dice, self.task.inverse, belief, batch.y, self.steps)
         loss = label_loss(batch.belief, label.z, label.found, self.task.space.sites)
         return Outcome(loss, {"used": label.found, "unknown": label.unknown})
+
+
+IMPLIED["ngs"] = lambda preset, given: ADAM | {"steps": BackSearch.steps}
 
 
 def back_search(dice: Dice, inverse: Inverse, belief: CategoricalBelief, y: Tensor, steps: int) -> Correction:
