@@ -5,11 +5,10 @@
 DIR holds MNIST's files. Every run is ``softground train sudoku --size 9 OPTIONS`` on 1,000 boards, judged on 1,000
 test boards, and then ``softground solve`` on 1,000 puzzles with about 30 givens, made of test images. *boards* is the
 preset as it is; *labels* the same network, optimiser and epochs with labels; *named* has one labelled image of each
-digit, so that digits need no renaming; *chains* samples whole boards instead of taking the 27 groups one by one;
-*small* has the network for CPUs. Settings of the preset come from short trials on fewer boards; ``choose.py`` can hold
-them against others on validation data. ``rule_over_network`` is the time that the rule takes in an epoch over the
-network's; times are those of a machine on which ``--jobs`` runs went on at once. Runs on record in ``--out`` are not
-repeated.
+digit, so that digits need no renaming; *small* has the network for CPUs. Settings of the preset come from short trials
+on fewer boards; ``choose.py`` can hold them against others on validation data. ``rule_over_network`` is the time that
+the rule takes in an epoch over the network's; times are those of a machine on which ``--jobs`` runs went on at once.
+Runs on record in ``--out`` are not repeated.
 """
 
 from __future__ import annotations
@@ -25,14 +24,8 @@ from typing import Any
 
 from cells import ended, fill, parser
 
-ROWS = {
-    "boards": "",
-    "labels": "--objective sup",
-    "named": "--anchors 1",
-    "chains": "--objective grounding",
-    "small": "--network strided",
-}
-DEFAULT = ("boards", "labels", "named")  # chains take minutes
+ROWS = {"boards": "", "labels": "--objective sup", "named": "--anchors 1", "small": "--network strided"}
+DEFAULT = ("boards", "labels", "named")
 BOARDS = ("board_accuracy", "relabelled_board_accuracy", "relabelled_symbol_accuracy")
 FIGURES = [*BOARDS, *(f"constrained_{name}" for name in BOARDS)]
 FIGURES += [f"puzzles/{name}" for name in ("relabelled_puzzle_accuracy", "puzzle_accuracy", "corrected", "given_up")]

@@ -15,7 +15,6 @@ ROWS = {
     "named": "the same and one labelled image of each digit (`--anchors 1`)",
     "labels": "with labels (`--objective sup`)",
     "small": "the boards alone, the small network (`--network strided`)",
-    "chains": "chains on whole boards instead of the 27 groups (`--objective grounding`)",
 }
 COLUMNS = {
     "board_accuracy": "boards valid",

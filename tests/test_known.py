@@ -20,11 +20,6 @@ from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
 from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
 from softground.objectives import Objective
 from softground.projections import ChangeOne, Dropped
-from softground.tasks.sudoku.kernels import Kempe
-from sudoku_cases import BOARDS
-from sudoku_cases import SPACE as BOARD_SPACE
-from sudoku_cases import law as board_law
-from sudoku_cases import target as board_target
 
 KNOWN = torch.tensor([-1, 2, -1])  # of three digits that add up to 5
 LEFT = STATES[STATES[:, 1] == 2]
@@ -91,21 +86,6 @@ def test_metropolis_completes_by_what_is_known() -> None:
     first = Metropolis(TABLE, Drop(SPACE, [1, 2]), ChangeOne(SPACE), completion="first")
     after = first.step(Sampler(0), LEFT[:1].expand(200, -1), given(200, math.inf))[0]
     assert len(set(map(tuple, after.tolist()))) > 1  # the first completion of S_y has another digit at site 1
-
-
-def test_kempe_keeps_the_law_of_boards_with_clues() -> None:
-    known = torch.full((16,), -1)
-    known[[0, 5]] = BOARDS[0][[0, 5]]
-    left = (BOARDS[:, [0, 5]] == known[[0, 5]]).all(1)
-
-    def target(rows: int) -> Target[Any]:
-        free = board_target(rows, 0.7)
-        return replace(free, weights=free.weights.given(known.expand(rows, -1)))
-
-    matrix = transition_matrix(Kempe(4), BOARDS[left], target, BOARD_SPACE)
-    q = board_law(0.7)[left] / board_law(0.7)[left].sum()
-    assert float((q @ matrix - q).abs().max()) < 1e-12
-    assert (matrix.diagonal() < 1).all()
 
 
 def test_a_walk_whose_dropped_site_is_known_stands_still_and_a_guided_one_does_not() -> None:

@@ -15,6 +15,7 @@ _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images,
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
 _PAPERS = "In softground's repository, python -m papers.li2023 trains, resumes and predicts with it."
 
+_BOARDS = "Boards of 9×9 are learnt group by group, without chains: use --objective parts, as the preset best does."
 _CLUSTER = """On other machines, solver queries go through joblib, from Python:
     client = distributed.Client("tcp://HOST:8786")
     with joblib.parallel_config(backend="dask"):
@@ -28,6 +29,8 @@ NAMES |= {
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
 
 MEMBERS: dict[tuple[str, str], str] = {
+    ("kernel", "kempe"): _BOARDS,
+    ("kernel", "mixed"): _BOARDS,
     ("layer", "softground.Mixture"): _MIXTURE,
     ("layer", "softground.Prototypes"): _PROTOTYPE,
     ("network", "prototype"): _PROTOTYPE,

@@ -22,14 +22,14 @@ from softground.inspection.ranking import Ranked
 from softground.inspection.recommendation import choose
 from softground.inspection.show import renderables
 from softground.inspection.solutions import number, take
-from softground.kernels import Composed, Exact
+from softground.kernels import Composed, DirectWalk, Exact
 from softground.objectives import SoftenedGrounding
+from softground.projections import SwapSymbols
 from softground.reals import SiteGibbs
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
-from softground.tasks.sudoku.kernels import Kempe
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),
@@ -194,16 +194,16 @@ def test_progress_names_the_parts() -> None:
 
 
 def test_a_kernel_of_ones_own_is_recommended_where_no_projection_will_do() -> None:
-    """9×9 boards: small sets have no freedom; exchanges of two digits along Kempe chains have."""
+    """9×9 boards: small sets have no freedom; exchanges of two digits have."""
     task = sudoku_task(9)
     sample = take(task, [True], 1, 0, TimeLimit())
-    kempe = Kempe(9)
-    own = Ranked("kempe", kempe, led=Led(8, 0.0, None, 0.5, 40))
+    swaps = DirectWalk(SwapSymbols(task.space), task.constraint)
+    own = Ranked("swaps", swaps, led=Led(8, 0.0, None, 0.5, 40))
     single = sg.RandomDrop(task.space, 1)
     walk = sg.Collapsed(task.inverse, single, sg.ChangeOne(task.space))
     poor = Ranked("any 1", walk, single, fibres(walk, sample, 0), led=Led(8, 0.0, None, 0.55, 40))
     found = choose(task, sample, sorted([poor, own], key=Ranked.rank), 0)
-    assert found.kernel is kempe
-    assert "kempe" in found.reasons[0]
+    assert found.kernel is swaps
+    assert "swaps" in found.reasons[0]
     good = replace(poor, led=Led(8, 1.0, 10.0, 1.0, 40))
     assert choose(task, sample, sorted([own, good], key=Ranked.rank), 0).projection is single

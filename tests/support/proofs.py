@@ -50,9 +50,8 @@ from softground.tasks.formulas.long import LongFormulas
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
-from softground.tasks.sudoku.kernels import Chosen, Confident, Kempe
 from softground.tasks.sudoku.rule import Boards, sudoku_program
-from sudoku_cases import BOARDS, LISTING
+from sudoku_cases import BOARDS
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
 
@@ -126,8 +125,6 @@ SWAPS = "moves::swaps_of_symbols_keep_the_law_and_join_what_blocks_leave_apart"
 RANDOM_BLOCKS = "moves::random_blocks_keep_the_law_and_are_those_of_the_listed_family"
 RESOLVED = "moves::blocks_that_a_solver_cannot_list_stay_and_keep_the_law"
 BOARD_MATRIX = "sudoku_kernels::leaves_the_softened_grounding_invariant"
-BOARD_DRAWS = "sudoku_kernels::the_guided_kernels_sample_the_law"
-BOARD_WALKS = "sudoku_kernels::nine_by_nine_chains_stay_feasible_and_move"
 REAL_DRAWS = "gaussian_kernels::leaves_the_law_invariant"
 REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
 NEAREST = "intervals::nearest_points_against_a_quadratic_program"
@@ -151,7 +148,7 @@ PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_o
 
 # How a kernel's law is known: by its transition matrix, over all outcomes of the code that runs; or by drawing.
 MATRICES = {MATRIX, WALK, BOARD_MATRIX}
-STATISTICS = {BOARD_DRAWS, REAL_DRAWS, LINES}
+STATISTICS = {REAL_DRAWS, LINES}
 OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST, Graphed: RECORDED}  # they do not claim to sample Q* by themselves
 
 TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
@@ -164,8 +161,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         kernels.Composed: (lambda: kernels.Composed([GUIDED, Exact(TABLE)]), SUM, MATRIX),
         Metropolis: (lambda: Metropolis(TABLE, FAMILY, MOVE), SUM, BIAS),
         DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, WALK, CRUDE),
-        Kempe: (lambda: Kempe(4), BOARD, BOARD_MATRIX),
-        Confident: (lambda: Confident(LISTING, 5), BOARD, BOARD_DRAWS),
         SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
         BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
         HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, LINES),
@@ -237,13 +232,12 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Drop: (lambda: Drop(SPACE, [0, 2]), SUM, MATRIX),
         RandomDrop: (lambda: FAMILY, SUM, MATRIX),
         RandomBlock: (lambda: RandomBlock(SPACE, 2), SUM, RANDOM_BLOCKS, RESOLVED),
-        Chosen: (lambda: Chosen(torch.zeros(BATCH, 1, dtype=torch.long)), SUM, BOARD_DRAWS),
     },
     Move: {
         projections.ChangeOne: (lambda: MOVE, SUM, MATRIX),
         SwapInside: (lambda: SwapInside(SPACE, [[0, 1, 2]]), SUM, BOARD_MATRIX),
         projections.SwapSymbols: (lambda: projections.SwapSymbols(SPACE), SUM, CRUDE, SWAPS),
-        projections.Stay: (projections.Stay, SUM, BOARD_WALKS, RESOLVED),
+        projections.Stay: (projections.Stay, SUM, RESOLVED),
         AddNoise: (AddNoise, LINE, REAL_WALKS),
     },
 }

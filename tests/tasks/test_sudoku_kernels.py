@@ -1,10 +1,9 @@
-"""Kernels on Sudoku: transition matrices on the 288 boards of 4×4 against Q*, and chains on 9×9."""
+"""Kernels on Sudoku: transition matrices on the 288 boards of 4×4 against Q*."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -14,10 +13,7 @@ from softground.errors import LearnerError, ProjectionError
 from softground.kernels import Collapsed, Kernel
 from softground.projections import Drop, Dropped, SwapInside, SwapSymbols
 from softground.spaces import Categorical
-from softground.target import Target
 from softground.tasks.sudoku import sudoku_task
-from softground.tasks.sudoku.boards import random_boards
-from softground.tasks.sudoku.kernels import Confident
 from softground.tasks.sudoku.rule import boxes
 from softground.tasks.sudoku.walks import diagonal
 from sudoku_cases import BOARDS, LISTING, SPACE, board_kernel, law, target
@@ -30,11 +26,9 @@ def matrix(kernel: Kernel, gamma: float) -> torch.Tensor:
     return transition_matrix(kernel, BOARDS, lambda batch: target(batch, gamma), SPACE)
 
 
-@pytest.mark.parametrize(
-    ("name", "gamma"), [("metropolis", 0.7), ("uniform", 0.7), ("kempe", 0.7), ("kempe", math.inf)]
-)
-def test_leaves_the_softened_grounding_invariant(name: str, gamma: float) -> None:
-    step, q = matrix(board_kernel(name, TASK, False), gamma), law(gamma)  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", ["metropolis", "uniform"])
+def test_leaves_the_softened_grounding_invariant(name: str) -> None:
+    step, q = matrix(board_kernel(name, TASK, False), 0.7), law(0.7)
     assert torch.allclose(step.sum(1), torch.ones(288, dtype=torch.float64), atol=TOLERANCE, rtol=0)
     assert float((q @ step - q).abs().max()) < TOLERANCE
     assert reaches_everything(step)
@@ -75,10 +69,9 @@ def test_the_crude_walk_keeps_the_law_but_reaches_relabellings_only() -> None:
     assert int((torch.linalg.matrix_power(step, 64)[0] > 0).sum()) == 24  # 4! of 288
 
 
-@pytest.mark.parametrize("name", ["guided", "confident"])
-def test_the_guided_kernels_sample_the_law(name: str) -> None:
+def test_the_guided_kernel_samples_the_law() -> None:
     """Too many paths to walk through all: long runs of many chains against Q*, from draws of Q* itself."""
-    kernel = Confident(LISTING, 13) if name == "confident" else board_kernel("guided", TASK, False)
+    kernel = board_kernel("guided", TASK, False)
     q, chains, dice = law(1.0), 4_000, Sampler(1)
     start = torch.multinomial(q, chains, replacement=True, generator=torch.Generator().manual_seed(0))
     state, moved = BOARDS[start], torch.zeros(chains)
@@ -115,44 +108,3 @@ def test_moves_that_cannot_be_are_refused() -> None:
         SwapSymbols(mixed)
     with pytest.raises(LearnerError, match="knows all of S_y"):
         board_kernel("exact", sudoku_task(9), False)
-
-
-NINE = sudoku_task(9)
-
-
-@pytest.mark.parametrize(
-    ("name", "steps", "share"),
-    [
-        ("kempe", 20, 0.3),
-        ("mixed", 1, 0.5),
-        ("collapsed", 2, 0.3),
-        ("uniform", 2, 0.1),
-        ("metropolis", 1, 0.3),
-        ("mcmc", 10, 0.3),
-    ],
-)
-def test_nine_by_nine_chains_stay_feasible_and_move(name: str, steps: int, share: float) -> None:
-    kernel = board_kernel(name, NINE, False)  # type: ignore[arg-type]
-    y = torch.zeros(4, dtype=torch.long)
-    start = NINE.inverse.start(y, seed=5)
-    output = 0.1 * torch.randn(4, 81, 9, generator=torch.Generator().manual_seed(0))
-    aim, dice, state, moved = Target.at(NINE.space.belief(output), y, 1.0), Sampler(0), start.z, []
-    for _ in range(steps):
-        state, info = kernel.step(dice, state, aim)
-        assert bool(NINE.constraint.feasible(state, y).all())
-        moved.append(info.moved.float().mean())
-    assert float(torch.stack(moved).mean()) > share
-    assert int((state != start.z).any(1).sum()) >= 2
-
-
-def test_confident_jumps_to_the_board_the_network_reads() -> None:
-    y = torch.zeros(4, dtype=torch.long)
-    truth = torch.from_numpy(random_boards(9, 4, np.random.default_rng(0)))
-    output = 9.0 * torch.nn.functional.one_hot(truth, 9).double()
-    output[:, ::4] = 0.0  # 21 cells that the network cannot read; it proposes the others rightly 95 times in 100
-    kernel, dice, aim = Confident(NINE.inverse, 30), Sampler(0), Target.at(NINE.space.belief(output), y, 1.0)
-    state = NINE.inverse.start(y, seed=1).z
-    for _ in range(6):
-        state, _ = kernel.step(dice, state, aim)
-        assert bool(NINE.constraint.feasible(state, y).all())
-    assert float((state == truth).double().mean()) > 0.9

@@ -13,7 +13,7 @@ import torch
 from softground.cli import main
 from softground.data import Digits
 from softground.data.digits import embedded_digits
-from softground.errors import DataError, ScheduleError
+from softground.errors import DataError, LearnerError, ScheduleError, SoftgroundError
 from softground.experiments import Experiment
 from softground.learner import Learner
 from softground.metrics import best_relabelling
@@ -21,6 +21,7 @@ from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import Sudoku, sudoku_task
 from softground.tasks.sudoku.data import draw_images, load
 from softground.tasks.sudoku.problem import sudoku_metrics
+from softground.tasks.sudoku.walks import BOARD_KERNELS
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST
 
 
@@ -106,7 +107,6 @@ def test_presets_and_overrides() -> None:
     assert (paper.gamma, paper.floor) == (16 * 0.1, 16 * 0.02)
     nine = Sudoku(size=9).recipe()
     assert (nine.objective, nine.network, nine.gamma, nine.problem["train_size"]) == ("parts", "convnet", 0.5, 1000)
-    assert Sudoku(size=9).recipe(objective="grounding").kernel == "mixed"
     assert Sudoku(size=9).recipe(objective="sup").epochs == nine.epochs  # labels beside, with all else alike
     given = Sudoku().recipe(kernel="guided", schedule="exp", epochs=3)
     assert (given.kernel, given.schedule, given.floor, given.epochs) == ("guided", "exp", 0.02, 3)
@@ -114,9 +114,17 @@ def test_presets_and_overrides() -> None:
     assert (given.warmup, given.keep, given.gamma, given.floor, given.standardise) == (0, "last", 2.0, 0.5, False)
     best = Sudoku(train_size=50).recipe()
     assert best.epochs * -(-50 // best.batch_size) >= 3000
-    for name in ("metropolis", "mcmc", "uniform", "collapsed", "guided", "kempe", "mixed", "exact"):
+    for name in ("metropolis", "mcmc", "uniform", "collapsed", "guided", "exact"):
         experiment = Experiment.named("sudoku", kernel=name, epochs=1, train_size=8, test_size=2, device="cpu")
         experiment.learner().fit(experiment.train)
+
+
+@pytest.mark.parametrize("given", [{"objective": "grounding"}, {"kernel": "guided"}, {"preset": "paper"}])
+def test_chains_do_not_walk_on_large_boards(given: dict[str, str]) -> None:
+    with pytest.raises(LearnerError, match="chains walk on 4×4 boards only"):
+        Experiment.named("sudoku", size=9, train_size=8, test_size=2, device="cpu", **given)
+    with pytest.raises(SoftgroundError, match="learnt group by group"):
+        BOARD_KERNELS["kempe"]
 
 
 @pytest.mark.parametrize(("given", "message"), [({"gamma": 0.0}, "start = 0"), ({"floor": 0.0}, "floor = 0, but")])

@@ -1,7 +1,7 @@
 """``sudoku``: visual Sudoku as a ready-made problem."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -9,9 +9,11 @@ from torch import Tensor
 
 from ...data import RandomAffine
 from ...data.examples import Split
+from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
+from ...objectives import Objective
 from ...projections import Walk
 from ...schedules import Exponential, Linear, Schedule
 from ...seeds import stream
@@ -37,15 +39,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "parts": EXACT
     | {"objective": "parts", "gamma": 0.5, "network": "convnet", "augment": True}
     | {"batch_size": 8, "learning_rate": 3e-3},
-    # Chains: Gibbs steps on two digits at a time, then a jump to what the network reads, which succeeds as γ falls.
-    "chains": EXACT
-    | {"kernel": "mixed", "marginals": False, "schedule": "linear", "floor": 0.1}
-    | {"network": "convnet", "batch_size": 16, "learning_rate": 2e-3},
 }
 DISTORTION = RandomAffine(degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03)
 # The paper takes some 100 passes. With 50 boards that would be 100 gradient steps, after which nothing has been learnt
 # yet. So a run takes at least this many gradient steps, and at least this many epochs.
-LEAST_STEPS_AND_EPOCHS = {"paper": (1000, 110), "best": (3000, 125), "parts": (2000, 30), "chains": (1500, 25)}
+LEAST_STEPS_AND_EPOCHS = {"paper": (1000, 110), "best": (3000, 125), "parts": (2000, 30)}
 
 
 @TASKS.register("sudoku")
@@ -87,13 +85,21 @@ class Sudoku(OfDigits):
         return sudoku_task(self.size, inverse, **solver)
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        kind = name
-        if name == "best" and self.size > LARGEST_LISTED:  # who names a kernel, or grounding, wants chains
-            kind = "chains" if "kernel" in given or given.get("objective") == "grounding" else "parts"
+        kind = "parts" if name == "best" and self.size > LARGEST_LISTED else name
         values = {"evaluate_every": 20, "train_size": self._train_size} | PRESETS[kind]
         steps, epochs = LEAST_STEPS_AND_EPOCHS[kind]
         batches = math.ceil(self._train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))
+        if kind == "parts" and "kernel" in given:  # which says that it wants chains
+            values["objective"] = "grounding"
         return values | {"epochs": max(epochs, math.ceil(steps / max(1, batches)))}
+
+    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+        if self.size > LARGEST_LISTED:
+            raise LearnerError(
+                f"{self.size}×{self.size} boards were given with a kernel or a grounding objective; chains walk on 4×4 "
+                "boards only. Use --objective parts without --kernel, as the preset best does."
+            )
+        return super().grounding(recipe, task, answers)
 
     def walk(self, task: Task) -> Walk:
         return board_walk(self.size, task)

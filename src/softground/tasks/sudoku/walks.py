@@ -4,11 +4,6 @@
 digits inside a kept one. What is kept then has exactly one completion or none, so here the paper's kernel happens to
 be exact for Q*, but five proposals in nine fail. ``collapsed`` and ``guided`` keep one random sub-board per step and
 sum over all 12 completions: a spectral gap of 0.4 against 0.007 on a random belief.
-
-**9×9.** The same projection (diagonal boxes kept) leaves too many completions to list. The paper's kernel takes any of
-them; exact kernels drop a whole band or stack of three boxes instead (some 220 completions) and do not move the rest:
-Gibbs steps on 27 cells. ``kempe`` needs no inverse at all; ``mixed`` follows it by a jump to the boards that the
-network reads (:mod:`.kernels`).
 """
 
 import math
@@ -19,17 +14,15 @@ import torch
 
 from ...constraints import Program
 from ...inverses import Inverse, Listing
-from ...kernels import KERNELS, Composed, DirectWalk, Kernel, Metropolis, Uniform
-from ...projections import Drop, Projection, RandomDrop, Stay, SwapInside, SwapSymbols, Walk
+from ...kernels import KERNELS, DirectWalk, Kernel, Metropolis, Uniform
+from ...projections import Drop, RandomDrop, SwapInside, SwapSymbols, Walk
 from ...registry import Registry
 from ...spaces.categorical import Categorical
 from ...task import Task
 from .boards import LARGEST_LISTED, all_boards
 from .completion import Completion
-from .kernels import Confident, Kempe
 from .rule import box_side, boxes, sudoku_smt, sudoku_space
 
-CHOICES = 64  # completions that the paper's kernel chooses from where there are too many to list
 BOARD_INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 
 
@@ -59,8 +52,6 @@ def _z3(program: Program, **solver: Any) -> Inverse:
 def board_walk(size: int, task: Task) -> Walk:
     """The projections and the move that suit the board's size."""
     space = task.space
-    if size > LARGEST_LISTED:
-        return Walk(task.inverse, space, diagonal(space, size), bands(space, size), Stay())
     one_box = RandomDrop(space, [sorted(set(range(size**2)) - set(box)) for box in boxes(size)])  # keeps one box
     return Walk(task.inverse, space, diagonal(space, size), one_box, SwapInside(space, boxes(size)))
 
@@ -70,26 +61,15 @@ def _size(walk: Walk) -> int:
 
 
 def _paper(walk: Walk, marginals: bool) -> Kernel:
-    """The paper's walk switches two digits inside a kept box; of many completions it takes any."""
+    """The paper's walk switches two digits inside a kept box."""
     size = _size(walk)
-    many = size > LARGEST_LISTED and walk.inverse.cost == "tensor"
-    inverse = Completion(size, cap=CHOICES, partial=True) if many else walk.inverse
-    return Metropolis(inverse, walk.drop, SwapInside(sudoku_space(size), boxes(size)))
-
-
-def _mixed(walk: Walk, marginals: bool) -> Kernel:
-    size = _size(walk)
-    return Composed([Kempe(size)] * (size * (size - 1) * 3 // 4) + [Confident(walk.inverse, size**2 // 3)])
+    return Metropolis(walk.inverse, walk.drop, SwapInside(sudoku_space(size), boxes(size)))
 
 
 BOARD_KERNELS = KERNELS | {
     "metropolis": _paper,
     "mcmc": lambda walk, marginals: DirectWalk(SwapSymbols(sudoku_space(_size(walk)))),
-    "kempe": lambda walk, marginals: Kempe(_size(walk)),
-    "mixed": _mixed,
-    "uniform": lambda walk, marginals: Uniform(
-        walk.inverse, walk.drop if _size(walk) <= LARGEST_LISTED else walk.family, walk.move
-    ),
+    "uniform": lambda walk, marginals: Uniform(walk.inverse, walk.drop, walk.move),
 }
 
 
@@ -97,10 +77,3 @@ def diagonal(space: Categorical, size: int) -> Drop:
     """Keep the boxes on the diagonal: the paper's projection for 4×4."""
     n = box_side(size)
     return Drop(space, sorted(c for i, box in enumerate(boxes(size)) if i % (n + 1) for c in box))
-
-
-def bands(space: Categorical, size: int) -> Projection:
-    """Drop the boxes of one random band or stack."""
-    n, of = box_side(size), boxes(size)
-    lines = [range(n * i, n * (i + 1)) for i in range(n)] + [range(j, n * n, n) for j in range(n)]
-    return RandomDrop(space, [sorted(c for box in line for c in of[box]) for line in lines])
