@@ -26,6 +26,7 @@ from .inverses.base import RECORDED
 from .learner.device import chosen_device
 from .learner.reading import Reader
 from .networks import blueprint
+from .retired import Retired
 from .runs.checkpoint import part
 from .task import Task
 
@@ -130,6 +131,8 @@ def load(
         elif document["network"] is not None:
             built = blueprint.build(document["network"], weights)
         name, note, extra = str(document["task"]), str(document["note"]), dict(document["extra"])
+    except Retired as error:
+        raise failure(folder, str(error).rstrip("."), f"Use softground {document['version']} for it") from error
     except CheckpointError as error:
         raise failure(folder, str(error).rstrip("."), "Give what fits, or leave it out") from error
     except (*blueprint.MISFITS, RecursionError) as error:

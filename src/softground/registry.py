@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from .errors import SoftgroundError
-from .retired import MEMBERS
+from .retired import MEMBERS, Retired
 
 T = TypeVar("T")
 
@@ -48,5 +48,5 @@ class Registry(dict[str, T]):
     def __missing__(self, name: str) -> T:
         known = ", ".join(map(repr, self))
         if instead := MEMBERS.get((self.kind, name)):
-            raise SoftgroundError(f"The {self.kind} {name!r} is gone. {instead}")
+            raise Retired(f"The {self.kind} {name!r} is gone. {instead}")
         raise SoftgroundError(f"There is no {self.kind} {name!r}; there is {known or 'none yet'}.")

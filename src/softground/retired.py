@@ -6,8 +6,11 @@ can be expected to have the old name in a script or a folder any more.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from .errors import SoftgroundError
 
 _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose equations may depend on the answer."
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
@@ -38,7 +41,10 @@ MEMBERS: dict[tuple[str, str], str] = {
 MEMBERS |= {
     ("objective", name): _PAPERS for name in ("reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best")
 }
-"""Members of a registry by its kind and their name, such as ``("network", "prototype")``."""
+"""Members of a registry by its kind and their name, such as ``("network", "prototype")``.
+
+The same goes for the values of any setting, by its name and the value: ``("usage", "estimated")``.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,41 @@ SETTINGS: dict[str, Setting] = {
     ),
 }
 """Recipe fields and options by their names in Python, such as ``"entropy_weight"``."""
+
+
+class Retired(SoftgroundError):
+    """A name or a setting of an earlier release that is gone."""
+
+
+Known = Mapping[str, Container[Any] | None]
+"""Settings that there are, by their names, and the members that each may name; None where these are not registered."""
+
+
+def instead(name: str, value: Any, known: Known) -> str | None:
+    """What to use instead of a setting, or of the member that it names; None if neither is gone."""
+    if name not in known:
+        return SETTINGS[name].instead if name in SETTINGS else None
+    return MEMBERS.get((name, value)) if isinstance(value, str) and value not in (known[name] or ()) else None
+
+
+def current(given: Mapping[str, Any], known: Known, strict: bool = True) -> dict[str, Any]:
+    """The settings that are not gone. With ``strict``, those that are must have had no effect.
+
+    >>> current({"epochs": 3}, {"epochs": None})
+    {'epochs': 3}
+    """
+    kept = {}
+    for name, value in given.items():
+        sentence = instead(name, value, known)
+        if sentence is None:
+            kept[name] = value
+        elif strict and (name in known or value != SETTINGS[name].neutral):
+            raise Retired(f"{name}={value} was given, which is gone. {sentence}")
+    return kept
+
+
+def effective(recipe: Any) -> Any:
+    """A recipe that a file keeps, without settings that are gone and had no effect."""
+    if not isinstance(recipe, dict):
+        return recipe
+    return {name: v for name, v in recipe.items() if name not in SETTINGS or v != SETTINGS[name].neutral}

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any
 
 # Exit codes beside 0 (done) and 1 (a bug of ours). The last: the reader of the output went away.
@@ -111,17 +112,34 @@ def _read(name: str, rest: list[str]) -> Any:
 
     a_file = name == "inspect" and rest[:1] != [] and rest[0].endswith(".cnf")
     kind, prog, about = None, f"softground {name}", None if a_file or name not in NESTED else COMMANDS[name]
+    known: Any = {}
     if name in BY_TASK and not a_file:
+        from ..experiments.named import known_to
+        from ..tasks import TASKS
         from .given import expanded
         from .options import options_of, task_first
 
         rest = expanded(task_first(name, rest))
         if rest[0] != "--help":  # one task's options are made sooner than those of all
+            known = known_to(TASKS[rest[0]])
             kind, prog, about = options_of(rest[0], _module(name).Command), f"{prog} {rest.pop(0)}", None
     if name == "runs":
         rest = rest or ["list"]
+    kind = kind or command(name, a_file)
+    _refuse_retired(rest, {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known})
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    return tyro.cli(kind or command(name, a_file), prog=prog, description=about, args=rest, config=config)
+    return tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
+
+
+def _refuse_retired(words: list[str], known: Any) -> None:
+    """Refuse options that are gone, and values of others that are, with what to use instead."""
+    from ..retired import Retired, instead
+
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        option, _, value = word.partition("=")
+        name = option.removeprefix("--").replace("-", "_").removeprefix("no_")
+        if option.startswith("--") and (sentence := instead(name, value or following, known)):
+            raise Retired(f"{f'{option} {value or following}' if name in known else option} is gone. {sentence}")
 
 
 def command(name: str, a_file: bool = False) -> Any:

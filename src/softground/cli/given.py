@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
-from ..experiments.named import problem_of, recipe_of
+from ..experiments.named import known_to, problem_of, recipe_of
 from ..experiments.recipe import settings
 from ..files import Unreadable, read_bounded
+from ..retired import current
 from ..runs import RunFolder
+from ..tasks import TASKS
 
 LARGEST = 2**20  # bytes of a file of options
 
@@ -60,7 +62,7 @@ def _of_run(path: Path, task: str) -> dict[str, Any]:
     return found
 
 
-def _of_file(path: Path, _: str) -> dict[str, Any]:
+def _of_file(path: Path, task: str) -> dict[str, Any]:
     """The options in a TOML, YAML or JSON file, by their names."""
     try:
         text = read_bounded(path, LARGEST).decode()
@@ -76,7 +78,7 @@ def _of_file(path: Path, _: str) -> dict[str, Any]:
                 f"--config {path}: {name} is a {type(value).__name__}; expected a number, a text, true or false, or a "
                 "list of these, all on one level."
             )
-    return found
+    return current(found, known_to(TASKS[task]))
 
 
 def _parsed(path: Path, text: str) -> Any:

@@ -43,8 +43,12 @@ def load_run(
     folder: RunFolder, previous: bool = False, data_dir: Path | None = None, device: Device = "auto"
 ) -> tuple[Experiment, Learner]:
     """A run of a ready-made task, with its data and the network of its checkpoint."""
-    experiment = Experiment.of_run(folder, data_dir, device=device)
-    _give(experiment.network, folder, previous)
+    experiment = Experiment.of_run(folder, data_dir, recipe_of(folder, strict=False), device=device)
+    try:
+        _give(experiment.network, folder, previous)
+    except CheckpointError:
+        recipe_of(folder)  # says so if the network is one that is gone
+        raise
     learner = experiment.learner()
     learner.fitted = True
     return experiment, learner
@@ -63,7 +67,7 @@ def task_of(folder: RunFolder) -> Task | Family | None:
     """The ready-made task of a run, without its data; None for a run of one's own rule."""
     if folder.read_config().get("recipe") is None:
         return None
-    recipe = recipe_of(folder)
+    recipe = recipe_of(folder, strict=False)
     return problem_of(recipe).task(recipe.inverse)
 
 

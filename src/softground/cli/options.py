@@ -14,6 +14,7 @@ import tyro
 from ..errors import SoftgroundError
 from ..experiments import Experiment, Place
 from ..experiments.recipe import Recipe, settings
+from ..retired import MEMBERS, Retired
 from ..tasks import TASKS
 
 
@@ -93,6 +94,8 @@ def task_first(command: str, words: list[str]) -> list[str]:
     if first in ("-h", "--help"):
         return ["--help"]
     if first not in TASKS:
+        if sentence := MEMBERS.get(("task", first)):
+            raise Retired(f"The task {first} is gone. {sentence}")
         what = "the task comes first" if first.startswith("-") else "expected a task"
         also = ", or a DIMACS file, FILE.cnf" if command == "inspect" else ""
         raise SoftgroundError(

@@ -51,7 +51,7 @@ class Command(OfRun):
             )
         model = model_of(self.folder, self.previous, self.device)
         if self.images:
-            recipe = recipe_of(self.folder)
+            recipe = recipe_of(self.folder, strict=False)
             labelled = recipe.anchors or recipe.anchor_symbols or recipe.known or recipe.objective == "sup"
             self._solve(model, bool(labelled))
         else:
@@ -59,7 +59,7 @@ class Command(OfRun):
 
     def _measure(self, model: Model) -> None:
         """How many of the puzzles made of test images are solved."""
-        recipe, (sites, _, height, _) = recipe_of(self.folder), model.shape
+        recipe, (sites, _, height, _) = recipe_of(self.folder, strict=False), model.shape
         lay = (self.folder.read_config().get("place") or {}).get("data_dir")
         problem = problem_of(recipe, self.data_dir or (Path(str(lay)) if lay else None))
         assert isinstance(problem, Sudoku)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import CheckpointError, LearnerError
 from ..registry import Registry
+from ..retired import MEMBERS, Known, Retired, current
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..typed import typed_fields
@@ -19,6 +20,7 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     """The recipe of a task's preset with these options in their place, and where it is to run."""
     kind = _tasks()[task]
     own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
+    options = current(options, known_to(kind))
     known = own | where | (settings().keys() - set(kind.absent))
     if unknown := [name for name in options if name not in known]:
         raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
@@ -40,22 +42,49 @@ def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
     return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
 
 
-def recipe_of(folder: RunFolder) -> Recipe:
-    """The recipe that a run folder keeps, checked value by value."""
+def known_to(kind: type[Problem]) -> Known:
+    """A task's options, a recipe's settings and those of the place, and what each may name."""
+    each = {f.name: f.metadata.get("choices") for part in (Recipe, Place, kind) for f in dataclasses.fields(part)}
+    return {**each, "inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}
+
+
+def recipe_of(folder: RunFolder, strict: bool = True) -> Recipe:
+    """The recipe that a run folder keeps, checked value by value.
+
+    To look at the run, with ``strict=False``, settings that are gone and had an effect are left out.
+    """
     config, where = folder.read_config(), folder.path / CONFIG
     if config.get("recipe") is None:
         raise CheckpointError(
             f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
             "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
         )
-    recipe = Recipe.of_json(config["recipe"], where)
-    if recipe.task not in (tasks := _tasks()):
+    try:
+        return recipe_from(config["recipe"], where, strict)
+    except Retired as error:
+        raise CheckpointError(
+            f"{where}: {error} This version opens, reports and compares the run; for anything else use softground "
+            f"{str(config.get('version'))[:40]}."
+        ) from error
+
+
+def recipe_from(given: Any, where: Path, strict: bool = True) -> Recipe:
+    """The recipe in a file; raises Retired, or CheckpointError where the file is damaged."""
+    tasks = _tasks()
+    if isinstance(given, dict) and isinstance(task := given.get("task"), str):
+        if task in tasks:
+            given = current(given, known_to(tasks[task]), strict)
+        elif ("task", task) in MEMBERS:
+            raise Retired(f"task={task} was given, which is gone. {MEMBERS['task', task]}")
+    recipe = Recipe.of_json(given, where)
+    if recipe.task not in tasks:
         raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
     kind = tasks[recipe.task]
     for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
         if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
             raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")
-    return dataclasses.replace(recipe, problem=checked(kind, recipe.problem, where))
+    problem = current(recipe.problem, known_to(kind), strict)
+    return dataclasses.replace(recipe, problem=checked(kind, problem, where))
 
 
 def _tasks() -> Registry[type[Problem]]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 # What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
+STATE = 0  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 GROUNDED = 64  # chains that are held against the rule
 
 
@@ -66,6 +67,7 @@ class Checkpoints:
         number, rank = self.fabric.broadcast(upcoming(self.folder.path)), self.fabric.global_rank
         names = everyone(self.fabric, save_part(self.folder.path, number, rank, own) if rank else None)
         meta = {
+            "state": STATE,
             "stage": progress.stage,
             "epoch": progress.epoch,
             "following": progress.following,
@@ -97,6 +99,12 @@ class Checkpoints:
                 )
             return Progress()  # stopped before anything was saved: begin again
         tensors, meta = read(self.folder, previous)
+        if meta.get("state", 0) != STATE:
+            version = str(self.folder.read_config().get("version"))[:40]
+            raise CheckpointError(
+                f"softground {version} started the run in {self.folder.path}, and this version cannot resume it: what "
+                f"a run remembers has changed. Resume it with softground {version}, or start a new run."
+            )
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].most):

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
+from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
 from ..runs.environment import environment
 from ..runs.folder import RunFolder, plain
@@ -117,7 +118,7 @@ def rule_digest(task: Task, data: Batches) -> str | None:
 def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     """Raise :class:`CheckpointError` where a run is not the one in the folder, naming all that differs."""
     then, now = folder.read_config(), config
-    found = [*_differences(then.get("recipe"), now["recipe"], "recipe")]
+    found = [*_differences(effective(then.get("recipe")), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
     found += _other_data(then.get("data"), now["data"])
     if not found and then.get("validation") != now["validation"]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from ..errors import SoftgroundError
 from ..registry import Registry
+from ..retired import current
 
 LAYERS: Registry[type[nn.Module]] = Registry("layer")
 """What a description may name."""
@@ -125,7 +126,8 @@ def _built(description: Mapping[str, Any]) -> nn.Module:
         return nn.Sequential(OrderedDict((part, _built(layer)) for part, layer in description["parts"]))
     if name not in LAYERS:
         importlib.import_module("..tasks", __package__)  # whose own layers register themselves
-    return LAYERS[name](**{key: _argument(value) for key, value in description["arguments"].items()})
+    known = dict.fromkeys(inspect.signature(LAYERS[name]).parameters)
+    return LAYERS[name](**{key: _argument(value) for key, value in current(description["arguments"], known).items()})
 
 
 def _argument(value: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..retired import effective
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
 from .findings import Findings
@@ -28,9 +29,10 @@ class Facts:
     @classmethod
     def read(cls, folder: RunFolder) -> Facts:
         """The facts of a run folder, finished or not."""
+        config = folder.read_config()
         return cls(
             name=folder.path.resolve().name,
-            config=folder.read_config(),
+            config=config | ({"recipe": effective(config["recipe"])} if "recipe" in config else {}),
             history=folder.read_metrics(),
             summary=folder.read_summary() if (folder.path / SUMMARY).exists() else {},
             watched=read_gallery(folder.path / GALLERY),
