@@ -67,6 +67,7 @@ SETTINGS: dict[str, Setting] = {
     "mixture": Setting(1, _MIXTURE),
     "scheduler": Setting(None, _CLUSTER),
     "solver_backend": Setting(None, _CLUSTER),
+    "tensorboard": Setting(False, "Use --logger tensorboard."),
     "zero_objective": Setting(
         "zero", "Stage II learns from feasible predictions. For back-search after Stage I see papers.li2023.baselines."
     ),

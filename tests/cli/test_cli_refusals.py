@@ -194,7 +194,11 @@ def test_settings_that_are_not_those_of_the_checkpoint(
 def test_what_decides_nothing_may_change(run: Path, tmp_path: Path) -> None:
     path = run / "config.json"
     config = json.loads(path.read_text())
-    for place in (config["place"] | {"data_dir": str(tmp_path), "device": "auto", "tensorboard": True}, None, "home"):
+    for place in (
+        config["place"] | {"data_dir": str(tmp_path), "device": "auto", "logger": "tensorboard"},
+        None,
+        "home",
+    ):
         path.write_text(json.dumps(config | {"place": place}))
         assert main(["evaluate", str(run)]) == 0
 

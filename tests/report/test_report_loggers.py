@@ -27,7 +27,7 @@ class Notebook(Logger):
     name, version = "notebook", 0
 
     def __init__(self, *given: Any, **options: Any) -> None:
-        self.options: Any = options
+        self.given, self.options = given, options
         self.settings: list[Any] = []
         self.heard: list[tuple[int | None, dict[str, float]]] = []
         self.ended: list[str] = []
@@ -51,9 +51,16 @@ def test_a_fabric_with_loggers_is_told_of_every_epoch() -> None:
     assert notebook.ended == ["success"]
 
 
-@pytest.mark.parametrize(("name", "kind"), [("wandb", "WandbLogger"), ("mlflow", "MLFlowLogger")])
+@pytest.mark.parametrize(
+    ("name", "home", "kind"),
+    [
+        ("tensorboard", "lightning_fabric", "TensorBoardLogger"),
+        ("wandb", "pytorch_lightning", "WandbLogger"),
+        ("mlflow", "pytorch_lightning", "MLFlowLogger"),
+    ],
+)
 def test_a_run_is_logged_by_name_with_its_settings(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, home: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Notebook] = []
 
@@ -61,14 +68,14 @@ def test_a_run_is_logged_by_name_with_its_settings(
         made.append(Notebook(*given, **options))
         return made[-1]
 
-    module = types.ModuleType("pytorch_lightning.loggers")
+    module = types.ModuleType(f"{home}.loggers")
     setattr(module, kind, make)
-    monkeypatch.setitem(sys.modules, "pytorch_lightning.loggers", module)
-    monkeypatch.setattr(loggers, "find_spec", lambda package: package in (name, "pytorch_lightning"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(loggers, "find_spec", lambda package: package in (name, home))
     folder = tmp_path / "run"
     assert train(folder, "best", "--quiet", "--network", "lenet", "--epochs", "1", "--logger", name) == 0
     (notebook,) = made
-    assert str(folder) in str(notebook.options["save_dir"])
+    assert any(str(folder) in str(each) for each in (*notebook.given, *notebook.options.values()))
     assert notebook.settings[0]["epochs"] == "1"
     (record,) = RunFolder.open(folder).read_metrics()
     assert notebook.heard[0][1]["held-out/symbol_accuracy"] == record["test_symbol_accuracy"]
@@ -76,10 +83,28 @@ def test_a_run_is_logged_by_name_with_its_settings(
     assert main(["resume", str(folder), "--quiet"]) == 0  # a run must resume on a machine without it
 
 
+@pytest.mark.parametrize(
+    ("name", "installed", "packages"),
+    [("wandb", "wandb", "lightning"), ("mlflow", "", "mlflow lightning"), ("tensorboard", "", "tensorboard")],
+)
 def test_a_logger_that_is_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    installed: str,
+    packages: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(loggers, "find_spec", lambda package: package == "wandb")  # but not lightning
-    assert train(tmp_path / "run", "best", "--logger", "wandb") == 2
-    assert "pip install wandb lightning" in capsys.readouterr().err
+    monkeypatch.setattr(loggers, "find_spec", lambda package: package == installed)
+    assert train(tmp_path / "run", "best", "--logger", name) == 2
+    assert f"pip install {packages};" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_the_real_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    assert train(tmp_path / "run", "best", "--quiet", "--logger", "tensorboard") == 0
+    found = events.EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    found.Reload()
+    loss, history = found.Scalars("training/loss"), RunFolder.open(tmp_path / "run").read_metrics()
+    assert [(e.step, e.value) for e in loss] == [(k, pytest.approx(r["loss"])) for k, r in enumerate(history, start=1)]

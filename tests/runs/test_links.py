@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from softground.errors import CheckpointError
+from softground.experiments import Place
 from softground.files import replace_file
-from softground.report import tensorboard
+from softground.report import loggers
 from softground.runs import RunFolder
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and pipes")
@@ -50,9 +51,11 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
 
 
-def test_logs_do_not_go_through_a_link(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensorboard, "require", lambda: None)
-    tensorboard.TensorBoard(run)
-    (run.path / "tensorboard").symlink_to(tmp_path)
-    with pytest.raises(CheckpointError, match=r"tensorboard: it is a link.*Remove it"):
-        tensorboard.TensorBoard(run)
+@pytest.mark.parametrize("name", loggers.FOLDERS)
+def test_logs_do_not_go_through_a_link(
+    name: str, run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loggers, "missing", lambda name: [])
+    (run.path / loggers.FOLDERS[name]).symlink_to(tmp_path)
+    with pytest.raises(CheckpointError, match=r": it is a link.*Remove it"):
+        loggers.logs(Place(logger=name), run, None)  # type: ignore[arg-type]

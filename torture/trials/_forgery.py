@@ -19,7 +19,7 @@ from softground.runs.folder import CONFIG_DIGEST
 
 SCRIPT = "</script></title></style>\"'><script>alert(1)</script><img src=x onerror=alert(1)><a href=javascript:x()>"
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
-PLACE = ("data_dir", "tensorboard")  # what is not the recipe's, but says where a run happens
+PLACE = ("data_dir", "logger")  # what is not the recipe's, but says where a run happens
 HUGE = 10**4000  # as many digits as Python reads
 Payload = Callable[[Path, Path], None]
 
@@ -184,7 +184,7 @@ def sparse(run: Path, outside: Path) -> None:
 
 def logged(run: Path, outside: Path) -> None:
     """Logs that would go to another folder."""
-    Forged(run).config(tensorboard=True)
+    Forged(run).config(logger="tensorboard")
     (run / "tensorboard").symlink_to(outside)
 
 

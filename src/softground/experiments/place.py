@@ -24,10 +24,9 @@ class Place:
     """Where to train; auto takes a GPU if there is one."""
     deterministic: bool = False
     """On a GPU: algorithms that give the same bits each time (slower; torch warns if it has none). CPUs always do."""
-    tensorboard: bool = False
-    """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
-    logger: Literal["wandb", "mlflow"] | None = None
-    """Log every epoch to Weights & Biases or MLflow as well (needs that package and lightning)."""
+    logger: Literal["tensorboard", "wandb", "mlflow"] | None = None
+    """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard), or to Weights & Biases or
+    MLflow (needs that package and lightning)."""
     solver_workers: int | None = None
     """Processes for the inverses z3 and cpsat (default: 1, the run's own)."""
     solver_limit: float | None = None

@@ -1,7 +1,7 @@
-"""Metrics for Fabric's loggers: Weights & Biases, MLflow, and any other that Lightning has.
+"""Metrics for Fabric's loggers: TensorBoard, Weights & Biases, MLflow, and any other that Lightning has.
 
-``Learner(…, fabric=Fabric(loggers=[…]))`` logs to all of them; ``--logger wandb`` and ``--logger mlflow`` make
-Lightning's. Every epoch's numbers have the names that TensorBoard has, and as step the epoch through all stages.
+``Learner(…, fabric=Fabric(loggers=[…]))`` logs to all of them; ``--logger NAME`` makes one of them. The step of an
+epoch's numbers is the epoch through all stages.
 """
 
 from __future__ import annotations
@@ -14,15 +14,32 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
+from ..files import failure
 from ..learner.events import Observer
 from ..preparing import hushed
-from . import tensorboard
 from .html.config import flat
+from .numbers import is_number
 from .progress import Display, together
-from .tensorboard import scalars
 
-HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers
+HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers of wandb and mlflow
+FOLDERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlruns"}  # in the run folder
 PROJECT = "softground"
+
+
+def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a record, by the names TensorBoard groups them under.
+
+    >>> record = {"stage": "I", "epoch": 3, "loss": 0.5, "gamma": None, "test_a": 1.0, "seconds": {"total": 2.0}}
+    >>> list(scalars(record))
+    [('training/loss', 0.5), ('held-out/a', 1.0), ('seconds/total', 2.0)]
+    """
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}/{part}", float(v)) for part, v in value.items() if is_number(v))
+        elif name != "epoch" and is_number(value):
+            part, _, rest = name.partition("_")
+            group = {"test": "held-out", "validation": "validation"}.get(part)
+            yield f"{group}/{rest}" if group else f"training/{name}", float(value)
 
 
 class Logged:
@@ -56,38 +73,42 @@ def shown(observer: Observer | None, quiet: bool, loggers: Sequence[Any] = ()) -
         yield observer if display is None else together(observer, display)
 
 
-def available(name: str) -> bool:
-    """Whether a logger's packages are installed."""
-    return find_spec(name) is not None and any(find_spec(home) for home in HOMES)
+def missing(name: str) -> list[str]:
+    """The packages of a logger that are not installed."""
+    package = [] if find_spec(name) else [name]
+    return package if name == "tensorboard" or any(find_spec(home) for home in HOMES) else [*package, "lightning"]
 
 
 def require(place: Any) -> None:
-    """Say what to do where the packages of the logs that a run is to write are not installed."""
-    if place.tensorboard:
-        tensorboard.require()
-    if place.logger and not available(place.logger):
+    """Say what to do where packages of the logs that a run is to write are not installed."""
+    if place.logger and (packages := missing(place.logger)):
         raise SoftgroundError(
-            f"logger={place.logger} was given, which needs the packages {place.logger} and lightning: "
-            f"pip install {place.logger} lightning; or go without, since report.html shows the same curves."
+            f"logger={place.logger} was given, and {' and '.join(packages)} cannot be imported: "
+            f"pip install {' '.join(packages)}; or go without, since report.html shows the same curves."
         )
 
 
 def logs(place: Any, folder: Any, settings: Mapping[str, Any] | None) -> Any:
     """An observer that writes the logs that a run is to write; on a machine without the packages it goes on without."""
-    board = tensorboard.TensorBoard(folder) if place.tensorboard and tensorboard.available() else None
-    if not place.logger or not available(place.logger):
-        return board
-    return together(board, Logged([_made(place.logger, folder.path)], settings))
+    if not place.logger or missing(place.logger):
+        return None
+    return Logged([_made(place.logger, folder.path)], settings)
 
 
 def _made(name: str, path: Path) -> Any:
-    """Lightning's logger of this name; wandb's own environment variables say where it sends what it is given."""
+    """The logger of this name; wandb's own environment variables say where it sends what it is given."""
+    where = path / FOLDERS[name]
+    if where.is_symlink():
+        raise failure(where, "it is a link, which may lead out of the run folder", "Remove it")
+    if name == "tensorboard":
+        board = import_module("lightning_fabric.loggers").TensorBoardLogger
+        return board(str(path), name="", version=where.name, default_hp_metric=False, flush_secs=5)
     home = next(home for home in HOMES if find_spec(home))
     module = import_module("lightning.pytorch.loggers" if home == "lightning" else "pytorch_lightning.loggers")
     run = path.resolve().name
     try:
         if name == "wandb":
             return module.WandbLogger(project=PROJECT, name=run, save_dir=str(path))
-        return module.MLFlowLogger(PROJECT, run_name=run, save_dir=str(path / "mlruns"))
+        return module.MLFlowLogger(PROJECT, run_name=run, save_dir=str(where))
     except ModuleNotFoundError as error:  # a part of a package only
         raise SoftgroundError(f"logger={name} was given, which cannot be used here: {error}") from error
