@@ -76,13 +76,12 @@ mutants: $(VENV)/.mutants ## Break the mathematics in places and count what no t
 	$(VENV)/bin/$(if $(SAMPLE),python -m tools.sampled $(SAMPLE) $(or $(SEED),0),mutmut) run $(if $(JOBS),--max-children $(JOBS)) $(ONLY)
 	$(VENV)/bin/python -m tools.mutants
 
-bench: $(VENV)/.installed ## Measure speed, memory and growth; HWF=DIR takes the HWF set for the whole run.
+bench: $(VENV)/.installed ## Measure speed and memory; HWF=DIR takes the HWF set for the whole run.
 	$(VENV)/bin/python benchmarks/step.py
 	$(VENV)/bin/python benchmarks/inverse.py
 	$(VENV)/bin/python benchmarks/solvers.py
 	$(VENV)/bin/python benchmarks/memory.py
 	$(VENV)/bin/python benchmarks/whole_run.py $(if $(HWF),--data-dir $(HWF))
-	$(VENV)/bin/python benchmarks/growth.py
 	$(VENV)/bin/python benchmarks/tables.py
 
 paper: $(VENV)/.installed ## Measure the paper's tables again; DATA=DIR takes HWF and MNIST from there.

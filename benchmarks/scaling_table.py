@@ -1,8 +1,4 @@
-"""The tables of docs/scaling.md: what was measured on several processes, and what follows for 10⁶ examples and more.
-
-Measured are ``step``, ``inverse``, ``processes``, ``shares`` and ``million``; all else is worked out here, by the sums
-that the document describes.
-"""
+"""The tables of docs/scaling.md: what was measured on several processes."""
 
 from __future__ import annotations
 
@@ -10,12 +6,9 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from speed_table import number, provenance, read
+from speed_table import provenance, read
 
-GPU_MEMORY = 141e9  # bytes of an H200
-EXAMPLES = (10**6, 10**8)
 FRACTIONS = {2: "half", 4: "quarter"}
-GPUS = {1: "one GPU", 8: "eight GPUs", 64: "a cluster: 64 GPUs"}
 
 
 def processes(results: Path) -> str:
@@ -84,82 +77,6 @@ def mean(values: list[float]) -> str:
     """``98.9 ± 0.2`` in percent."""
     spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
     return f"{100 * statistics.fmean(values):.1f}{spread}"
-
-
-def scaling(results: Path) -> str:
-    """Epochs, memory and checkpoints for a million examples and for a hundred million."""
-    step, million, two, four = (read(results, name) for name in ("step", "million", "processes", "shares"))
-    gpu = step.get("formulas", {}).get("cuda")
-    if not (gpu and million and two and four):
-        return "Not measured yet."
-    rate, overhead = gpu["batch_size"] / gpu["milliseconds"]["weak"]["median"] * 1000, two["overhead"]["median"]
-    last, reading = million["points"][-1], million["reading"]
-    lines = [
-        "| examples | on | an epoch | before the first step | a checkpoint, all files | images "
-        "| memory of examples, each process | first bottleneck |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for count in EXAMPLES:
-        factor = count / last["size"]
-        images = count * reading["bytes_per_example"]
-        for gpus, name in GPUS.items():
-            before = factor / gpus * (last["seconds"]["encode"] + last["seconds"]["start"])
-            save = factor / gpus * last["seconds"]["save"]
-            kept = count / gpus * four["bytes_per_example"] * max(1.0, four["ratio_above_baseline"])
-            epoch = count / (rate * gpus) * (overhead if gpus > 1 else 1.0)
-            stored = f"{size(count * last['bytes_per_example']['checkpoint'])}, {duration(save)}"
-            cells = [
-                f"{count:,}",
-                name,
-                duration(epoch),
-                duration(before),
-                stored,
-                size(images),
-                size(kept),
-                bottleneck(epoch, before, save, images),
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *beside(rate, reading, read(results, "inverse"))]
-    lines += ["", *provenance([step, million, two, four])]
-    return "\n".join(lines)
-
-
-def bottleneck(epoch: float, before: float, save: float, images: float) -> str:
-    """What takes longest of a run of 20 epochs, and where the images are."""
-    parts = {"the network's own arithmetic": 20 * epoch, "encoding the answers": before, "checkpoints": 20 * save}
-    name = max(parts, key=lambda part: parts[part])
-    share = parts[name] / sum(parts.values())
-    where = "images do not fit on a GPU and are read from disk; then " if images > 0.8 * GPU_MEMORY else ""
-    return f"{where}{name} ({100 * share:.0f} % of the time)"
-
-
-def beside(rate: float, reading: dict[str, Any], inverse: dict[str, Any]) -> list[str]:
-    """What feeds a GPU: readers and solvers."""
-    read_rate = reading["examples_per_second"]["median"]
-    lines = [
-        f"- A GPU takes {number(rate)} formulas a second, {size(rate * reading['bytes_per_example'])} of images. "
-        f"One reader takes {number(read_rate)} a second from a memory-mapped file (in the file cache), enough for "
-        f"{read_rate / rate:.0f} GPUs."
-    ]
-    if solver := inverse.get("z3", {}).get("one_process"):
-        lines.append(
-            f"- A rule that only Z3 can invert: one core answers {number(solver['throughput'])} new fibres "
-            f"(of formulas) a second, so at one step of the chains per gradient step a GPU needs "
-            f"{rate / solver['throughput']:.1f} cores; at T steps, T times as many. Fibres that come again cost "
-            "nothing but the look-up."
-        )
-    return lines
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people.
-
-    >>> duration(0.5), duration(82), duration(8200)
-    ('0.5 s', '82 s', '2.3 h')
-    """
-    if seconds >= 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 600 else f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
 def size(value: float) -> str:

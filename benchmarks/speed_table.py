@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md, from ``benchmarks/results/{step,inverse,memory,whole_run,growth}.json``.
+"""The tables of docs/speed.md, from ``benchmarks/results/{step,inverse,memory,whole_run}.json``.
 
 ``tables.py`` puts them into the document. A dash stands where nothing has been measured.
 """
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,86 +52,6 @@ def speed(results: Path) -> str:
     lines += ["", "Medians, with quartiles in brackets." + notes(inverse, whole, read(results, "whole_run_choice"))]
     lines += ["", *(provenance([step, inverse, memory, whole]) or ["Not measured yet."])]
     return "\n".join(lines)
-
-
-def growth(results: Path, images: Path | None = None) -> str:
-    """Fitted exponents, quality against size, and the pictures that exist."""
-    page = read(results, "growth")
-    parts = {"length": "formula length", "data": "training formulas", "batch": "batch", "vertices": "vertices"}
-    lines = [
-        "| time of | against | device | exponent | last three points | steepest step over linear |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for part, title in parts.items():
-        for device, name, figures in series(page, part):
-            if "exponent" in figures:
-                points, worst = figures["points"], figures["worst_step"]
-                sizes = f"{points[0]['size']:,} … {points[-1]['size']:,}"
-                exponents = f"{figures['exponent']:.2f} | {figures['tail']:.2f}"
-                steepest = f"{worst['over_linear']:.2f} ({worst['between']})"
-                lines.append(f"| {name} | {title}, {sizes} | {device} | {exponents} | {steepest} |")
-    lines += ["", *switches(page), *qualities(page)]
-    for part in [*parts, "quality"]:
-        if images is not None and part in page and (images / f"growth-{part}.png").exists():
-            lines += ["", f"![Growth: {parts.get(part, 'chain quality')}](images/growth-{part}.png)"]
-    lines += ["", *(provenance([page]) or ["Not measured yet."])]
-    return "\n".join(lines)
-
-
-def switches(page: Page) -> Iterator[str]:
-    """What it costs to go from a table to enumeration at the last length that has both."""
-    for device, found in sorted(page.get("length", {}).items()):
-        for kernel in ("guided", "collapsed"):
-            table, other = (found.get(f"{kernel}, {kind}", {}).get("points", []) for kind in ("table", "enumeration"))
-            by_size = {p["size"]: p["seconds"]["median"] for p in other}
-            if table and table[-1]["size"] in by_size:
-                size, seconds = table[-1]["size"], table[-1]["seconds"]["median"]
-                yield (
-                    f"Switching from a table to enumeration at length {size} makes a {kernel} step on the {device} "
-                    f"{by_size[size] / seconds:.1f} times as long. "
-                )
-
-
-def qualities(page: Page) -> list[str]:
-    """Share of rightly grounded symbols per length, and per number of vertices what chains are worth."""
-    lines: list[str] = []
-    for found in first(page, "quality"):
-        half, scratch = found["half-trained"]["points"], found["from scratch"]["points"]
-        lines += [
-            "",
-            "| formula length | " + " | ".join(str(p["size"]) for p in half) + " |",
-            "| --- |" + " --- |" * len(half),
-        ]
-        kinds = {
-            "at_start": "chains at the start",
-            "grounded": "chains after 50 rounds, half-trained network",
-            "exact": "exact Q\\* of that network",
-            "network": "that network's own reading",
-        }
-        rows = [(title, half, key) for key, title in kinds.items()]
-        rows += [("chains after 200 gradient steps from scratch", scratch, "grounded")]
-        rows += [("formulas for which a first state was found", half, "started")]
-        for title, points, key in rows:
-            lines.append(f"| {title} | " + " | ".join(f"{p[key]:.3f}" if key in p else "–" for p in points) + " |")
-    for found in first(page, "vertices"):
-        names = {"network": "noisy distances", "gibbs": "after 5 Gibbs sweeps", "nearest": "nearest feasible points"}
-        lines += ["", "| vertices | " + " | ".join(names.values()) + " |", "| --- |" + " --- |" * len(names)]
-        for p in found["quality"]["points"]:
-            cells = [f"{p[n]['feasible']:.2f} / {p[n]['path_accuracy']:.2f} / {p[n]['spearman']:.2f}" for n in names]
-            lines.append(f"| {p['size']} | " + " | ".join(cells) + " |")
-        lines += ["", "Feasible states / shortest paths found / Spearman's correlation with the true distances."]
-    return lines
-
-
-def first(page: Page, part: str) -> list[dict[str, Any]]:
-    """The first device's figures of a part, or nothing: chains are worth the same on all of them."""
-    return [found for _, found in sorted(page.get(part, {}).items())][:1]
-
-
-def series(page: Page, part: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for device, found in sorted(page.get(part, {}).items()):
-        for name, figures in found.items():
-            yield device, name, figures
 
 
 def read(results: Path, name: str) -> Page:

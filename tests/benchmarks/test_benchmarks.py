@@ -17,7 +17,7 @@ from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ("step", "inverse", "circuit", "memory", "whole_run", "growth")
+SCRIPTS = ("step", "inverse", "circuit", "memory", "whole_run")
 
 
 @pytest.fixture
@@ -86,17 +86,6 @@ def test_a_record_adds_a_device_and_keeps_the_others(
     assert measure.destination(measure.options("").parse_args(["--quick"])) is None
 
 
-def test_exponents_and_the_steepest_step(benchmark: Callable[[str], ModuleType]) -> None:
-    growth = benchmark("growth")
-    times = {10: 1.0, 20: 2.0, 40: 4.0, 80: 32.0}  # linear, then a cliff
-    points = [{"size": size, "seconds": {"median": t}} for size, t in times.items()]
-    found = growth.fitted(points)
-    assert found["worst_step"] == {"between": "40 to 80", "over_linear": 4.0}
-    assert found["tail"] == pytest.approx(2.0)
-    assert growth.fitted(points[:3])["exponent"] == pytest.approx(1.0)
-    assert "exponent" not in growth.with_fits({"quality": [{"size": 3, "grounded": 1.0}]})["quality"]
-
-
 def test_throughputs_over_the_papers(benchmark: Callable[[str], ModuleType], tmp_path: Path) -> None:
     inverse = benchmark("inverse")
     # 1,000 queries in half the time of the paper's 100: 20 times its throughput.
@@ -150,7 +139,6 @@ def test_the_watch_tells_training_from_evaluation_and_stops_at_the_goal(
 def test_tables_from_a_page(benchmark: Callable[[str], ModuleType], tmp_path: Path) -> None:
     tables = benchmark("speed_table")
     assert tables.speed(tmp_path).endswith("Not measured yet.")
-    assert tables.growth(tmp_path).endswith("Not measured yet.")
     machine = {"cpus": 2, "gpu": None, "torch": "2.13.0"}
     about = {"environment": machine, "commit": "abc", "seed": 0, "command": "python x"}
     spread = {"low": 1.0, "high": 1.1}
@@ -178,20 +166,6 @@ def test_tables_from_a_page(benchmark: Callable[[str], ModuleType], tmp_path: Pa
             },
             "measured": {"cpu": about},
         },
-        "growth": {
-            "length": {
-                "cpu": {
-                    "guided, table": {"points": [{"size": 7, "seconds": {"median": 1.0}}]},
-                    "guided, enumeration": {
-                        "points": [{"size": 7, "seconds": {"median": 4.0}}],
-                        "exponent": 1.5,
-                        "tail": 2.0,
-                        "worst_step": {"between": "3 to 7", "over_linear": 1.25},
-                    },
-                }
-            },
-            "measured": {},
-        },
     }
     for name, page in pages.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(page))
@@ -202,9 +176,6 @@ def test_tables_from_a_page(benchmark: Callable[[str], ModuleType], tmp_path: Pa
     assert any(line.startswith("| inverse by Z3, 2 workers |") and "| 11.3 | – |" in line for line in lines)
     assert any("| 200.0 / 210.0; only 90.0 % reached | – |" in line for line in lines)
     assert "- `python x`: 2 CPU cores, torch 2.13.0, commit abc, seed 0" in lines
-    grown = tables.growth(tmp_path)
-    assert "| guided, enumeration | formula length, 7 … 7 | cpu | 1.50 | 2.00 | 1.25 (3 to 7) |" in grown
-    assert "4.0 times as long" in grown
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

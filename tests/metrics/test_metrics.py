@@ -11,17 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 from torch import Tensor
 
-from softground.metrics import (
-    accuracies,
-    calibration_error,
-    collapse,
-    joint,
-    macro_f1,
-    released_nesydm_error,
-    reliability,
-    site_calibration_error,
-    weighted_f1,
-)
+from softground.metrics import accuracies, calibration_error, collapse, macro_f1, reliability
 
 CODES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=40)
 # Any confidence, and every edge of a bin.
@@ -41,7 +31,6 @@ def test_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     assert macro_f1(predicted, truth) == pytest.approx(f1_score(truth, predicted, average="macro"))
     every = f1_score(truth, predicted, average="macro", labels=range(9), zero_division=0)
     assert macro_f1(predicted, truth, 9) == pytest.approx(every)
-    assert weighted_f1(predicted, truth) == pytest.approx(f1_score(truth, predicted, average="weighted"))
 
 
 @given(CODES)
@@ -73,17 +62,6 @@ def test_the_calibration_error_is_that_of_a_plain_loop(dtype: torch.dtype, readi
     found = reliability(sure, right)
     assert int(found.readings.sum()) == len(readings)
     assert all(math.isnan(share) == (n == 0) for n, share in zip(found.readings, found.accuracy, strict=True))
-
-
-def test_published_variants() -> None:
-    sure = torch.tensor([[1.0, 0.9], [0.95, 0.5]])
-    right = torch.tensor([[False, True], [True, True]])
-    assert calibration_error(sure, right) == pytest.approx((2 * 0.475 + 0.1 + 0.5) / 4)
-    assert site_calibration_error(sure, right) == pytest.approx((0.475 + 0.3) / 2)
-    assert released_nesydm_error(sure, right) == pytest.approx((0 + 0.3) / 2)  # nothing of 0.95 and 1.0
-    assert released_nesydm_error(torch.ones(3, 2), torch.zeros(3, 2, dtype=torch.bool)) == 0
-    z = torch.tensor([[[0, 2], [2, 1]], [[1, 1], [0, 0]]])
-    assert joint(z, (3, 3)).tolist() == [[2, 7], [4, 0]]
 
 
 def test_real_symbols_have_an_error_and_no_share_that_is_right() -> None:
