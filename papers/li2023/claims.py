@@ -32,6 +32,8 @@ from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.rule import boxes
 from softground.tasks.sudoku.walks import diagonal
 
+from .baselines import Z3Reals
+
 WALKS = 10  # T
 
 
@@ -88,7 +90,6 @@ def _queries(task: str, count: int, seed: int) -> tuple[Tensor, Tensor, Projecti
     """Feasible states and their answers, the paper's projection and walk, and inverses by Z3."""
     from softground.constraints.smt import SMT
     from softground.inverses.z3 import Z3
-    from softground.reals.z3 import Z3Reals
     from softground.tasks.formulas.smt import formula_rule
     from softground.tasks.sudoku.rule import sudoku_smt
 

@@ -41,6 +41,8 @@ MEMBERS: dict[tuple[str, str], str] = {
 MEMBERS |= {
     ("objective", name): _PAPERS for name in ("reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best")
 }
+MEMBERS |= {("schedule", name): _PAPERS for name in ("exp-code", "log-code", "linear-code")}
+MEMBERS |= {("boards", "authors"): _PAPERS}
 """Members of a registry by its kind and their name, such as ``("network", "prototype")``.
 
 The same goes for the values of any setting, by its name and the value: ``("usage", "estimated")``.

@@ -34,11 +34,6 @@ def test_a_message_names_the_option_and_not_the_parameter() -> None:
         assert in_options(path) == path
 
 
-def test_advice_is_given_in_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "sudoku", "--size", "9", "--boards", "authors"]) == 2
-    assert "use --boards all, or --size 4." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("folder", ["src", "docs", "examples", "README.md"])
 def test_nobody_is_told_to_install_what_no_index_has(folder: str) -> None:
     root = ROOT / folder

@@ -22,7 +22,10 @@ from softground.experiments import Experiment
 from softground.experiments.named import named_recipe
 from softground.learner import Stage
 from softground.objectives import OBJECTIVES, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
+from softground.schedules import SCHEDULES
 from softground.tasks import TASKS, ShortestPaths
+from softground.tasks.sdsp.task import PATH_INVERSES
+from softground.tasks.sudoku.boards import BOARDS
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 KINDS = {
@@ -155,16 +158,38 @@ def test_a_user_can_train_by_one_and_resume_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best"])
 def test_without_the_papers_package_its_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(OBJECTIVES, name)
-    with pytest.raises(LearnerError, match=rf"{name} was given; this objective is gone.*papers.li2023 trains"):
-        TASKS["hwf"]().recipe(objective=name)
+    with pytest.raises(SoftgroundError, match=rf"{name} was given, which is gone.*papers.li2023 trains"):
+        named_recipe("hwf", objective=name)
     with pytest.raises(SoftgroundError, match=rf"The objective '{name}' is gone.*papers.li2023 trains, resumes"):
         OBJECTIVES[name]
 
 
 def test_without_the_papers_package_there_are_none() -> None:
-    code = "import softground as sg; print(*sg.OBJECTIVES)"
+    code = "import softground as sg; print(*sg.OBJECTIVES, *sg.SCHEDULES)"
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["parts", "grounding", "sup", "zero", "semantic"]
+    assert {*done.stdout.split()} == {
+        "parts",
+        "grounding",
+        "sup",
+        "zero",
+        "semantic",
+        "constant",
+        "exp",
+        "linear",
+        "log",
+    }
+
+
+@pytest.mark.parametrize(("task", "name"), [("hwf", "linear-code"), ("sudoku", "authors"), ("sdsp", "z3")])
+def test_what_is_the_authors_own_is_refused_without_the_papers_package(
+    task: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for registry in (SCHEDULES, BOARDS, PATH_INVERSES):
+        monkeypatch.delitem(registry, name, raising=False)
+    given = {"hwf": {"schedule": name}, "sudoku": {"boards": name}, "sdsp": {"inverse": name}}[task]
+    said = "sdsp has intervals" if task == "sdsp" else "was given, which is gone.*papers.li2023 trains"
+    with pytest.raises(SoftgroundError, match=said):
+        named_recipe(task, **given)
 
 
 @pytest.mark.parametrize("objective", ["reinforce", "mapo"])

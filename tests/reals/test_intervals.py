@@ -11,6 +11,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from papers.li2023.baselines import Z3Reals
 from softground.dice import Sampler
 from softground.learner.prediction import most_probable
 from softground.projections import Dropped
@@ -19,7 +20,6 @@ from softground.reals import nearest as nearest_points
 from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.reals.intervals import interval
 from softground.reals.nearest import SLACK, Pairs, Search, advance, nearest, project
-from softground.reals.z3 import Z3Reals
 from softground.target import Target
 from softground.tasks.sdsp import random_graphs, sdsp_task
 

@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.li2023.baselines import CodeLinear, CodeLogarithmic
 from softground.errors import ScheduleError, SoftgroundError
-from softground.schedules import (
-    SCHEDULES,
-    CodeLinear,
-    CodeLogarithmic,
-    Constant,
-    Exponential,
-    Linear,
-    Logarithmic,
-    Schedule,
-)
+from softground.schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from softground.tasks import Sudoku
 
 ALL = [Logarithmic, Exponential, Linear, Constant, CodeLogarithmic, CodeLinear]

@@ -40,7 +40,6 @@ from softground.reals import (
     PointMass,
     SiteGibbs,
 )
-from softground.reals.z3 import Z3Reals
 from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
 from softground.target import Target
@@ -181,7 +180,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
         Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
         Interior: (lambda: Interior(ORDERS.rule), ORDERS, CORNERS),
-        Z3Reals: (lambda: Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
+        baselines.Z3Reals: (lambda: baselines.Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
     Objective: {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
@@ -197,8 +196,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     },
     Term: {objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings")},
     Schedule: {
-        schedules.CodeLinear: (schedules.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
-        schedules.CodeLogarithmic: (schedules.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),
+        baselines.CodeLinear: (baselines.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
+        baselines.CodeLogarithmic: (baselines.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),
         schedules.Constant: (schedules.Constant, SUM, "schedules::constant_formula"),
         schedules.Exponential: (schedules.Exponential, SUM, "schedules::exponential_formula"),
         schedules.Linear: (schedules.Linear, SUM, "schedules::linear_formula"),

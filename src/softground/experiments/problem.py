@@ -57,6 +57,7 @@ class Problem(ABC):
     kernels: ClassVar[Mapping[str, Callable[..., Kernel]]] = KERNELS
     networks: ClassVar[Mapping[str, Callable[..., nn.Module]]] = IMAGE_NETWORKS
     inverses: ClassVar[Mapping[str, Callable[..., Inverse]]] = {"auto": INVERSES["auto"]}
+    schedules: ClassVar[Mapping[str, Callable[[float, float, int, int], Schedule]]] = {}  # in place of the usual ones
     absent: ClassVar[tuple[str, ...]] = ()  # settings of a recipe that mean nothing here
     distortion: ClassVar[RandomAffine] = RandomAffine()
 
@@ -90,7 +91,8 @@ class Problem(ABC):
 
     def schedule(self, recipe: Recipe) -> Schedule:
         """γ for each epoch of Stage I."""
-        return SCHEDULES[recipe.schedule](recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
+        make = self.schedules.get(recipe.schedule) or SCHEDULES[recipe.schedule]
+        return make(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
 
     def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
         """The paper's Stage I; an inspection looks at the training ``answers``."""

@@ -16,7 +16,6 @@ from ..errors import CheckpointError, LearnerError
 from ..learner.device import PRECISIONS
 from ..learner.stage import KEPT
 from ..objectives import OBJECTIVES
-from ..retired import MEMBERS
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
 
@@ -211,9 +210,7 @@ def check(options: Any) -> None:
     for each in fields(options):
         value, choices = getattr(options, each.name), each.metadata.get("choices")
         if choices is not None and value not in choices:
-            gone = MEMBERS.get((each.name, value))
-            said = f"this {each.name} is gone. {gone}" if gone else f"expected one of {', '.join(choices)}."
-            raise LearnerError(f"{each.name}={value} was given; {said}")
+            raise LearnerError(f"{each.name}={value} was given; expected one of {', '.join(choices)}.")
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
             given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
             raise LearnerError(f"{each.name}={given} was given; whole numbers stay below 2⁶³.")

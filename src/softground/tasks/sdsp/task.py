@@ -37,13 +37,6 @@ def _intervals(rule: Differences, nonnegative: bool, **solver: Any) -> Inverse:
     return Intervals(rule, nonnegative=nonnegative, tolerance=max(1e-4, rule.lowest / 20), limit=80)
 
 
-@PATH_INVERSES.register("z3")
-def _z3(rule: Differences, nonnegative: bool, **solver: Any) -> Inverse:
-    from ...reals.z3 import Z3Reals
-
-    return Z3Reals(rule, **solver)
-
-
 @dataclass(frozen=True, eq=False)
 class PathTask(Task):
     """A task whose figures come from A* on the graph, which is part of the answer."""

@@ -7,15 +7,20 @@ is applied. Every board has a positive probability, and boards that a symmetry m
 but the law over all boards is **not exactly uniform**: the search finds some classes more easily than others.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import SpaceError
+from ...registry import Registry
 from .rule import box_side, boxes
 from .search import solutions
 
 Boards = npt.NDArray[np.int64]
 LARGEST_LISTED = 4  # the largest size whose boards are listed
+BOARDS: Registry[Callable[[int, int, np.random.Generator], Boards]] = Registry("boards")
+"""Which boards to show, by name: size, how many, and a generator give their codes ``[boards, S²]``."""
 
 
 def all_boards(size: int = 4) -> Boards:
@@ -29,6 +34,7 @@ def all_boards(size: int = 4) -> Boards:
     return np.array(sorted(solutions(size, [-1] * size**2)), dtype=np.int64)
 
 
+@BOARDS.register("all")
 def random_boards(size: int, count: int, rng: np.random.Generator) -> Boards:
     """``count`` random valid boards as codes: uniform for 4×4, else a random search and a random symmetry."""
     if size <= LARGEST_LISTED:

@@ -1,13 +1,12 @@
 """Boards shown by images of handwritten digits.
 
-Boards are valid ones drawn at random, from all (see :mod:`.boards`) or from those of the paper's authors
-(:mod:`.authors`); every cell shows an image of its digit. Training and test images are disjoint. Images of a digit are
-used in a random order, each once before any is used again. So they recur; a validation part has images of its own.
+Boards are valid ones drawn at random (:mod:`.boards`); every cell shows an image of its digit. Training and test images
+are disjoint. Images of a digit are used in a random order, each once before any is used again. So they recur; a
+validation part has images of its own.
 """
 
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -18,11 +17,9 @@ from ...data.examples import Examples, Split, held_out
 from ...data.idx import Digits
 from ...data.images import resize
 from ...errors import DataError
-from .authors import SIZE, authors_boards
-from .boards import Boards, random_boards
+from .boards import BOARDS, Boards
 
 BYTES_PER_CELL = 16  # beside its image: its code and its image's place
-Which = Literal["all", "authors"]
 LARGEST_DIGIT = 9  # of which there are images
 
 
@@ -33,12 +30,10 @@ def load(
     train_size: int,
     test_size: int,
     seed: int,
-    which: Which = "all",
+    which: str = "all",
     image_size: int | None = None,
 ) -> Split:
     """Boards of ``size`` × ``size``; which images are for testing depends on no seed."""
-    if which == "authors" and size != SIZE:
-        raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
     if image_size is not None and not 4 <= image_size <= 1024:
         raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or leave it out.")
     if size > LARGEST_DIGIT:
@@ -61,10 +56,10 @@ def load(
 
 
 def _boards(
-    pool: Digits, count: int, rng: np.random.Generator, *, size: int, which: Which, image_size: int | None
+    pool: Digits, count: int, rng: np.random.Generator, *, size: int, which: str, image_size: int | None
 ) -> Examples:
     height, width = pool.images.shape[1:] if image_size is None else (image_size, image_size)
-    codes = random_boards(size, count, rng) if which == "all" else rng.choice(authors_boards(), count)
+    codes = BOARDS[which](size, count, rng)
     images = pool.images[draw_images(pool, codes, rng)].reshape(-1, *pool.images.shape[1:])
     images = images if image_size is None else resize(images, image_size)
     x = torch.from_numpy(images.reshape(count, size**2, 1, height, width))

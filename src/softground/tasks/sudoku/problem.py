@@ -1,8 +1,8 @@
 """``sudoku``: visual Sudoku as a ready-made problem."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
@@ -15,12 +15,12 @@ from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
 from ...objectives import Objective
 from ...projections import Walk
-from ...schedules import Exponential, Linear, Schedule
+from ...schedules import Exponential, Schedule
 from ...seeds import stream
 from ...task import Task
 from ..of_digits import OfDigits
-from .boards import LARGEST_LISTED
-from .data import Which, load
+from .boards import BOARDS, LARGEST_LISTED
+from .data import load
 from .rule import sudoku_program
 from .walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
@@ -40,6 +40,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     | {"objective": "parts", "gamma": 0.5, "network": "convnet", "augment": True}
     | {"batch_size": 8, "learning_rate": 3e-3},
 }
+# Exponential cooling reaches its floor in the last epoch.
+BOARD_SCHEDULES: dict[str, Callable[[float, float, int, int], Schedule]] = {"exp": Exponential.reaching}
 DISTORTION = RandomAffine(degrees=15.0, shrink=0.15, grow=0.15, shear=0.15, shift=0.1, elastic=0.03)
 # The paper takes some 100 passes. With 50 boards that would be 100 gradient steps, after which nothing has been learnt
 # yet. So a run takes at least this many gradient steps, and at least this many epochs.
@@ -54,6 +56,7 @@ class Sudoku(OfDigits):
     name: ClassVar[str] = "sudoku"
     kernels = BOARD_KERNELS
     inverses = BOARD_INVERSES
+    schedules = BOARD_SCHEDULES
 
     size: Literal[4, 9] = 4
     """Side of the boards."""
@@ -61,8 +64,8 @@ class Sudoku(OfDigits):
     """Training boards (default: 100 of 4×4, 1,000 of 9×9)."""
     test_size: int = 1000
     """Test boards."""
-    boards: Which = "all"
-    """all: any valid board; authors: the 48 of 4×4 that the generator of the paper's authors reaches."""
+    boards: str = field(default="all", metadata={"choices": BOARDS})
+    """Which boards to draw from; all: any valid board."""
     image_size: int | None = None
     """Resize images to this many pixels a side."""
 
@@ -103,14 +106,6 @@ class Sudoku(OfDigits):
 
     def walk(self, task: Task) -> Walk:
         return board_walk(self.size, task)
-
-    def schedule(self, recipe: Recipe) -> Schedule:
-        """Exponential cooling reaches its floor in the last epoch here; the code's linear one falls by γ₀/10 a pass."""
-        if recipe.schedule == "exp":
-            return Exponential.reaching(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
-        if recipe.schedule == "linear-code":
-            return Linear(recipe.gamma, recipe.gamma / 10, recipe.floor, recipe.warmup)
-        return super().schedule(recipe)
 
 
 def sudoku_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:

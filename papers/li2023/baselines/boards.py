@@ -13,7 +13,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from .boards import Boards
+from softground.errors import DataError
+from softground.tasks.sudoku.boards import BOARDS, Boards
 
 SIZE = 4
 FIRST = (0, 1, 2, 3, 2, 3, 0, 1, 1, 2, 3, 0, 3, 0, 1, 2)
@@ -32,6 +33,13 @@ def authors_boards() -> Boards:
         found |= new
         new = {tuple(shuffled.tolist()) for board in new for shuffled in _shuffles(board)} - found
     return np.array(sorted(found), dtype=np.int64)
+
+
+@BOARDS.register("authors")
+def _drawn(size: int, count: int, rng: np.random.Generator) -> Boards:
+    if size != SIZE:
+        raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
+    return rng.choice(authors_boards(), count)
 
 
 def _shuffles(board: tuple[int, ...]) -> Iterator[Boards]:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from softground.cli import main
+from papers.li2023.__main__ import main
+from papers.li2023.baselines import authors_boards
 from softground.data.digits import embedded_digits
 from softground.data.images import resize
 from softground.errors import DataError
-from softground.tasks.sudoku.authors import authors_boards
 from softground.tasks.sudoku.boards import all_boards
 from softground.tasks.sudoku.data import draw_images, load
 
@@ -115,5 +115,7 @@ def test_what_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for size in (0, 3, 2000):
         with pytest.raises(DataError, match=f"image_size is {size}: give 4 to 1,024"):
             load("digits", None, 4, 3, 3, 0, image_size=size)
-    assert main(["train", "sudoku", "--boards", "authors", "--size", "9", "--device", "cpu"]) != 0
-    assert "authors' boards have size 4" in capsys.readouterr().err
+    assert main(["train", "sudoku", "--boards", "authors", "--size", "9", "--device", "cpu"]) == 2
+    said = capsys.readouterr().err
+    assert "authors' boards have size 4" in said
+    assert "use --boards all, or --size 4." in said

@@ -4,8 +4,8 @@ The code counts its updates of γ as t = 1, 2, …, each made after a gradient p
 
 **Logarithmic.** γ_t = γ₀ / log(1 + t) from the first update on: γ *rises* to 1.44 γ₀ once, then falls. **Linear.** Each
 update of formulas subtracts 0.05/√t, with γ₀ = 1; on Sudoku t is never counted up, and each subtracts 0.01, with γ₀ =
-0.1, so that the floor of 0.02 is reached in 8 of 98 passes (there ``linear-code`` is :class:`~.linear.Linear`).
-**Exponential.** 0.95 a pass, as in :mod:`.exponential`.
+0.1, so that the floor of 0.02 is reached in 8 of 98 passes (there ``linear-code`` is ``Linear``). **Exponential.** 0.95
+a pass, as in ``Exponential``.
 
 Reference: https://github.com/SoftWiser-group/Soften-NeSy-learning, fs_training.py in HWF and SudoKu4x4.
 """
@@ -13,8 +13,9 @@ Reference: https://github.com/SoftWiser-group/Soften-NeSy-learning, fs_training.
 import math
 from dataclasses import dataclass
 
-from .base import SCHEDULES, Cooling
-from .exponential import Exponential
+from softground.schedules import SCHEDULES, Exponential, Linear
+from softground.schedules.base import Cooling
+from softground.tasks.sudoku.problem import BOARD_SCHEDULES
 
 
 @dataclass(frozen=True)
@@ -52,3 +53,4 @@ class CodeLinear(Cooling):
 SCHEDULES.register("exp-code")(lambda start, floor, warmup, epochs: Exponential(start, 0.95, floor, warmup))
 SCHEDULES.register("log-code")(lambda start, floor, warmup, epochs: CodeLogarithmic(start, floor, warmup))
 SCHEDULES.register("linear-code")(lambda start, floor, warmup, epochs: CodeLinear(start, floor, warmup))
+BOARD_SCHEDULES["linear-code"] = lambda start, floor, warmup, epochs: Linear(start, start / 10, floor, warmup)

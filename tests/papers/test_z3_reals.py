@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from papers.li2023.baselines import Z3Reals
 from reals import Reals
 from softground.errors import InverseError
-from softground.reals.z3 import Z3Reals
 
 z3 = pytest.importorskip("z3")
 

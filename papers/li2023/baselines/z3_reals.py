@@ -15,16 +15,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.smt import load_z3
-from ..errors import InverseError
-from ..inverses.base import Fibre, Inverse, Start
-from ..preparing import preparing
-from ..projections.base import Dropped
-from ..solver.memory import bounded, short_of_memory
-from ..target import Target
-from .differences import Differences
-from .gaussian import GaussianBelief, snap
-from .nearest import nearest
+from softground.constraints.smt import load_z3
+from softground.errors import InverseError
+from softground.inverses.base import Fibre, Inverse, Start
+from softground.preparing import preparing
+from softground.projections.base import Dropped
+from softground.reals.differences import Differences
+from softground.reals.gaussian import GaussianBelief, snap
+from softground.reals.nearest import nearest
+from softground.solver.memory import bounded, short_of_memory
+from softground.target import Target
+from softground.tasks.sdsp.task import PATH_INVERSES
 
 
 class Z3Reals(Inverse):
@@ -120,3 +121,8 @@ class Z3Reals(Inverse):
             values = [float(model.eval(free[site], model_completion=True).as_fraction()) for site in sites]
         why = (solver.reason_unknown() or "unknown") if status == z3.unknown else ""
         return values, bool(status == z3.unsat), why
+
+
+@PATH_INVERSES.register("z3")
+def _of_paths(rule: Differences, nonnegative: bool, **solver: Any) -> Z3Reals:
+    return Z3Reals(rule, **solver)
