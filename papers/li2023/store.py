@@ -11,7 +11,7 @@ from typing import Any
 from softground import files
 from softground.experiments.recipe import settings
 from softground.files import Missing, Unreadable, failure
-from softground.retired import SETTINGS
+from softground.retired import effective
 from softground.runs.folder import plain
 from softground.tasks import TASKS
 
@@ -89,8 +89,7 @@ def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
     def rest(options: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in options.items() if name not in but}
 
-    now, then = plain(cell.settings), record.get("settings") or {}
-    then = {name: value for name, value in then.items() if name not in SETTINGS or value != SETTINGS[name].neutral}
+    now, then = plain(cell.settings), effective(record.get("settings") or {})
     kinds = [*settings().values(), *fields(TASKS[cell.task])]
     defaults = {each.name: plain(each.default) for each in kinds if each.name in now} if then else {}
     same_options = rest(record["options"]) == rest(plain(dict(cell.options)))

@@ -37,6 +37,8 @@ MEMBERS: dict[tuple[str, str], str] = {
     ("layer", "softground.Mixture"): _MIXTURE,
     ("layer", "softground.Prototypes"): _PROTOTYPE,
     ("network", "prototype"): _PROTOTYPE,
+    ("unexplained", "weigh"): "Use unexplained='drop', which trains without these examples.",
+    ("usage", "estimated"): "Give the shares of the symbols, or 'uniform'.",
 }
 MEMBERS |= {
     ("objective", name): _PAPERS for name in ("reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best")
@@ -62,7 +64,13 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
+    "anchor_choice": Setting(
+        "drawn", "Anchors are drawn by the seed; in Python give your own: fit(…, anchors=Anchors(images, symbols))."
+    ),
     "entropy_weight": Setting(0.0, _UNDECIDED),
+    "member": Setting(
+        "mean", "Members read by their mean; train with several --seeds, and compare: softground runs compare."
+    ),
     "mixing": Setting(
         False, "Inspections measure no mixing: give the chains that you walk yourself to a package such as arviz-stats."
     ),

@@ -174,5 +174,5 @@ def test_what_is_given_in_place_of_anchors_or_a_mode() -> None:
     images: Any = (torch.eye(4), range(4))
     with pytest.raises(DataError, match=r"expected Anchors\(inputs, symbols\)"):
         make_learner(TASK).fit(DATA, anchors=images)
-    with pytest.raises(LearnerError, match="raise, drop, weigh"):
+    with pytest.raises(LearnerError, match="raise, drop"):
         make_learner(TASK, unexplained="skip")

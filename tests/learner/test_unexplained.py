@@ -91,7 +91,7 @@ def test_an_error_names_the_examples_and_the_option(objective: str, answer: Any)
     assert equal(weights(made.network), before)
 
 
-@pytest.mark.parametrize("mode", ["raise", "drop", "weigh"])
+@pytest.mark.parametrize("mode", ["raise", "drop"])
 def test_a_wrong_type_is_an_error_in_any_mode(mode: Any) -> None:
     space = Categorical([range(4)] * 2)
     task = Task(space, Program(lambda a, b: a + b, space))
@@ -105,12 +105,13 @@ def test_nothing_is_learnt_where_nothing_is_explained() -> None:
     with pytest.raises(InfeasibleAnswer, match=r"2 example.* nothing is left to train on") as caught:
         made.fit(Examples(torch.zeros(2, 3, 4), [98, 99]))
     assert "unexplained=" not in str(caught.value)  # which was given already
-    with pytest.raises(LearnerError, match="raise, drop, weigh"):
+    with pytest.raises(LearnerError, match="raise, drop"):
         learner(unexplained="ignore")
+    with pytest.raises(LearnerError, match=r"'weigh' was given, which is gone\. Use unexplained='drop'"):
+        learner(unexplained="weigh")
 
 
-@pytest.mark.parametrize("mode", ["drop", "weigh"])
-def test_a_shape_of_which_nothing_is_explained_stops_no_other(mode: Any) -> None:
+def test_a_shape_of_which_nothing_is_explained_stops_no_other() -> None:
     family = Family(addition, [2, 3])
     data = {2: Examples(torch.zeros(3, 2, 4), [97, 98, 99]), 3: examples(family[3], 40)}
 
@@ -118,15 +119,14 @@ def test_a_shape_of_which_nothing_is_explained_stops_no_other(mode: Any) -> None
         return grounding_stages(task, epochs=12, optimizer=adam)
 
     def fit(data: Any) -> Learner:
-        made = make_learner(family, small, unexplained=mode, batch_size=8)  # type: ignore[arg-type]
+        made = make_learner(family, small, unexplained="drop", batch_size=8)  # type: ignore[arg-type]
         return made.fit(data)
 
     records = fit(data).history_
     assert {record["unexplained"] for record in records} == {3}
     assert records[-1]["feasible"] > 0.5
-    if mode == "drop":
-        with pytest.raises(DataError, match="nothing is left to train on"):
-            fit({2: data[2]})
+    with pytest.raises(DataError, match="nothing is left to train on"):
+        fit({2: data[2]})
 
 
 @pytest.mark.parametrize("objective", ["exact", "semantic"])
@@ -144,22 +144,6 @@ def test_dropping_is_training_on_the_others(objective: str) -> None:
         assert record["loss"] == pytest.approx(other["loss"], rel=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["exact", "guided", "semantic"])
-def test_what_has_weight_0_is_seen_and_not_learnt_from(objective: str) -> None:
-    def fitted(noise: float, mode: Any = "weigh") -> Learner:
-        made = learner(objective, unexplained=mode)
-        data = spoilt(examples(made.task, 80))
-        x = data.x.clone()
-        x[BAD] += noise
-        return made.fit(Examples(x, data.y, data.symbols))
-
-    one, other, dropped = fitted(0.0), fitted(5.0), fitted(0.0, "drop")
-    for name, value in weights(one.network).items():
-        assert torch.equal(value, weights(other.network)[name]), name  # Stage II takes feasible predictions alone
-    assert one.history_[-1]["unexplained"] == len(BAD)
-    assert one.history_[0]["feasible"] != dropped.history_[0]["feasible"]  # they count in the figures
-
-
 def test_folder_summary_and_report_count_them(tmp_path: Path) -> None:
     made = learner(unexplained="drop")
     data = examples(made.task, 80)
@@ -170,23 +154,22 @@ def test_folder_summary_and_report_count_them(tmp_path: Path) -> None:
     page = (tmp_path / "run" / "report.html").read_text()
     assert "training examples unexplained" in page
     assert "no symbols give their answer" in page
-    with pytest.raises(CheckpointError, match="unexplained was drop, is weigh"):
-        learner(unexplained="weigh").fit(spoilt(data), out=tmp_path / "run", resume=True)
+    with pytest.raises(CheckpointError, match="unexplained was drop, is raise"):
+        learner(unexplained="raise").fit(spoilt(data), out=tmp_path / "run", resume=True)
 
 
-def run(folder: Path, mode: Any, stop: int = 0, resume: bool = False) -> Learner:
-    made = learner("guided", unexplained=mode)
+def run(folder: Path, stop: int = 0, resume: bool = False) -> Learner:
+    made = learner("guided", unexplained="drop")
     data = spoilt(examples(made.task, 80))
     return made.fit(data, examples(made.task, 20, seed=1), out=folder, resume=resume, observer=stop_at(stop))
 
 
-@pytest.mark.parametrize("mode", ["drop", "weigh"])
-def test_a_resumed_run_still_knows_them(mode: str, tmp_path: Path) -> None:
-    run(tmp_path / "whole", mode)
+def test_a_resumed_run_still_knows_them(tmp_path: Path) -> None:
+    run(tmp_path / "whole")
     for stop in (4, 12, 22):  # in the first epoch, in the second, in Stage II
         with pytest.raises(Stop):
-            run(tmp_path / str(stop), mode, stop)
-        run(tmp_path / str(stop), mode, resume=True)
+            run(tmp_path / str(stop), stop)
+        run(tmp_path / str(stop), resume=True)
         assert_same_run(tmp_path / str(stop), tmp_path / "whole")
     waiting = RunFolder.open(tmp_path / "whole").load_checkpoint()[0]["objective/0/waiting"]
     assert waiting.nonzero().flatten().tolist() == BAD
@@ -288,9 +271,8 @@ def test_the_estimator_takes_the_option() -> None:
     assert fitted.learner_.history_[0]["unexplained"] == len(BAD)
 
 
-@pytest.mark.parametrize("mode", ["drop", "weigh"])
-def test_with_a_noise_level_they_are_suspects_for_certain(mode: Any, tmp_path: Path) -> None:
-    made = learner(unexplained=mode, noise=0.1)
+def test_with_a_noise_level_they_are_suspects_for_certain(tmp_path: Path) -> None:
+    made = learner(unexplained="drop", noise=0.1)
     made.fit(spoilt(examples(made.task, 80)), examples(made.task, 20, seed=1), out=tmp_path / "run")
     with (tmp_path / "run" / "suspects.csv").open() as file:
         certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
@@ -305,7 +287,7 @@ def test_examples_that_wait_are_no_suspects() -> None:
     data = pictures(20)
     guided = Guided(task.inverse, RandomDrop(task.space, 2))
     stages = [Stage(name, SoftenedGrounding(guided, Constant(1.0)), 2, adam) for name in ("I", "II")]
-    made = make_learner(task, stages, mlp(10, 10), noise=0.2, unexplained="weigh")
+    made = make_learner(task, stages, mlp(10, 10), noise=0.2, unexplained="drop")
     made.fit(replace(data, y=[10**SITES, *data.y[1:]]), observer=lambda event, facts: event == "epoch")
     assert len(made.history_) == 1
     assert made.history_[0]["unstarted"] > 10

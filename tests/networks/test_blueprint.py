@@ -23,7 +23,7 @@ NETWORKS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "mlp": (mlp(7, 5), (3, 7)),
     "gnn": (PathGNN(6, channels=8, rounds=3), (6, 6)),
     "path mlp": (PathMLP(6, hidden=9, relabel=True), (6, 6)),
-    "ensemble": (Ensemble([mlp(7, 5), mlp(7, 5)], "best"), (3, 7)),
+    "ensemble": (Ensemble([mlp(7, 5), mlp(7, 5)]), (3, 7)),
     "layers": (
         nn.Sequential(nn.Conv2d(1, 4, 3, padding="same", bias=False), nn.GroupNorm(2, 4), nn.PReLU()),
         (1, 8, 8),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from torch import nn
 
 import softground as sg
 from baseline_cases import batch_of
-from learner_cases import adam, addition, examples, make_learner
+from learner_cases import adam, addition, examples
 from softground.errors import LearnerError
 from softground.objectives import SemanticLoss, Usage
 from softground.spaces import Categorical
@@ -33,7 +32,7 @@ def test_the_usage_prior_is_a_divergence_of_mean_readings(prior: Any, given: dic
     space, symbols = task.space, [1, 2, 3, "+", "-"]
     output = torch.randn(4, 3, space.outputs, dtype=torch.float64).requires_grad_()
     term, belief = Usage(prior, weight=2.0), space.belief(output)
-    term.begin(task, None, None)
+    term.begin(task)
     batch = batch_of(belief, task.constraint.encode([3] * 4))
     found = term.loss(task, batch, 0.1)
     named, p = space.named, belief.marginals()
@@ -59,34 +58,11 @@ def test_the_prior_falls_away() -> None:
     assert [term.at(share) for share in (0.0, 0.5, 0.625, 0.75, 1.0)] == [2.0, 2.0, 1.0, 0.0, 0.0]
 
 
-def test_a_prior_is_estimated_from_what_is_known() -> None:
-    task = mixed_task()
-    known = MIXED.encode([(1, "+", 3), (3, "-", 3)])
-    known[0, 1] = -1
-    assert Usage("estimated")._shares(task.space, known, [2]).tolist() == pytest.approx(
-        [2 / 10, 1 / 10, 4 / 10, 1 / 10, 2 / 10]
-    )
-    assert Usage("estimated")._shares(task.space, None, [2, 2]).tolist() == pytest.approx(
-        [1 / 7, 3 / 7, 1 / 7, 1 / 7, 1 / 7]
-    )
-    with pytest.raises(LearnerError, match="no known symbols to estimate from"):
-        Usage("estimated").begin(task, torch.full((2, 3), -1), None)
-
-
-def test_a_learner_tells_the_prior_what_is_known() -> None:
-    task, prior = addition(), Usage("estimated")
-    data = examples(task, 16)
-    assert isinstance(data.symbols, torch.Tensor)
-    known = torch.where(data.symbols == 1, 1, -1)
-    make_learner(task, [sg.Stage("I", SemanticLoss(), 1, adam, terms=[prior])]).fit(replace(data, known=known))
-    ones = int((known == 1).sum())
-    assert prior.prepared[task.space][0].exp() * (4 + ones) == pytest.approx([1, 1 + ones, 1, 1])
-
-
 @pytest.mark.parametrize(
     ("prior", "weight", "said"),
     [
-        ("even", 1.0, "expected 'uniform', 'estimated'"),
+        ("estimated", 1.0, "which is gone. Give the shares"),
+        ("even", 1.0, "expected 'uniform'"),
         ([0.5, 0.6], 1.0, r"adds up to 1\.1"),
         ({1: 1.5, 2: -0.5}, 1.0, "at least 0"),
         ([], 1.0, "adds up to 0"),
@@ -103,8 +79,8 @@ def test_priors_for_other_symbols_are_refused() -> None:
     priors: list[Any] = [[0.5, 0.5], {1: 0.5, "×": 0.5}]
     for prior in priors:
         with pytest.raises(LearnerError, match=r"the symbols are \[1, 2, 3, '\+', '-'\]"):
-            Usage(prior).begin(mixed_task(), None, None)
-    assert Usage({1: 1.0})._shares(MIXED, None, None).tolist() == [1, 0, 0, 0, 0]
+            Usage(prior).begin(mixed_task())
+    assert Usage({1: 1.0})._shares(MIXED).tolist() == [1, 0, 0, 0, 0]
     with pytest.raises(LearnerError, match=r"usage=often was given; expected none, uniform"):
         Usage.named("often", 1.0)
     assert Usage.named("0.25,0.75", 1.0).prior == [0.25, 0.75]

@@ -131,7 +131,7 @@ def check_objective(make: Any, ground: Ground) -> None:
 def check_term(make: Any, ground: Ground) -> None:
     y, term, before = PROBLEM.program.encode(ground.answers), make(), chance()
     output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    term.begin(TASK, None, None)
+    term.begin(TASK)
     outcome = term.loss(TASK, batch_of(SPACE.belief(output), y), 0.0)
     assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
     (gradient,) = torch.autograd.grad(outcome.loss, output)

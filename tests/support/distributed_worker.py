@@ -158,19 +158,6 @@ def assert_each_reads_its_own_examples_only() -> None:
     assert test.seen == set(range(10))
 
 
-def assert_a_prior_is_estimated_from_what_all_know() -> None:
-    """One example has known symbols, and belongs to process 0."""
-    task, usage = addition(), Usage("estimated")
-    data = examples(task, COUNT)
-    known = torch.full_like(data.symbols, -1)  # type: ignore[arg-type]
-    known[0] = data.symbols[0]  # type: ignore[index]
-    make_learner(task, [Stage("I", SemanticLoss(), 1, adam, terms=[usage])], classifier()).fit(
-        Examples(data.x, data.y, known=known)
-    )
-    counts = 1 + torch.bincount(known[0], minlength=4).double()
-    assert torch.allclose(usage.prepared[task.space][0].exp(), counts / counts.sum())
-
-
 def assert_suspects_are_found_by_all() -> None:
     """Wrong answers among both processes' examples are known to both."""
     task = addition()
@@ -300,7 +287,6 @@ def main(out: Path) -> None:
     assert_all_end_together(out / "early")
     assert_accumulation_is_one_larger_batch()
     assert_each_reads_its_own_examples_only()
-    assert_a_prior_is_estimated_from_what_all_know()
     assert_suspects_are_found_by_all()
     try:
         make_learner(task).fit(examples(task, 1))

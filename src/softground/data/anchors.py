@@ -98,13 +98,13 @@ class Anchors:
         examples: Examples,
         space: Any,
         each: int,
-        seed: int | None,
+        seed: int,
         symbols: Sequence[Hashable] | None = None,
         **given: Any,
     ) -> Anchors:
         """``each`` labelled inputs per symbol, out of examples whose true symbols are known: for experiments.
 
-        They are drawn by the ``seed``, or without one the first that the examples show, of all symbols or of some.
+        They are drawn by the ``seed``, of all symbols or of some.
         """
         if each < 1:
             raise DataError(
@@ -113,9 +113,7 @@ class Anchors:
         if examples.symbols is None:
             raise DataError("Anchors are to be drawn from these examples, and they have no true symbols.")
         wanted, shown = named_symbols(space, symbols or space.symbols), space.decode(examples.symbols)
-        order = torch.arange(len(shown) * space.sites)
-        if seed is not None:
-            order = torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))
+        order = torch.randperm(len(shown) * space.sites, generator=torch.Generator().manual_seed(seed))
         found: dict[Hashable, list[tuple[int, int]]] = {symbol: [] for symbol in wanted}
         for row, site in (divmod(place, space.sites) for place in order.tolist()):
             if len(found.get(shown[row][site], range(each))) < each:

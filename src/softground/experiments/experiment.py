@@ -105,11 +105,11 @@ class Experiment:
         shapes = divided(task, data.train)
         _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
         if recipe.anchors or recipe.anchor_symbols:
-            chance = stream(recipe.seed, "anchors") if recipe.anchor_choice == "drawn" else None
+            chance = stream(recipe.seed, "anchors")
             anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
         with seeded(stream(recipe.seed, "weights")):
             members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
-            network = members[0] if recipe.members == 1 else Ensemble(members, recipe.member)  # type: ignore[arg-type]
+            network = members[0] if recipe.members == 1 else Ensemble(members)
             if recipe.scouts:
                 network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import CheckpointError, LearnerError
 from ..registry import Registry
-from ..retired import MEMBERS, Known, Retired, current
+from ..retired import MEMBERS, Known, Retired, current, effective
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..typed import typed_fields
@@ -76,6 +76,8 @@ def recipe_from(given: Any, where: Path, strict: bool = True) -> Recipe:
             given = current(given, known_to(tasks[task]), strict)
         elif ("task", task) in MEMBERS:
             raise Retired(f"task={task} was given, which is gone. {MEMBERS['task', task]}")
+        else:
+            given = effective(given)
     recipe = Recipe.of_json(given, where)
     if recipe.task not in tasks:
         raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")

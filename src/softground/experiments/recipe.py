@@ -19,7 +19,6 @@ from ..objectives import OBJECTIVES
 from ..schedules import SCHEDULES
 from ..typed import LARGEST_WHOLE, typed_fields
 
-READS = ("mean", "best")
 IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]] = {}
 """Settings that an objective implies, by its name, from a preset's values and those given, which win."""
 
@@ -90,19 +89,13 @@ class Recipe:
     anchor_symbols: tuple[str, ...] = setting(
         (), "The symbols that anchors show, such as 0 1 (otherwise all); one image of each, unless --anchors says more."
     )
-    anchor_choice: str = setting(
-        "drawn", "Anchors are drawn by the seed, or the first of the training data.", ("drawn", "first")
-    )
     usage: str = setting(
         "none",
-        "A prior on how often symbols are used, against readings that merge symbols: uniform, estimated (from known "
-        "symbols or anchors), or the shares in the order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
+        "A prior on how often symbols are used, against readings that merge symbols: uniform, or the shares in the "
+        "order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
     )
     usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
     members: int = setting(1, "Networks of an ensemble, each trained for itself.")
-    member: str = setting(
-        "mean", "The members of an ensemble read by their mean, or the one with the lowest loss does (best).", READS
-    )
     scouts: int = setting(
         0,
         "Linear readings of the raw images that compete in a short Stage 0, with the usage prior; the network begins "
@@ -116,9 +109,9 @@ class Recipe:
     )
     unexplained: str = setting(
         "raise",
-        "Examples whose answer no symbols explain: stop with an error that names them (raise), train without them "
-        "(drop), or keep them with weight 0 (weigh).",
-        ("raise", "drop", "weigh"),
+        "Examples whose answer no symbols explain: stop with an error that names them (raise), or train without "
+        "them (drop).",
+        ("raise", "drop"),
     )
     evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(

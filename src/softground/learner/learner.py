@@ -66,7 +66,7 @@ class Learner(Reader):
         Processes that read a data set which is not tensors; 0 reads it in this one.
     unexplained
         What to do about examples whose answer no symbols explain (S_y is proved empty): ``"raise"`` an error that names
-        them, ``"drop"`` them, or ``"weigh"`` them with 0, the probability that the answer is meant.
+        them, or ``"drop"`` them.
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.

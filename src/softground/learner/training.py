@@ -18,7 +18,6 @@ from ..objectives.starts import WAITING
 from ..objectives.usage import HOLD
 from ..seeds import stream
 from .batches import shuffled
-from .device import everyone
 from .judging import Judge, Moment
 from .labels import Labels
 from .noise import Noise
@@ -64,41 +63,30 @@ class Training(Part):
         self.note(number)
         if self.noise is not None and objective.weak:
             self.noise.check(objective)
-        anchors = None if self.data.anchors is None else self.data.anchors.symbols
-        if terms := self.stages[number].terms:
-            known = self._known_anywhere()
-            for term in terms:
-                term.begin(self.task, known, anchors)
+        for term in self.stages[number].terms:
+            term.begin(self.task)
         if isinstance(self.several, Scouted):
             self.several.scouting = number == 0 and len(self.stages) > 1
         if self.several is not None and (number == 0 or not isinstance(self.several, Scouted)):
             _refuse_chains(objective)
         return objective
 
-    def _known_anywhere(self) -> Tensor | None:
-        """The known symbols of all processes' examples, those of which none is known left out."""
-        known = self.data.known
-        own = None if known is None else known[(known >= 0).any(1)].cpu()
-        return None if own is None else torch.cat(everyone(self.fabric, own))
-
     def loss(
         self, batch: Batch, output: Any, anchors: Tensor | None, moment: Moment
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
-        Members of an ensemble learn each for itself, and are compared while terms have their whole weight; then the
-        best learns alone, where it is to read alone. Diagnostics are those of the last.
+        Members of an ensemble learn each for itself, and are compared while terms have their whole weight. Diagnostics
+        are those of the last.
         """
-        several, compared, members = self.several, self._compared(moment), [batch.belief]
+        several, members = self.several, [batch.belief]
         if several is not None and output.dim() == 4:
-            outputs = list(output.unbind(1))
-            outputs = [outputs[int(several.losses.argmin())]] if compared and several.read == "best" else outputs
-            members = [self.task.space.belief(each, finite=True) for each in outputs]
+            members = [self.task.space.belief(each, finite=True) for each in output.unbind(1)]
         found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
         if several is None:
             return found[0]
         losses = torch.stack([loss for loss, _ in found])
-        if not compared:
+        if not self._compared(moment):
             unused = [diagnostics["usage_kl"].mean() for _, diagnostics in found if "usage_kl" in diagnostics]
             several.note(losses.detach() + (STRICT * torch.stack(unused) if unused else 0.0))
         return losses.sum(), found[-1][1]
@@ -109,10 +97,8 @@ class Training(Part):
 
     def numbers(self, moment: Moment) -> tuple[Any, ...] | None:
         """The numbers from Python that the loss at this moment depends on; None where it cannot be recorded."""
-        chosen = self.several is not None and self._compared(moment) and self.several.read == "best"
         weights = [term.number(moment.share) for term in self.stages[moment.number].terms]
-        weighed = self.unexplained.found and self.unexplained.mode != "drop"
-        if self.noise is not None or chosen or weighed or None in weights:
+        if self.noise is not None or None in weights:
             return None
         settings = self.objectives[moment.number].settings(moment.tick)
         return (*settings.items(), *weights, self._compared(moment))
@@ -132,10 +118,8 @@ class Training(Part):
         if self.noise is not None and objective.weak:
             with batch.stopwatch("sampling"):
                 given, more = self.noise.weigh(given, batch.y, batch.index, moment.level, objective)
-        batch = self.unexplained.weighed(replace(batch, belief=given))
-        outcomes = [objective.loss(batch)]
-        if len(batch.index):
-            outcomes += [term.loss(self.task, batch, moment.share) for term in self.stages[moment.number].terms]
+        batch, terms = replace(batch, belief=given), self.stages[moment.number].terms
+        outcomes = [objective.loss(batch), *(term.loss(self.task, batch, moment.share) for term in terms)]
         losses = [outcome.loss for outcome in outcomes] + ([] if labelled is None else [labelled])
         return sum(losses[1:], losses[0]), {**more, **{k: v for o in outcomes for k, v in o.diagnostics.items()}}
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..errors import DataError, InfeasibleAnswer, LearnerError
-from ..objectives.base import Batch
 from ..objectives.starts import EMPTY, WAITING, WAITS
+from ..retired import MEMBERS
 from ..task import Task
 from .batches import Batches
 from .device import everyone
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 T = TypeVar("T")
-Mode = Literal["raise", "drop", "weigh"]
+Mode = Literal["raise", "drop"]
 REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
 NONE_LEFT = (
     "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
@@ -29,18 +29,18 @@ NAMED = 1000  # positions that a summary lists
 
 
 def check_mode(mode: Any) -> Mode:
-    """What to do about them, if it is one of the three."""
+    """What to do about them, if it is one of the two."""
     if mode not in get_args(Mode):
-        raise LearnerError(f"unexplained={mode!r} was given; expected one of {', '.join(get_args(Mode))}.")
+        gone = MEMBERS.get(("unexplained", str(mode)))
+        said = f", which is gone. {gone}" if gone else f"; expected one of {', '.join(get_args(Mode))}."
+        raise LearnerError(f"unexplained={mode!r} was given{said}")
     return mode  # type: ignore[no-any-return]
 
 
 class Unexplained:
     """Which examples nothing explains: of those that this process holds by row, of all by where they stand.
 
-    ``"raise"`` stops at the first that are found. ``"drop"`` leaves them out of all batches. ``"weigh"`` gives each the
-    weight that is the probability that its answer is meant, and that is 0: the network goes on seeing the inputs, and
-    they count in the figures, but no loss is taken from them.
+    ``"raise"`` stops at the first that are found. ``"drop"`` leaves them out of all batches.
     """
 
     def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric, alone: bool = True) -> None:
@@ -80,7 +80,7 @@ class Unexplained:
         left = [count for *_, count in told]
         if self.alone and not any(left):
             raise self.task.infeasible(y[lost], places, NONE_LEFT)
-        if self.found and self.mode == "drop":
+        if self.found:
             if any(left) and not all(left):
                 world = self.fabric.world_size
                 raise DataError(
@@ -101,13 +101,7 @@ class Unexplained:
     def trained(self) -> tuple[Tensor, int]:
         """The rows that this process trains on, and the most that any process trains on."""
         rows = torch.arange(len(self.empty))
-        return rows[~self.empty.cpu()] if self.found and self.mode == "drop" else rows, self.most
-
-    def weighed(self, batch: Batch) -> Batch:
-        """The examples of a batch whose answers may be meant; no batch holds any that are dropped."""
-        if not self.found or self.mode == "drop":
-            return batch
-        return batch.rows((~self.empty[batch.index]).nonzero().flatten())
+        return rows[~self.empty.cpu()] if self.found else rows, self.most
 
     def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
         """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""

@@ -1,4 +1,4 @@
-"""Several networks that are trained side by side, each by its own loss; they read by their mean, or the best does."""
+"""Several networks that are trained side by side, each by its own loss, and read by their mean."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -17,7 +17,6 @@ class Several(nn.Module):
 
     losses: Tensor
     noted: Tensor
-    read = "best"
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -44,21 +43,18 @@ class Ensemble(Several):
     ones, and their mean says how sure one can be (L. Lakshminarayanan et al., NeurIPS 2017; for shortcuts, E. Marconato
     et al., UAI 2024, who also push members apart).
 
-    With ``read="best"`` members are restarts: the one whose training loss, with all terms, was lowest while these had
-    their whole weight reads alone, and learns alone from then on. No label is looked at.
-
     >>> Ensemble([nn.Linear(16, 10) for _ in range(3)])(torch.zeros(2, 4, 16)).shape
     torch.Size([2, 3, 4, 10])
     """
 
-    def __init__(self, members: Sequence[nn.Module], read: Literal["mean", "best"] = "mean") -> None:
+    def __init__(self, members: Sequence[nn.Module], read: Literal["mean"] = "mean") -> None:
         super().__init__(len(members))
-        if not members or read not in ("mean", "best"):
+        if not members or read != "mean":
             raise LearnerError(
                 f"An ensemble of {len(members)} members that reads by {read!r} was given; expected at least one "
-                "member, and 'mean' or 'best'."
+                "member, and 'mean'. Train networks one by one to take the best."
             )
-        self.read = read
+        self.read = read  # saved ensembles name it
         for number, member in enumerate(members):
             self.add_module(str(number), member)
 
@@ -74,5 +70,4 @@ class Ensemble(Several):
                 f"Members of an ensemble gave outputs of shape {tuple(outputs[0].shape)}; expected (batch, sites, "
                 "outputs). A member cannot be an ensemble itself."
             )
-        every = torch.stack(outputs, 1)
-        return every if self.training or self.read == "mean" else self.best(every)
+        return torch.stack(outputs, 1)

@@ -8,9 +8,6 @@ A term sees the batch that the objective sees: :math:`P(z|x)` given the known sy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-
-from torch import Tensor
 
 from ..task import Task
 from .base import Batch, Outcome
@@ -19,8 +16,8 @@ from .base import Batch, Outcome
 class Term(ABC):
     """A further loss. It remembers nothing of the examples."""
 
-    def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:  # noqa: B027
-        """Prepare for a training set, whose known codes ``[examples, sites]`` and anchors' symbols are given."""
+    def begin(self, task: Task) -> None:  # noqa: B027
+        """Prepare for a task's training set."""
 
     def number(self, share: float) -> float | None:
         """The number from Python that :meth:`loss` depends on after this ``share``, such as a weight.

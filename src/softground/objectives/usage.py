@@ -12,10 +12,6 @@ does not tell one-to-one readings from each other if they use symbols equally of
 It is a bias, because a batch never has π's frequencies exactly, and the data may not either. So λ(t) is λ for the first
 half of the stage, in which the symbols are found, then falls along a line, and is 0 in the last quarter, which the
 answers have for themselves: by then another reading costs more than the term ever gave.
-
-Where π is *estimated*, it is the frequency of the symbols that are known, with one more of each so that none is
-impossible: of the examples' known symbols or, where there are none, of the anchors. That is honest if these were drawn
-at random; anchors that were chosen, such as one of each symbol, say nothing of frequencies.
 """
 
 from __future__ import annotations
@@ -29,6 +25,7 @@ import torch
 from torch import Tensor
 
 from ..errors import LearnerError
+from ..retired import MEMBERS
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .base import Batch, Outcome
@@ -45,8 +42,8 @@ class Usage(Term):
     Parameters
     ----------
     prior
-        ``"uniform"``, ``"estimated"`` from the known symbols, or a distribution: a dict of the symbols' shares, or the
-        shares in the order of the space's ``symbols``.
+        ``"uniform"``, or a distribution: a dict of the symbols' shares, or the shares in the order of the space's
+        ``symbols``.
     weight
         λ, what it counts beside the objective, whose loss is per site.
 
@@ -54,17 +51,17 @@ class Usage(Term):
     0.5
     """
 
-    prior: Literal["uniform", "estimated"] | Mapping[Hashable, float] | Sequence[float] = "uniform"
+    prior: Literal["uniform"] | Mapping[Hashable, float] | Sequence[float] = "uniform"
     weight: float = 3.0
     prepared: dict[Categorical, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_weight("usage", self.weight)
         if isinstance(self.prior, str):
-            if self.prior not in ("uniform", "estimated"):
-                raise LearnerError(
-                    f"usage={self.prior!r} was given; expected 'uniform', 'estimated', or the symbols' shares."
-                )
+            if self.prior != "uniform":
+                gone = MEMBERS.get(("usage", self.prior))
+                said = f", which is gone. {gone}" if gone else "; expected 'uniform', or the symbols' shares."
+                raise LearnerError(f"usage={self.prior!r} was given{said}")
             return
         shares = [float(s) for s in (self.prior.values() if isinstance(self.prior, Mapping) else self.prior)]
         if min(shares, default=-1.0) < 0 or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
@@ -76,13 +73,13 @@ class Usage(Term):
     @classmethod
     def named(cls, text: str, weight: float) -> Usage:
         """The prior that an option names: a word, or shares with commas between them."""
-        if text in ("uniform", "estimated"):
+        if text == "uniform" or ("usage", text) in MEMBERS:
             return cls(text, weight)  # type: ignore[arg-type]
         try:
             shares = [float(share) for share in text.split(",")]
         except ValueError as error:
             raise LearnerError(
-                f"usage={text} was given; expected none, uniform, estimated, or shares such as 0.2,0.5,0.3."
+                f"usage={text} was given; expected none, uniform, or shares such as 0.2,0.5,0.3."
             ) from error
         return cls(shares, weight)
 
@@ -90,30 +87,18 @@ class Usage(Term):
         """λ(t)."""
         return self.weight * min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
 
-    def begin(self, task: Task, known: Tensor | None, anchors: Sequence[Hashable] | None) -> None:
+    def begin(self, task: Task) -> None:
         if not task.space.categorical:
             raise LearnerError(f"A usage prior was given for {task.space!r}, whose components are reals.")
-        shares = self._shares(task.space, known, anchors).clamp(min=LEAST)
+        shares = self._shares(task.space).clamp(min=LEAST)
         self.prepared[task.space] = (shares.log(), columns(task.space))
 
-    def _shares(self, space: Categorical, known: Tensor | None, anchors: Sequence[Hashable] | None) -> Tensor:
+    def _shares(self, space: Categorical) -> Tensor:
         """π in the order of the space's symbols."""
         count = len(space.symbols)
         if self.prior == "uniform":
             return torch.full((count,), 1 / count, dtype=torch.float64)
         place = {symbol: column for column, symbol in enumerate(space.symbols)}
-        if isinstance(self.prior, str):
-            seen = list(anchors or ())
-            if known is not None:
-                sites, codes = (known >= 0).nonzero()[:, 1], known[known >= 0]
-                seen = [space.alphabets[i][c] for i, c in zip(sites.tolist(), codes.tolist(), strict=True)] or seen
-            if not seen:
-                raise LearnerError(
-                    "usage='estimated' was given, and there are no known symbols to estimate from. Give some, as known "
-                    "symbols or anchors; or the frequencies themselves; or 'uniform'."
-                )
-            found = torch.tensor([place[symbol] for symbol in seen])
-            return (1 + torch.bincount(found, minlength=count)).double() / (count + len(found))
         named = isinstance(self.prior, Mapping)
         given: Any = (
             self.prior if isinstance(self.prior, Mapping) else dict(zip(space.symbols, self.prior, strict=False))

@@ -52,8 +52,8 @@ class ShortestPaths(Problem):
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
     absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "noise")
-    absent += ("anchors", "anchor_symbols", "anchor_choice", "usage", "usage_weight")
-    absent += ("members", "member", "scouts")
+    absent += ("anchors", "anchor_symbols", "usage", "usage_weight")
+    absent += ("members", "scouts")
 
     nodes: int = 30
     """Vertices of a graph."""
