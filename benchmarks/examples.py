@@ -40,6 +40,8 @@ TEACHES = {
     "graph_colouring": "a rule that cannot name its symbols: neighbours differ, and three anchors",
     "nonogram": "parts that are plain functions: pictures from the clues beside their rows and columns",
     "hierarchy": "clauses over Boolean labels, of which few are known: digits from groups of digits",
+    "clauses": "clauses over bits that images show, and whether they hold",
+    "mnmath": "two equations over digits, each true or false; one labelled image of each digit",
     "learn_short_read_long": "a family of lengths: formulas of 15 symbols, by a network that learnt from formulas of 5",
     "plain_function": "a loop that cannot be vectorised, through `SoftGrounder`",
     "tabular": "measurements instead of images: how many of five patients are ill",

@@ -57,7 +57,6 @@ ROWS = {
         "paper": "--preset paper",
         "successor": SUCCESSOR,
     },
-    "visudo": {"ours": "", "ours, valid boards": "--boards valid"},
     "inspect": {"evenodd": "evenodd", "half": "half"},
 }
 WITHOUT_DATA = ("kandlogic",)  # whose data are drawn, not read

@@ -112,11 +112,6 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
             ("the same as its successor ran it", "validity/successor", "SoftG 29.2 ± 29.8 / 76.8 ± 8.4 / – ¹"),
         ],
     ),
-    (
-        "ViSudo-PC 4×4, no labels: boards, AUROC of P(valid)",
-        ("board_accuracy", "answer_auroc"),
-        [("ours", "visudo/ours", "–"), ("ours, valid boards alone", "visudo/ours, valid boards", "–")],
-    ),
 ]
 HOW = (
     "In %, mean ± sd, then every seed. Seconds are medians over the seeds named beside them: on a GPU of waiting, with "

@@ -39,6 +39,9 @@ MEMBERS: dict[tuple[str, str], str] = {
     ("network", "prototype"): _PROTOTYPE,
     ("unexplained", "weigh"): "Use unexplained='drop', which trains without these examples.",
     ("usage", "estimated"): "Give the shares of the symbols, or 'uniform'.",
+    ("task", "mnlogic"): "Start from examples/clauses.py, which learns from clauses.",
+    ("task", "mnmath"): "Start from examples/mnmath.py, which has its rule and data.",
+    ("task", "visudo"): "Use validity with --boards both, whose boards are also valid or not.",
 }
 MEMBERS |= {
     ("objective", name): _PAPERS for name in ("reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best")

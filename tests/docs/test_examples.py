@@ -37,6 +37,7 @@ def load(name: str) -> ModuleType:
     ("name", "budget", "least"),
     [
         ("addition", {"epochs": 3, "count": 700}, 0.6),
+        ("clauses", {"epochs": 3, "count": 400}, 0.8),
         ("futoshiki", {"epochs": 8, "count": 40}, 0.4),
         ("graph_colouring", {"epochs": 15, "count": 60}, 0.4),
         ("grid_of_sums", {"epochs": 3, "count": 300}, 0.3),
@@ -44,6 +45,7 @@ def load(name: str) -> ModuleType:
         ("killer_sudoku", {"epochs": 4, "count": 60}, 0.4),
         ("learn_short_read_long", {"epochs": 4, "count": 600}, 0.6),
         ("magic_square", {"epochs": 7, "count": 100}, 0.4),
+        ("mnmath", {"epochs": 4, "count": 400}, 0.5),
         ("nonogram", {"epochs": 4, "count": 80}, 0.8),
         ("plain_function", {"epochs": 4, "count": 800}, 0.6),
         ("receipts", {"epochs": 5, "count": 400}, 0.3),

@@ -24,7 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "sdsp": {"train_size": 40, "test_size": 10, "nodes": 8},
 }
 FEW: dict[str, Any] = {"train_size": 40}
-DEALT = ("sudoku", "validity", "evenodd", "half", "mnmath", "mnlogic")  # from a pool of images, which recur
+DEALT = ("sudoku", "validity", "evenodd", "half")  # from a pool of images, which recur
 
 
 def rows(data: Any) -> set[bytes]:

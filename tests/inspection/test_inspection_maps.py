@@ -167,13 +167,6 @@ def test_ready_made_tasks_say_what_occurs(name: str, counts: tuple[int, int]) ->
     assert figures(maps_of(task, problem.support()))[:2] == counts
 
 
-def test_two_equations_leave_one_map() -> None:
-    """MNMath's eight digits: what few of its 10⁸ rows leave."""
-    task = TASKS["mnmath"]().task()
-    assert isinstance(task, sg.Task)
-    assert figures(maps_of(task, None, list(product((False, True), repeat=2))))[:2] == (1, 1)
-
-
 def test_kandinsky_figures() -> None:
     """Nine kinds of objects, 3¹⁸ scenes: proved between the renamings that the scan keeps and what few scenes leave."""
     task = KandLogic().task()

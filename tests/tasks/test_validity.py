@@ -12,17 +12,15 @@ import torch
 
 import softground as sg
 from softground.cli import main
-from softground.data.digits import load_digits
 from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.target import Target
 from softground.tasks.sudoku.boards import all_boards
-from softground.tasks.validity import Validity, ViSudo, data
+from softground.tasks.validity import Validity
 
 
-@pytest.mark.parametrize("problem", [Validity(), ViSudo()], ids=["validity", "visudo"])
-def test_the_probability_of_a_valid_board(problem: Any) -> None:
-    task = problem.task()
+def test_the_probability_of_a_valid_board() -> None:
+    task = Validity().task()
     y = task.constraint.encode([True, sg.Not(True)])
     belief = task.space.belief(torch.zeros(2, 16, 4, dtype=torch.float64))
     mass = task.inverse.law(Target(belief, y, 1.0)).log_mass().exp()
@@ -30,10 +28,9 @@ def test_the_probability_of_a_valid_board(problem: Any) -> None:
     assert math.isclose(float(mass[1]), 1 - 288 / 4**16, rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("problem", [Validity(), ViSudo()], ids=["validity", "visudo"])
-def test_a_network_that_knows_nothing_finds_the_likeliest_valid_board(problem: Any, tmp_path: Path) -> None:
+def test_a_network_that_knows_nothing_finds_the_likeliest_valid_board(tmp_path: Path) -> None:
     """Among the 288, not among the likeliest of all states; also where the model was saved."""
-    task = problem.task()
+    task = Validity().task()
     scores = torch.randn(3, 16, 4, generator=torch.Generator().manual_seed(0))
     model = sg.Model(torch.nn.Identity(), task.space, task)
     model.save(tmp_path)
@@ -62,42 +59,6 @@ def test_boards_of_validity(boards: Any, invalid: int) -> None:
     assert len(Validity().load(0).test) == 1000
 
 
-def test_boards_of_visudo() -> None:
-    split, again = ViSudo().load(0), ViSudo().load(0)
-    assert [len(part) for part in (split.train, split.test, split.validation)] == [200] * 3
-    task = ViSudo().task()
-    for part in (split.train, split.test, split.validation):
-        assert part.y == [True] * 100 + [sg.Not(True)] * 100
-        assert task.feasible(part.symbols, task.constraint.encode(part.y)).all()
-    assert torch.equal(split.train.x, again.train.x)
-    assert not torch.equal(split.train.x, ViSudo().load(1).train.x)
-    pools = load_digits("digits", None)[:2]
-    pairs = [pair for pool in pools for pair in zip(pool.images, pool.labels.tolist(), strict=True)]
-    digit = {bytes(image): label for image, label in pairs}
-    for part in (split.train, split.test):
-        shown = [digit[bytes(image)] for image in part.x.flatten(0, 2).numpy()]
-        assert shown == part.symbols.flatten().tolist()  # of 0 … 3
-    images = [{bytes(image) for image in part.x.flatten(0, 2).numpy()} for part in (split.train, split.test)]
-    assert not images[0] & images[1]
-    copies = split.train.x.flatten(2) == split.train.x.roll(100, 0).flatten(2)
-    changed = (~copies.all(-1)).sum(1)[:100]
-    assert 1 <= int(changed.min()) <= int(changed.max()) <= 16
-    assert float(changed.double().mean()) < 5
-    assert len(ViSudo(boards="valid").load(0).train) == 100
-
-
-def test_corrupted_copies_exchange_cells_or_replace_them() -> None:
-    rng, pool = np.random.default_rng(0), data.blocks(load_digits("digits", None)[0], 1, np.random.default_rng(0))[0]
-    board, kinds = data.filled(rng), set()
-    images = data.draw_images(pool, board[None], rng)[0]
-    for _ in range(60):
-        copy, shown = data.corrupt(board, images, pool, rng)
-        assert not data.valid(copy)
-        assert (pool.labels[shown] == copy + 1).all()
-        kinds.add(sorted(copy.tolist()) == sorted(board.tolist()) and sorted(shown) == sorted(images))
-    assert kinds == {False, True}
-
-
 def test_sizes_that_are_refused() -> None:
     for given in ({"train_size": 1}, {"train_size": 5, "boards": "both"}):
         with pytest.raises(DataError, match="two boards or more"):
@@ -114,8 +75,8 @@ def test_a_board_is_judged_by_the_digits_read(tmp_path: Path) -> None:
     assert figures["board_accuracy"] == 1.0
     assert figures["symbol_accuracy"] == 0.5
     tiny = ["--train-size", "8", "--epochs", "1", "--network", "lenet", "--device", "cpu", "--quiet"]
-    for name, more in (("validity", ["--boards", "both", "--test-size", "20", "--anchors", "1"]), ("visudo", [])):
-        assert main(["train", name, *tiny, *more, "--out", str(tmp_path / name)]) == 0
+    more = ["--boards", "both", "--test-size", "20", "--anchors", "1"]
+    assert main(["train", "validity", *tiny, *more, "--out", str(tmp_path / "run")]) == 0
     made = Experiment.named("validity", "paper", train_size=8, boards="both")
     assert made.recipe is not None
     assert made.recipe.kernel == "metropolis"

@@ -5,10 +5,10 @@ from .addition import Addition
 from .formulas import Formulas
 from .kandinsky import KandLogic
 from .sdsp import ShortestPaths
-from .shortcuts import EvenOdd, Half, MNLogic, MNMath
+from .shortcuts import EvenOdd, Half
 from .sudoku import Sudoku
 from .sums import Sums
-from .validity import Validity, ViSudo
+from .validity import Validity
 
 __all__ = [
     "TASKS",
@@ -17,9 +17,8 @@ __all__ = [
     "Formulas",
     "Half",
     "KandLogic",
-    "MNLogic",
-    "MNMath",
     "ShortestPaths",
     "Sudoku",
+    "Sums",
+    "Validity",
 ]
-__all__ += ["Sums", "Validity", "ViSudo"]

@@ -1,9 +1,8 @@
-"""``validity`` and ``visudo``: recognise digits from whether 4×4 Sudoku boards are valid.
+"""``validity``: recognise digits from whether 4×4 Sudoku boards are valid.
 
 The answer of an invalid board is ``Not(True)``: its S_y is the complement of the 288 boards, summed over exactly. From
 valid boards alone, and from both kinds, digits are known up to one of 24 renamings; three labels settle it. A board is
-judged right if the digits read are a valid board and it is valid, or are none and it is not. 9×9 boards of ViSudo-PC
-are left out: they cannot be listed, and no exact law of their validity is here.
+judged right if the digits read are a valid board and it is valid, or are none and it is not.
 """
 
 import math
@@ -31,10 +30,9 @@ from ..sudoku.boards import all_boards
 from ..sudoku.problem import DISTORTION, sudoku_metrics
 from ..sudoku.rule import valid
 from ..sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
-from .data import CELLS, SIZE, blocks, filled_boards, uniform_boards
+from .data import CELLS, SIZE, uniform_boards
 
 Kinds = Literal["valid", "both"]
-SHOWN = {"digits": "Real 8×8 handwritten digits of scikit-learn,", "mnist": "MNIST digits of both its parts,"}
 STEPS, LEAST_EPOCHS = 2000, 20
 PRESETS: dict[str, dict[str, Any]] = {
     # As for Sudoku, from the authors' code; see there.
@@ -43,22 +41,25 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+@TASKS.register("validity")
 @dataclass(frozen=True, kw_only=True)
-class Boards(OfDigits):
-    """4×4 boards, valid or not."""
+class Validity(OfDigits):
+    """Sudoku validity, as in Soft-PNet: 300 boards of 4×4 to train on, 500 valid and 500 invalid ones to test on."""
 
+    name: ClassVar[str] = "validity"
     kernels = BOARD_KERNELS
     distortion: ClassVar[RandomAffine] = DISTORTION
-    first: ClassVar[int] = 1  # the first of the four digits
 
     train_size: int = 300
     """Training boards."""
     boards: Kinds = "valid"
     """Train on valid boards alone, or on as many invalid ones (both)."""
+    test_size: int = 1000
+    """Test boards, half of them invalid."""
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
-        space = Categorical([range(self.first, self.first + SIZE)] * CELLS)
-        program = Program(lambda *cells: valid(*(c + 1 - self.first for c in cells)), space, vectorised=True)
+        space = Categorical([range(1, SIZE + 1)] * CELLS)
+        program = Program(valid, space, vectorised=True)
         program.encode([True])
         return Task(space, program, BOARD_INVERSES["listing"](program), validity_metrics, self.name, detects=True)
 
@@ -70,30 +71,15 @@ class Boards(OfDigits):
         batches = math.ceil(self.train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))
         return values | {"epochs": max(LEAST_EPOCHS, math.ceil(STEPS / max(1, batches)))}
 
-    def generators(self, seed: int, count: int) -> list[np.random.Generator]:
-        """Independent generators; refuses sizes that make no boards."""
-        if self.train_size < 2 or (self.boards == "both" and self.train_size % 2):
-            raise DataError(f"train_size is {self.train_size}; give two boards or more, an even number of both kinds.")
-        return [np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(count)]
-
-
-@TASKS.register("validity")
-@dataclass(frozen=True, kw_only=True)
-class Validity(Boards):
-    """Sudoku validity, as in Soft-PNet: 300 boards of 4×4 to train on, 500 valid and 500 invalid ones to test on."""
-
-    name: ClassVar[str] = "validity"
-
-    test_size: int = 1000
-    """Test boards, half of them invalid."""
-
     def support(self) -> Tensor | None:
         return torch.from_numpy(all_boards(SIZE)) if self.boards == "valid" else None
 
     def load(self, seed: int) -> Split:
-        first, second = self.generators(seed, 2)
+        if self.train_size < 2 or (self.boards == "both" and self.train_size % 2):
+            raise DataError(f"train_size is {self.train_size}; give two boards or more, an even number of both kinds.")
         if self.test_size < 2:
             raise DataError(f"test_size is {self.test_size}; give two boards or more.")
+        first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
         seen, unseen, note = load_digits(self.data, self.data_dir)
 
         def boards(count: int, pool: Digits, rng: np.random.Generator) -> Examples:
@@ -106,31 +92,6 @@ class Validity(Boards):
         test = uniform_boards(self.test_size, self.test_size // 2, unseen, second)
         train = boards(self.train_size, seen, first)
         return Split(train, test, f"{note} Images are used again when they run out.", apart=apart)
-
-
-@TASKS.register("visudo")
-@dataclass(frozen=True, kw_only=True)
-class ViSudo(Boards):
-    """ViSudo-PC, 4×4, strategy simple: 100 valid boards and their corrupted copies each to train, validate and test."""
-
-    name: ClassVar[str] = "visudo"
-    first: ClassVar[int] = 0
-
-    train_size: int = 200
-    """Training boards, corrupted copies included; with boards=valid, half as many."""
-    boards: Kinds = "both"
-    """Train on valid boards and their corrupted copies, or on valid ones alone."""
-
-    def load(self, seed: int) -> Split:
-        dealing, *rngs = self.generators(seed, 4)
-        seen, unseen, _ = load_digits(self.data, self.data_dir)
-        both = (np.concatenate([getattr(part, name) for part in (seen, unseen)]) for name in ("images", "labels"))
-        pools = blocks(Digits(*both), 3, dealing)
-        train, test, validation = (
-            filled_boards(count, turn > 0 or self.boards == "both", pool, rng)
-            for turn, (count, pool, rng) in enumerate(zip([self.train_size // 2, 100, 100], pools, rngs, strict=True))
-        )
-        return Split(train, test, f"{SHOWN[self.data]} dealt out to training, test and validation boards.", validation)
 
 
 def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
