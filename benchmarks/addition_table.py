@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from choice_table import said
-
-from softground.runs.provenance import origin
+from provenance import origin
 
 DIGITS = (1, 2, 4, 15)
 ROWS = {

@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from softground.runs.provenance import origin
+from provenance import origin
 
 LINES = {
     "mixed": ("sum so much, less than 20, or a 7 among three digits: 1,000 states", ("z3", "cpmpy", "own")),

@@ -22,8 +22,7 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
 
-from softground.runs import provenance
-from softground.runs.provenance import machine
+from provenance import machine, provenance
 
 
 def parser(description: str, name: str) -> argparse.ArgumentParser:

@@ -8,9 +8,9 @@ from typing import Any
 
 from candidates import GROUPS
 from choose import complete
+from provenance import origin
 
 from softground.data.examples import APART
-from softground.runs.provenance import origin
 
 PAGE = Path(__file__).resolve().parent / "results" / "choose.json"
 BY_TEST = "were chosen by looking at test figures"

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # for papers
 
 from candidates import GROUPS, Group  # noqa: E402
+from provenance import provenance  # noqa: E402
 
 from papers.li2023.cell import Cell, Where  # noqa: E402
 from papers.li2023.pool import Progress, run_all  # noqa: E402
 from papers.li2023.store import Store  # noqa: E402
-from softground.runs import provenance  # noqa: E402
 
 RULE = "the highest mean of the validation figure over seeds; of equals, the one that takes less time"
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from provenance import provenance
 
 from softground.report.numbers import symbol
-from softground.runs import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD, PICTURE = ROOT / "benchmarks" / "results" / "demo.json", ROOT / "docs" / "images" / "demo.svg"

@@ -19,8 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softground.runs import provenance
-from softground.runs.provenance import origin
+from provenance import origin, provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "benchmarks" / "results" / "examples.json"

@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
+from provenance import origin
+
 from examples import TEACHES, shown
-from softground.runs.provenance import origin
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 IMPORT = "import softground as sg\n"

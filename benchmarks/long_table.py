@@ -9,8 +9,7 @@ from typing import Any
 
 from long_formulas import PARTS as FORMULAS
 from long_sums import ROWS as SUMS
-
-from softground.runs.provenance import origin
+from provenance import origin
 
 
 def formulas(page: Path) -> str:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
-from softground.runs import provenance
+from provenance import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

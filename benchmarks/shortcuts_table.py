@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cells import figure
-
-from softground.runs.provenance import machine, origin
+from provenance import machine, origin
 
 # What is counted, by which figures; then rows: what was trained, its name on record, and published figures of the same
 # definition, with their source.

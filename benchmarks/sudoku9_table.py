@@ -7,8 +7,7 @@ import statistics
 from pathlib import Path
 
 from choice_table import said
-
-from softground.runs.provenance import machine, origin
+from provenance import machine, origin
 
 ROWS = {
     "boards": "1,000 boards, no label (`train sudoku --size 9`)",

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from choice_table import said
-
-from softground.runs.provenance import origin
+from provenance import origin
 
 # What is measured, by which figures of which runs; then runs to compare it with, in words.
 LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [

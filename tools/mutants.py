@@ -67,7 +67,7 @@ def verdicts(folder: Path) -> tuple[dict[str, Counter[str]], list[dict[str, str]
 
 
 def main(title: str = "all rooms") -> None:
-    from softground.runs.provenance import provenance
+    from benchmarks.provenance import provenance
 
     files, left = verdicts(Path("mutants"))
     total = sum(files.values(), Counter[str]())

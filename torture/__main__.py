@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softground.runs import provenance
+from benchmarks.provenance import provenance
 
 from .table import RESULTS, write
 from .trial import Tally, Trial, Unavailable

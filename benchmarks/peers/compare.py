@@ -34,7 +34,8 @@ import table
 from environments import InstallFailed, interpreter
 from rows import ROWS, Row
 
-from softground.runs import environment, provenance
+from benchmarks.provenance import provenance
+from softground.runs import environment
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

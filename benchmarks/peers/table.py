@@ -19,9 +19,11 @@ from typing import Any
 from rows import ROWS
 from settings import CANDIDATES, CHOSEN
 
-from softground.runs.provenance import origin
-
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT))  # also for the scripts that import this one
+
+from benchmarks.provenance import origin  # noqa: E402
+
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "peers.md"
 RECORDS = {"cpu": RESULTS / "peers.json", "cuda": RESULTS / "peers_cuda.json"}
 CHOICE = RESULTS / "peers_choice.json"

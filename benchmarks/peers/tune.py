@@ -24,7 +24,7 @@ from compare import HERE, ROOT, measured, prepared
 from rows import ROWS, Row
 from settings import CANDIDATES, told
 
-from softground.runs import provenance
+from benchmarks.provenance import provenance
 
 SHARE = 0.2  # of the training examples, to judge by
 SECONDS = {"addition": 70.0, "formulas": 140.0}  # the time limits of the rows on record

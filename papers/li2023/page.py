@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from softground.runs.provenance import machine
+from benchmarks.provenance import machine
 
 from . import bias, checks, departures, judgements, layout, short, sudoku_page, tables, verdict
 from .plan import TABLES, What

@@ -20,8 +20,8 @@ from typing import IO, Any
 
 import papers
 import softground
+from benchmarks.provenance import provenance
 from softground.errors import DataError
-from softground.runs import provenance
 
 from .cell import Cell, Where
 from .store import Store

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,7 +29,8 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def test_the_demos_picture_is_drawn_from_its_record() -> None:
+def test_the_demos_picture_is_drawn_from_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     demo = load(ROOT / "benchmarks" / "demo.py")
     run = json.loads(demo.RECORD.read_text(encoding="utf-8"))["runs"]["demo"]
     assert demo.PICTURE.read_text(encoding="utf-8") == demo.picture(run)

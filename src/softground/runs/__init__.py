@@ -3,6 +3,5 @@
 from . import checkpoint
 from .environment import environment
 from .folder import RunFolder
-from .provenance import provenance
 
-__all__ = ["RunFolder", "checkpoint", "environment", "provenance"]
+__all__ = ["RunFolder", "checkpoint", "environment"]

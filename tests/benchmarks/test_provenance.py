@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from softground.runs import environment, provenance
-from softground.runs.provenance import ROOT, command, commit
+from softground.runs import environment
+
+if not (Path(__file__).resolve().parents[2] / "benchmarks").is_dir():
+    pytest.skip("the benchmarks are not part of this distribution", allow_module_level=True)
+
+import benchmarks.provenance
+from benchmarks.provenance import ROOT, command, commit, provenance
+
+
+def test_its_examples() -> None:
+    found = doctest.testmod(benchmarks.provenance)
+    assert found.attempted > found.failed == 0
 
 
 def test_the_commit_says_where_files_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .environment import environment
+from softground.runs import environment
 
 HERE = Path(__file__).resolve()
-ROOT = HERE.parents[3]  # of a source tree
+ROOT = HERE.parents[1]
 WRITTEN = ("benchmarks/results", "docs", "README.md", "examples/README.md")  # by measurements; they change no number
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
