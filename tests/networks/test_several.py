@@ -119,6 +119,24 @@ def test_scouts_compete_in_the_first_stage_alone() -> None:
     assert made.results_["I"]["symbol_accuracy"] > 0.9
 
 
+def test_scouts_that_lost_learn_no_more() -> None:
+    task, net = addition(), scouted()
+    stages = [
+        sg.Stage("0", SemanticLoss(), 4, lambda p: torch.optim.SGD(p, lr=0.1)),
+        sg.Stage("I", SemanticLoss(), 1, adam),
+    ]
+    told: list[Tensor] = []
+
+    def watch(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch":
+            told.append(net.linear.weight.detach().clone().view(3, 4, 4))
+
+    learner(task, net, stages).fit(examples(task, 64), quiet=True, observer=watch)
+    best, moved = int(net.losses.argmin()), (told[3] - told[2]).abs().amax((1, 2)) > 0
+    assert moved.tolist() == [number == best for number in range(3)]  # the second half of Stage 0
+    assert bool(((told[1] - told[0]).abs().amax((1, 2)) > 0).all())
+
+
 def test_scouts_that_leave_symbols_out_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compared, the prior on usage counts more than it does in the loss."""
     noted: dict[float, list[Tensor]] = {0.0: [], 2.0: []}

@@ -76,17 +76,20 @@ class Training(Part):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
 
-        Members of an ensemble learn each for itself, and are compared while terms have their whole weight. Diagnostics
-        are those of the last.
+        Members of an ensemble learn each for itself. So do scouts, while terms have their whole weight; then the best
+        of them learns alone. Diagnostics are those of the last.
         """
-        several, members = self.several, [batch.belief]
+        several, compared, members = self.several, self._compared(moment), [batch.belief]
         if several is not None and output.dim() == 4:
-            members = [self.task.space.belief(each, finite=True) for each in output.unbind(1)]
+            outputs = list(output.unbind(1))
+            if compared and isinstance(several, Scouted):
+                outputs = [outputs[int(several.losses.argmin())]]
+            members = [self.task.space.belief(each, finite=True) for each in outputs]
         found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
         if several is None:
             return found[0]
         losses = torch.stack([loss for loss, _ in found])
-        if not self._compared(moment):
+        if not compared:
             unused = [diagnostics["usage_kl"].mean() for _, diagnostics in found if "usage_kl" in diagnostics]
             several.note(losses.detach() + (STRICT * torch.stack(unused) if unused else 0.0))
         return losses.sum(), found[-1][1]
@@ -97,8 +100,9 @@ class Training(Part):
 
     def numbers(self, moment: Moment) -> tuple[Any, ...] | None:
         """The numbers from Python that the loss at this moment depends on; None where it cannot be recorded."""
+        chosen = isinstance(self.several, Scouted) and self._compared(moment)
         weights = [term.number(moment.share) for term in self.stages[moment.number].terms]
-        if self.noise is not None or None in weights:
+        if self.noise is not None or chosen or None in weights:
             return None
         settings = self.objectives[moment.number].settings(moment.tick)
         return (*settings.items(), *weights, self._compared(moment))
