@@ -44,8 +44,10 @@ LOOKS_UP = {
     ("learner/life.py", "report"),
     ("learner/settling.py", "inspection"),
 }
-# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
+# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts;
+# another name of the softened grounding.
 HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
+HEIRS |= {("SemanticLoss", "SoftenedGrounding")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

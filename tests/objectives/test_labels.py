@@ -71,7 +71,7 @@ WALKED = {"acceptance", "moved", "unknown"}
 REPORTS: dict[type, tuple[set[str], set[str]]] = {  # diagnostics, and memory
     SoftenedGrounding: (WALKED, {"chains"}),
     CompositeLikelihood: (set(), set()),
-    SemanticLoss: ({"feasible_mass"}, set()),
+    SemanticLoss: (WALKED, {"chains"}),
     Reinforce: ({"reward"}, {"baseline"}),
     MAPO: ({"reward", "remembered", "memory_weight"}, {"memory", "rewards", "drawn", "held", "baseline"}),
     BackSearch: ({"used", "unknown"}, set()),
@@ -98,7 +98,7 @@ def test_what_is_timed_reported_and_remembered_has_its_name(kind: type) -> None:
     assert set(objective.state()) == memory
     assert parts == ([] if kind in (Supervised, FeasibleMapping) else ["sampling"])
     cold = kind in (ZeroDegree, BestMapping)
-    tempered = kind in (SoftenedGrounding, CompositeLikelihood)
+    tempered = kind in (SoftenedGrounding, SemanticLoss, CompositeLikelihood)
     assert objective.settings(0) == ({"gamma": 0.0} if cold else {"gamma": 1.0} if tempered else {})
     assert objective.task is TASK
 
@@ -125,4 +125,4 @@ def test_the_semantic_loss_asks_for_the_law_at_gamma_one(monkeypatch: pytest.Mon
     begun(SemanticLoss()).loss(batch_of(belief, Y))
     assert [target.gamma for target in asked] == [1.0, 1.0]  # whether there is a law, and the law
     assert [len(target) for target in asked] == [1, 3]
-    assert asked[1].weights is belief
+    assert torch.equal(asked[1].weights.scores, belief.scores)

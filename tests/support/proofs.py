@@ -184,7 +184,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     },
     Objective: {
         objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
-        objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_value_is_that_of_brute_force"),
+        objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_gradient_is_that_of_brute_force"),
         objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
         baselines.Reinforce: (baselines.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         baselines.MAPO: (baselines.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),

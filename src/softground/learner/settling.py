@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CheckpointError
 from ..inverses.ladder import ORDER
 from ..kernels import default_kernel
-from ..objectives import Objective, SoftenedGrounding, parts_objective
+from ..objectives import Objective, SemanticLoss, SoftenedGrounding, parts_objective
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
@@ -56,7 +56,8 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
                 choice = part.task.settle(part.y, before.get("rung"))
                 found[name] = choice.to_json() if choice else {}
             objective = stage.objective
-            if not isinstance(objective, SoftenedGrounding) or not objective.open:
+            named = isinstance(objective, SemanticLoss)  # whose kernel is exact, or there is an error
+            if named or not isinstance(objective, SoftenedGrounding) or not objective.open:
                 continue
             if objective.kernel is not None:
                 found[name] |= {"pace": paced(objective, part.task, part.y, before.get("pace"))}
