@@ -37,7 +37,6 @@ RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in l
 # Imports inside functions that look up: for what is asked for by name, or written when a run ends.
 LOOKS_UP = {
     ("experiments/named.py", "tasks"),
-    ("learner/grounding.py", "inspection"),
     ("learner/learner.py", "model"),
     ("learner/learner.py", "report"),
     ("learner/life.py", "inspection"),

@@ -78,6 +78,7 @@ SETTINGS: dict[str, Setting] = {
         False, "Inspections measure no mixing: give the chains that you walk yourself to a package such as arviz-stats."
     ),
     "mixture": Setting(1, _MIXTURE),
+    "projection": Setting("task", "Use --kernel auto: the library chooses how chains walk."),
     "scheduler": Setting(None, _CLUSTER),
     "solver_backend": Setting(None, _CLUSTER),
     "tensorboard": Setting(False, "Use --logger tensorboard."),

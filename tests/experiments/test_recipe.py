@@ -140,20 +140,6 @@ def test_an_unknown_option_is_named() -> None:
         Experiment.named("sdsp", augment=True)
 
 
-def test_a_projection_is_the_tasks_or_the_inspections() -> None:
-    given = {"length": 5, "train_size": 20, "test_size": 5, "inverse": "enumeration", "kernel": "metropolis"}
-
-    def walk(projection: str) -> Any:
-        experiment = Experiment.named("hwf", projection=projection, **given)  # type: ignore[arg-type]
-        return experiment, experiment.stages[0].objective.kernel.projection  # type: ignore[index, attr-defined]
-
-    assert walk("task")[1].sites == (2, 4)
-    experiment, found = walk("auto")
-    best = sg.recommend(experiment.task, experiment.train.y)
-    assert best.projection is not None
-    assert found.sets == best.projection.sets  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(("inverse", "expected"), [("auto", "Exact"), ("enumeration", "NoneType")])
 def test_the_kernel_auto_is_exact_or_left_to_the_learner(inverse: str, expected: str) -> None:
     given: dict[str, Any] = {"length": 3, "train_size": 8, "test_size": 4, "inverse": inverse, "epochs": 1}
@@ -167,7 +153,7 @@ def test_the_kernel_auto_is_exact_or_left_to_the_learner(inverse: str, expected:
         assert "walk" in learner.choice_["hwf"]
 
 
-@pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse", "projection"])
+@pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse"])
 def test_a_name_that_there_is_not_is_refused_with_those_there_are(setting: str) -> None:
     with pytest.raises(LearnerError, match=rf"{setting}=dance was given"):
         TASKS["hwf"]().recipe(**{setting: "dance"})

@@ -23,7 +23,6 @@ from softground.inspection.recommendation import choose
 from softground.inspection.show import renderables
 from softground.inspection.solutions import number, take
 from softground.kernels import Composed, DirectWalk, Exact
-from softground.objectives import SoftenedGrounding
 from softground.projections import SwapSymbols
 from softground.reals import SiteGibbs
 from softground.tasks.addition import addition_task
@@ -81,22 +80,6 @@ def test_a_rule_that_computes_nothing_needs_answers() -> None:
     with pytest.raises(LearnerError, match="give the training answers"):
         recommend(walk)
     assert recommend(walk, [10, 27, 3]).projection is not None
-
-
-def test_auto_is_what_is_recommended() -> None:
-    task = unlisted()
-    best = recommend(task)
-    (stage,) = sg.grounding_stages(task, projection="auto", epochs=1)
-    objective = stage.objective
-    assert isinstance(objective, SoftenedGrounding)
-    assert objective.steps == best.steps
-    assert objective.schedule.gamma(0) == best.gamma0
-    assert type(objective.kernel) is type(best.kernel)
-    assert isinstance(sg.grounding_stages(formula_task(3), projection="auto")[0].objective.kernel, Exact)  # type: ignore[attr-defined]
-    with pytest.raises(LearnerError, match="without a kernel"):
-        sg.grounding_stages(task, best.kernel, projection="auto")
-    with pytest.raises(LearnerError, match="expected projection='auto'"):
-        sg.grounding_stages(task, projection="random")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [*EXACT, "unlisted formulas"])

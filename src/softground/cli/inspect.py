@@ -140,7 +140,7 @@ def kernels_of(recipe: Recipe, task: Task, answers: Any) -> dict[str, Kernel]:
     for preset in dict.fromkeys([recipe.preset, "paper"]):
         try:
             which = recipe if preset == recipe.preset else problem.recipe(preset)
-            objective = problem.grounding(which, task, answers)
+            objective = problem.grounding(which, task)
         except SoftgroundError:  # a kernel that this problem's size does not allow
             continue
         if (kernel := getattr(objective, "kernel", None)) is not None:

@@ -8,7 +8,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,7 +20,6 @@ from ..data.examples import Split
 from ..data.gathered import Gathered
 from ..errors import LearnerError
 from ..family import Family
-from ..inspection import recommend
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
@@ -94,19 +93,15 @@ class Problem(ABC):
         make = self.schedules.get(recipe.schedule) or SCHEDULES[recipe.schedule]
         return make(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
 
-    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
-        """The paper's Stage I; an inspection looks at the training ``answers``."""
+    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+        """The paper's Stage I."""
         kernel: Kernel | None
         if recipe.kernel == "auto" and not task.inverse.exact:
             kernel = None  # the learner chooses, once it knows the answers
         elif recipe.kernel in ("exact", "auto"):  # needs no walk
             kernel = exact_kernel(task.inverse, recipe.marginals)
         else:
-            walk = self.walk(task)
-            if recipe.projection == "auto":
-                found = recommend(task, answers, seed=recipe.seed).projection or walk.family
-                walk = replace(walk, drop=found, family=found)
-            kernel = self.kernels[recipe.kernel](walk, recipe.marginals)
+            kernel = self.kernels[recipe.kernel](self.walk(task), recipe.marginals)
         return SoftenedGrounding(kernel, self.schedule(recipe), recipe.steps)
 
     def zero(self, recipe: Recipe, task: Task) -> Objective:
@@ -144,12 +139,12 @@ class Problem(ABC):
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
-        objective, ends = self._objective(recipe, task, answers), recipe.patience
+        objective, ends = self._objective(recipe, task), recipe.patience
         terms, keep = self.terms(recipe), recipe.keep
         stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms, wait=recipe.wait)]  # type: ignore[arg-type]
         if recipe.scouts:
             batches = math.ceil((0 if answers is None else len(answers)) / recipe.batch_size)
-            own, scouting = self._objective(recipe, task, answers), _optimizer("adam", SCOUTING_RATE, 0.0)
+            own, scouting = self._objective(recipe, task), _optimizer("adam", SCOUTING_RATE, 0.0)
             epochs = math.ceil(SCOUTING / max(1, batches))
             prior = Usage.named(recipe.usage, min(SCOUTING_USAGE, recipe.usage_weight))
             stages.insert(0, Stage("0", own, epochs, scouting, terms=[prior]))
@@ -163,10 +158,10 @@ class Problem(ABC):
         """What is added to Stage I's loss."""
         return [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
 
-    def _objective(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None) -> Objective:
+    def _objective(self, recipe: Recipe, task: Task) -> Objective:
         objective = OBJECTIVES[recipe.objective]
         if objective is SoftenedGrounding:
-            return self.grounding(recipe, task, answers)
+            return self.grounding(recipe, task)
         takes = inspect.signature(objective).parameters
         given: dict[str, Any] = {"steps": recipe.steps} if "steps" in takes else {}
         return objective(**given, **({"schedule": self.schedule(recipe)} if "schedule" in takes else {}))

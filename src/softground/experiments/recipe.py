@@ -54,9 +54,6 @@ class Recipe:
         "known, else a walk on the projection that moves best in a trial.",
     )
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
-    projection: str = setting(
-        "task", "What suits the task, or (auto) what its inspection recommends.", ("task", "auto")
-    )
     marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
     schedule: str = setting("exp", "How γ falls.", SCHEDULES)
     gamma: float = setting(1.0, "γ₀, the first temperature.")

@@ -1,7 +1,7 @@
 """The stages that most runs want: the kernel that fits the task, or the one that its inspection recommends."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -24,17 +24,12 @@ def grounding_stages(
     steps: int = 1,
     optimizer: MakeOptimizer | None = None,
     zero_epochs: int = 0,
-    projection: Literal["auto"] | None = None,
-    answers: Sequence[Any] | None = None,
     terms: Sequence[Term] = (),
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
 
     Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
-    once it knows the answers (:mod:`softground.learner.settling`).
-
-    With ``projection="auto"`` the kernel, T and γ are those that :func:`softground.recommend` finds for the training
-    ``answers``; see there for when these may be left out. ``terms`` are added to Stage I's loss.
+    once it knows the answers (:mod:`softground.learner.settling`). ``terms`` are added to Stage I's loss.
     """
     if isinstance(task, Family):
         raise LearnerError(
@@ -45,16 +40,6 @@ def grounding_stages(
         if part is not None and not isinstance(part, kind):
             made = "Exact(task.inverse)" if kind is Kernel else "Constant(0.5)"
             raise LearnerError(f"{name}={part!r} was given; expected a {kind.__name__}, such as {made}.")
-    if projection is not None:
-        from ..inspection import recommend
-
-        if projection != "auto" or kernel is not None:
-            raise LearnerError(
-                f"projection={projection!r} and kernel={kernel!r} were given; expected projection='auto' without a "
-                "kernel, or a kernel with its own projection."
-            )
-        best = recommend(task, answers)
-        kernel, schedule, steps = best.kernel, schedule or Constant(best.gamma0), max(steps, best.steps)
 
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)

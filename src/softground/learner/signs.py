@@ -37,8 +37,8 @@ def signs(history: Records) -> dict[str, str]:
             found["still"] = (
                 f"Chains stand still: no chain has moved in the first {len(walked)} epochs of stage {stage}, and the "
                 f"network's readings explain {walked[-1]['feasible']:.0%} of the training answers. Nothing is learnt "
-                "so. Drop other sites or more of them (grounding_stages(task, projection='auto', answers=…)), raise γ, "
-                "or state the rule so that S_y can be listed, summed or taken part by part."
+                "so. Leave the kernel to the library (grounding_stages(task)), drop other or more sites, raise γ, or "
+                "state the rule so that S_y can be listed, summed or taken part by part."
             )
         learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
         lately = [r["feasible"] for r in learnt[-SLOW // 2 :]]  # several, because few examples make it go up and down

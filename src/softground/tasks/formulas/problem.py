@@ -1,6 +1,6 @@
 """``hwf``: handwritten formulas as a ready-made problem."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -117,10 +117,10 @@ class Formulas(Problem):
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
         return values
 
-    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Objective:
         """Among other lengths, a formula of one symbol is drawn as it is: it leaves nothing to project."""
         exact = bool(self.lengths) and task.space.sites < 3
-        return super().grounding(replace(recipe, kernel="exact") if exact else recipe, task, answers)
+        return super().grounding(replace(recipe, kernel="exact") if exact else recipe, task)
 
     def walk(self, task: Task) -> Walk:
         """The paper's kernel drops the third and fifth symbols, the others a random pair, or window, at every step."""

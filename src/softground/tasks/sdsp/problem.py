@@ -1,6 +1,6 @@
 """``sdsp``: single-destination shortest paths as a ready-made problem."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -51,7 +51,7 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = ("projection", "standardise", "augment", "keep", "known", "noise")
+    absent: ClassVar[tuple[str, ...]] = ("standardise", "augment", "keep", "known", "noise")
     absent += ("anchors", "anchor_symbols", "usage", "usage_weight")
     absent += ("members", "scouts")
 
@@ -107,7 +107,7 @@ class ShortestPaths(Problem):
         warmup = min(WARM_UP, given.get("epochs", EPOCHS) * WARM_UP // EPOCHS) if walks else 0
         return {"inverse": "intervals"} | PRESETS[name] | {"warmup": warmup}
 
-    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Objective:
         if recipe.kernel != "nearest":
             # Steps are sweeps here.
             kernel = PATH_KERNELS[recipe.kernel](self.walk(task), recipe.steps, recipe.marginals)

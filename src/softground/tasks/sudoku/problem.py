@@ -1,7 +1,7 @@
 """``sudoku``: visual Sudoku as a ready-made problem."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -96,13 +96,13 @@ class Sudoku(OfDigits):
             values["objective"] = "grounding"
         return values | {"epochs": max(epochs, math.ceil(steps / max(1, batches)))}
 
-    def grounding(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Objective:
         if self.size > LARGEST_LISTED:
             raise LearnerError(
                 f"{self.size}×{self.size} boards were given with a kernel or a grounding objective; chains walk on 4×4 "
                 "boards only. Use --objective parts without --kernel, as the preset best does."
             )
-        return super().grounding(recipe, task, answers)
+        return super().grounding(recipe, task)
 
     def walk(self, task: Task) -> Walk:
         return board_walk(self.size, task)
