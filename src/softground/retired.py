@@ -70,6 +70,7 @@ SETTINGS: dict[str, Setting] = {
     "anchor_choice": Setting(
         "drawn", "Anchors are drawn by the seed; in Python give your own: fit(…, anchors=Anchors(images, symbols))."
     ),
+    "compare": Setting(False, "Use softground runs compare RUN RUN --page FILE."),
     "entropy_weight": Setting(0.0, _UNDECIDED),
     "member": Setting(
         "mean", "Members read by their mean; train with several --seeds, and compare: softground runs compare."
