@@ -123,8 +123,9 @@ COMMAND = re.compile(r"(?:^|; |-m |do )softground (\S+)(?: ([\w.]+))?([^;#\n]*)"
 def options(command: str, task: str) -> set[str]:
     """The options that a command's help names."""
     said = io.StringIO()
+    nested = command == "runs" or (command in ("train", "inspect") and task in TASKS)
     with redirect_stdout(said), pytest.raises(SystemExit):
-        main([command, *([task] if command in ("train", "inspect") and task in TASKS else []), "--help"])
+        main([command, *([task] if nested and task else []), "--help"])
     return set(re.findall(r"--[\w-]+", said.getvalue()))
 
 
