@@ -36,14 +36,14 @@ class Completion(Inverse):
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
         clues = torch.where(dropped.kept(z.shape[1]), z, -1).tolist()
         found = [list(islice(solutions(self.size, row), self.cap + 1)) for row in clues]
-        count = torch.tensor([min(len(boards), self.cap) for boards in found])
-        values = torch.zeros(len(z), max(1, *count.tolist()), dropped.count, dtype=torch.long)
+        count = torch.tensor([min(len(boards), self.cap) for boards in found], device=z.device)
+        values = torch.zeros(len(z), max(1, *count.tolist()), dropped.count, dtype=torch.long, device=z.device)
         for row, boards in enumerate(found):
-            cells = torch.tensor(sorted(boards[: self.cap]), dtype=torch.long).view(-1, z.shape[1])
-            values[row, : len(cells)] = cells[:, dropped.sites[row].cpu()]
+            cells = torch.tensor(sorted(boards[: self.cap]), dtype=torch.long, device=z.device).view(-1, z.shape[1])
+            values[row, : len(cells)] = cells[:, dropped.sites[row]]
         complete = torch.tensor([len(boards) <= self.cap for boards in found], device=z.device)
-        mask = torch.arange(values.shape[1]) < count[:, None]
-        return Fibre(values.to(z.device), mask.to(z.device), complete)
+        mask = torch.arange(values.shape[1], device=z.device) < count[:, None]
+        return Fibre(values, mask, complete)
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A random valid board for each example (see :mod:`.boards`); no label is looked at."""
