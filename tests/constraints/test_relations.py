@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from exhaustive import every_draw
 from softground import (
     SMT,
     Between,
@@ -35,11 +34,10 @@ from softground import (
 from softground.constraints import Constraint
 from softground.constraints.scan.tree import Tree
 from softground.errors import ConstraintError, InfeasibleAnswer, InverseError
-from softground.inverses import Inverse
+from softground.inverses import Inverse, Scanned
 from softground.learner.describe import describe
 from softground.learner.identity import _digest
 from softground.projections import Dropped
-from softground.spaces import CategoricalBelief
 
 SPACE = Categorical([range(3), range(4), range(3)])
 EVERYTHING = SPACE.states(torch.arange(SPACE.size))
@@ -175,59 +173,6 @@ def test_a_listing_knows_fibres_states_and_starts_of_complements() -> None:
     assert inverse.solutions(y[:1]).count.tolist() == [int(TRUTH[0].sum())]
     with pytest.raises(InverseError, match="too many to list"):
         inverse.solutions(y)
-
-
-EXACT = {
-    "plain": (lambda: _inverses("plain")[0], ANSWERS),
-    "vectorised": (lambda: _inverses("vectorised")[0], ANSWERS),
-    "scan": (lambda: _inverses("scan")[0], ANSWERS),
-    "listing": (_listing, [3, None, Not(3)]),
-}
-
-
-@pytest.mark.parametrize("gamma", [1.0, 0.3, math.inf])
-@pytest.mark.parametrize("name", EXACT)
-def test_the_law_of_relations_and_complements_is_that_of_brute_force(name: str, gamma: float) -> None:
-    make, answers = EXACT[name]
-    inverse = make()
-    rows = [row for row, answer in enumerate(ANSWERS) if answer in answers and SOME[row]]
-    y = inverse.constraint.encode([ANSWERS[row] for row in rows])
-    output = 2.0 * torch.randn(len(y), 3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    weights = SPACE.belief(output).tempered(gamma)
-    scores = weights.scores.detach().requires_grad_()
-    law = inverse.law(Target(CategoricalBelief(SPACE, scores), y, gamma))
-    mass, marginals, mode = law.log_mass(), law.marginals(), law.mode()
-    (gradient,) = torch.autograd.grad(mass.sum(), scores)
-    for place, row in enumerate(rows):
-        states = EVERYTHING[TRUTH[row]]
-        log_weight = weights.rows(torch.full((len(states),), place)).log_prob(states)
-        q = log_weight.softmax(0)
-        expected = (q[:, None, None] * torch.nn.functional.one_hot(states, SPACE.width)).sum(0)
-        assert torch.allclose(mass[place], log_weight.logsumexp(0), atol=1e-9)
-        assert torch.allclose(marginals[place], expected, atol=1e-9)
-        assert torch.allclose(gradient[place], expected, atol=1e-9)
-        chance = weights.rows(torch.tensor([place])).log_prob(mode[place][None])
-        assert bool(TRUTH[row, SPACE.index(mode[place][None])])
-        assert torch.allclose(chance, log_weight.max())
-        found = torch.zeros(len(EVERYTHING), dtype=torch.float64)
-        for probability, z in every_draw(inverse, weights.rows(slice(place, place + 1)), y[place : place + 1]):
-            found[SPACE.index(z[None])] += probability
-        assert torch.allclose(found[TRUTH[row]], q, atol=1e-9)
-        assert not bool(found[~TRUTH[row]].any())
-
-
-def test_a_complement_keeps_its_digits_where_almost_all_mass_is_inside() -> None:
-    """By Q = 1 − M in single precision nothing would be left of it."""
-    inverse = _inverses("vectorised")[0]
-    y = inverse.constraint.encode([Not(3)])
-    z = EVERYTHING[TRUTH[0]][:1]
-    output = 18.0 * torch.nn.functional.one_hot(z, 4).double()
-    weights = SPACE.belief(output)
-    outside = weights.rows(torch.zeros(int(TRUTH[6].sum()), dtype=torch.long)).log_prob(EVERYTHING[TRUTH[6]])
-    law = inverse.law(Target(weights, y, 1.0))
-    assert outside.logsumexp(0) < math.log(1e-6)
-    assert torch.allclose(law.log_mass()[0], outside.logsumexp(0), atol=1e-4)
-    assert bool(TRUTH[6, SPACE.index(law.draw(Sampler(0)))])
 
 
 def test_tuples_texts_and_rationals() -> None:
@@ -375,30 +320,6 @@ def test_a_saved_rule_takes_relations(name: str, tmp_path: Any) -> None:
         assert torch.equal(loaded.feasible(EVERYTHING, y[row].expand(36)), TRUTH[row])
 
 
-@pytest.mark.parametrize("name", EXACT)
-def test_known_symbols_hold_in_complements_too(name: str) -> None:
-    make, answers = EXACT[name]
-    inverse = make()
-    rows = [row for row, answer in enumerate(ANSWERS) if answer in answers and SOME[row]]
-    y = inverse.constraint.encode([ANSWERS[row] for row in rows])
-    known = torch.tensor([[-1, 2, -1]]).expand(len(rows), -1)
-    output = 2.0 * torch.randn(len(y), 3, 4, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    weights = SPACE.belief(output).given(known)
-    law = inverse.law(Target(weights, y, 1.0))
-    start = inverse.start_given(y, 0, known)
-    for place, row in enumerate(rows):
-        held = TRUTH[row] & (EVERYTHING[:, 1] == 2)
-        assert bool(start.found[place]) == bool(held.any())
-        if not held.any():
-            continue
-        log_weight = weights.rows(torch.full((int(held.sum()),), place)).log_prob(EVERYTHING[held])
-        expected = log_weight.softmax(0)[:, None, None] * torch.nn.functional.one_hot(EVERYTHING[held], SPACE.width)
-        assert torch.allclose(law.log_mass()[place], log_weight.logsumexp(0), atol=1e-9)
-        assert torch.allclose(law.marginals()[place], expected.sum(0), atol=1e-9)
-        assert bool(held[SPACE.index(start.z[place])])
-        assert bool(held[SPACE.index(law.mode()[place])])
-
-
 def test_a_scan_that_would_be_read_as_a_tree_reads_on_in_complements() -> None:
     """No two ones side by side, and none at the end: refused readings are in the complement."""
     space = Categorical([range(2)] * 9)
@@ -410,9 +331,10 @@ def test_a_scan_that_would_be_read_as_a_tree_reads_on_in_complements() -> None:
     states = space.states(torch.arange(512))
     fine = (states[:, 1:] * states[:, :-1] == 0).all(1) & (states[:, -1] == 0)
     belief = space.belief(torch.randn(3, 9, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
-    mass = scan.log_partition(belief, y).exp()
+    mass = Scanned(scan).law(Target(belief, y, 1.0)).log_mass().exp()
     expected = belief.rows(torch.zeros(512, dtype=torch.long)).log_prob(states)[fine].exp().sum()
     other = belief.rows(torch.ones(512, dtype=torch.long)).log_prob(states)[~fine].exp().sum()
     assert torch.allclose(mass, torch.stack([expected, other, torch.ones(()).double()]), atol=1e-9)
-    drawn = scan.sample(space.uniform(200, y.device), y[1].expand(200), Sampler(0))
+    uniform = space.uniform(200, y.device)
+    drawn = Scanned(scan).law(Target(uniform, y[1].expand(200), 1.0)).draw(Sampler(0))
     assert not bool(fine[space.index(drawn)].any())

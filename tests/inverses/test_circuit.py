@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
-from exhaustive import every_draw
 from softground import Categorical, Cnf, Sampler, Task
 from softground.errors import InfeasibleAnswer, InverseError, SoftgroundError
 from softground.inverses import INVERSES, Circuit
@@ -45,33 +43,6 @@ def weighted(weights: CategoricalBelief, row: int, answer: Any) -> tuple[Tensor,
     states = SPACE.states(torch.arange(SPACE.size))
     states = states[rule.feasible(states, rule.encode([answer]).expand(len(states)))]
     return states, weights.rows(torch.full((len(states),), row)).log_prob(states)
-
-
-@pytest.mark.parametrize("gamma", [1.0, 0.3])
-def test_the_law_is_that_of_brute_force(gamma: float) -> None:
-    weights, y = SPACE.belief(outputs(5)).tempered(gamma), circuit().constraint.encode(ANSWERS)
-    scores = weights.scores.detach().requires_grad_()
-    law = circuit().law(Target(CategoricalBelief(SPACE, scores), y, gamma))
-    mass, marginals, mode = law.log_mass(), law.marginals(), law.mode()
-    (gradient,) = torch.autograd.grad(mass.sum(), scores)
-    for row, answer in enumerate(ANSWERS):
-        states, log_weight = weighted(weights, row, answer)
-        q = log_weight.softmax(0)
-        expected = (q[:, None, None] * one_hot(states, 2)).sum(0)
-        assert torch.allclose(mass[row], log_weight.logsumexp(0), atol=1e-12)
-        assert torch.allclose(marginals[row], expected, atol=1e-12)
-        assert torch.allclose(gradient[row], expected, atol=1e-12)
-        assert torch.equal(mode[row], states[log_weight.argmax()])
-
-
-@pytest.mark.parametrize("answer", [True, False])
-def test_draws_are_those_of_brute_force(answer: bool) -> None:
-    weights, y = SPACE.belief(outputs(1)), circuit().constraint.encode([answer])
-    states, log_weight = weighted(weights, 0, answer)
-    drawn = torch.zeros(SPACE.size, dtype=torch.float64)
-    for probability, z in every_draw(circuit(), weights, y):
-        drawn[SPACE.index(z)] += probability
-    assert torch.allclose(drawn[SPACE.index(states)], log_weight.softmax(0), atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -8,10 +8,11 @@ import torch
 from problems import PROBLEMS, Problem
 from softground.constraints import Program
 from softground.errors import InverseError
-from softground.inverses import Enumeration, Table
+from softground.inverses import Enumeration, Inverse, Table
 from softground.preparing import watched
-from softground.projections import Dropped
+from softground.projections import Drop, Dropped
 from softground.spaces import Categorical
+from softground.target import Target
 from softground.tasks.formulas import formula_program
 
 
@@ -148,3 +149,52 @@ def test_first_states_do_not_depend_on_how_many_are_tried_together(monkeypatch: 
     assert bool(found[0.0].found.all())
     assert bool(rule.feasible(found[0.0].z, y).all())
     assert len(said[0.0]) > len(said[60.0])
+
+
+def test_an_inverse_without_a_law_says_which_have_one() -> None:
+    rule = Program(lambda a, b, c: a + b + c, Categorical([range(4)] * 3))
+
+    class Blind(Enumeration):
+        solutions = Inverse.solutions
+
+    target = Target(rule.space.uniform(1, torch.device("cpu")), rule.encode([5]), 1.0)
+    blind = Blind(rule.space, rule)
+    with pytest.raises(InverseError, match="Tables, listings and scans have one"):
+        blind.law(target)
+    assert blind.most_probable(target) is None
+
+
+class Fresh:
+    """A projection of one's own that makes a new tensor for every step."""
+
+    def __init__(self, sites: tuple[int, ...]) -> None:
+        self.sites = sites
+
+    def draw(self, dice: object, batch: int, device: torch.device) -> Dropped:
+        return Dropped(torch.tensor(self.sites, device=device).expand(batch, -1), shared=True)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_a_projection_with_fresh_tensors_fills_no_cache(problem: Problem) -> None:
+    inverse, states = problem.table, problem.states
+    y = problem.program.encode([problem.answer]).expand(len(states))
+    for drop in problem.drops:
+        fixed = Drop(problem.space, drop).draw(None, len(states), states.device)  # type: ignore[arg-type]
+        known = inverse.fibre(states, y, fixed)
+        remembered = len(inverse._folded)
+        for _ in range(3):
+            fibre = inverse.fibre(states, y, Fresh(drop).draw(None, len(states), states.device))
+            for row in range(len(states)):
+                assert torch.equal(fibre.values[row][fibre.mask[row]], known.values[row][known.mask[row]])
+        assert len(inverse._folded) == remembered
+        inverse.fibre(states, y, Drop(problem.space, drop).draw(None, len(states), states.device))  # type: ignore[arg-type]
+        assert len(inverse._folded) == remembered  # another projection with the same set
+
+
+def test_two_batches_drop_what_each_drops() -> None:
+    rows = Dropped(torch.tensor([[0], [2]]))
+    assert rows.twice().sites.tolist() == [[0], [2], [0], [2]]
+    assert rows.kept(3).tolist() == [[False, True, True], [True, True, False]]
+    shared = Drop(Categorical([range(3)] * 3), [1]).draw(None, 2, torch.device("cpu"))  # type: ignore[arg-type]
+    assert shared.twice().sites.tolist() == [[1]] * 4
+    assert (shared.twice().shared, shared.twice().key) == (True, (1,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ import torch
 from problems import PROBLEMS, Problem, small_sum
 from softground.constraints import Program
 from softground.errors import InverseError
-from softground.inverses import Enumeration, Listing, Table, blocks, default_inverse, enumeration, table
+from softground.inverses import Enumeration, Listing, Table, default_inverse, enumeration, sets, table
 from softground.inverses.base import candidates
-from softground.inverses.law import Padded, Parts, Ragged, Solutions
+from softground.inverses.sets import Listed, Solutions
 from softground.preparing import human
 from softground.projections import Drop, Dropped
 from softground.spaces import Categorical
@@ -79,25 +80,25 @@ def test_folded_tables_are_kept_for_the_latest_sets_only(monkeypatch: pytest.Mon
     assert inverse._folded[CPU, (0, 2)] is kept
 
 
-def kind(inverse: Table, rows: int) -> type:
+def padded(inverse: Table, rows: int) -> bool:
     y = PROBLEM.program.encode([PROBLEM.answer]).expand(rows)
     target = Target(PROBLEM.belief(rows), y, 1.0)
-    assert inverse.static_law(target) is isinstance(inverse.law(target), Padded)
-    return type(inverse.law(target))
+    ((_, of),) = inverse.law(target).of
+    assert isinstance(of, Listed)
+    assert inverse.static_law(target) is (of.longest > 0)
+    return of.longest > 0
 
 
 def test_short_rows_are_padded_and_long_ones_ragged(monkeypatch: pytest.MonkeyPatch) -> None:
     inverse = PROBLEM.table
     assert inverse.longest == 12
     monkeypatch.setattr(table, "PADDED_CHEAP", 36)
-    assert (kind(inverse, 3), kind(inverse, 4)) == (Padded, Ragged)
+    assert (padded(inverse, 3), padded(inverse, 4)) == (True, False)
     always = PROBLEM.padded
-    assert kind(always, 40) is Padded
+    assert padded(always, 40)
     monkeypatch.setattr(table, "PADDED_LIMIT", 48)
-    assert (kind(always, 4), kind(always, 5)) == (Padded, Ragged)
-    monkeypatch.setattr(table, "PART_ROWS", 6)
-    assert (kind(always, 6), kind(always, 7)) == (Ragged, Parts)
-    assert kind(PROBLEM.ragged, 1) is Ragged
+    assert (padded(always, 4), padded(always, 5)) == (True, False)
+    assert not padded(PROBLEM.ragged, 1)
 
 
 def test_a_table_with_an_answer_that_nothing_has_is_ragged() -> None:
@@ -209,22 +210,21 @@ def test_random_starts_are_spread_over_the_solutions() -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 8, 12, 16, 10**6])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
-def test_blocks_of_any_size_give_the_same_law(problem: Problem, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = problem.ragged.law(problem.target(2, 0.7))
-    monkeypatch.setattr(blocks, "BLOCK_LIMIT", limit)
-    sizes = problem.space.sizes
-    made = blocks.blocks_of(problem.belief(2))
-    assert [site for block in reversed(made) for site in block.sites] == list(range(problem.space.sites))
-    for block in made:
-        joint = block.scores.shape[1]
-        assert joint <= limit or len(block.sites) == 1
-        before = block.sites.start - 1
-        assert before < 0 or joint * sizes[before] > limit  # no more sites would have fitted
-    for inverse in (problem.ragged, problem.padded):
-        law = inverse.law(problem.target(2, 0.7))
-        assert torch.allclose(law.marginals(), expected.marginals(), atol=1e-14)
-        assert torch.allclose(law.log_mass(), expected.log_mass(), atol=1e-14)
-        assert torch.equal(law.mode(), expected.mode())
+def test_runs_of_any_size_give_the_same_law(problem: Problem, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    known, sizes = problem.ragged.law(problem.target(2, 0.7)), problem.space.sizes
+    marginals, mass, mode = known.marginals(), known.log_mass(), known.mode()
+    monkeypatch.setattr(sets, "runs", lambda sizes: sets._runs(sizes, limit))
+    made = sets.runs(sizes)
+    assert [site for run in reversed(made) for site in run] == list(range(problem.space.sites))
+    for run in made:
+        joint = math.prod(sizes[site] for site in run)
+        assert joint <= limit or len(run) == 1
+        assert not run.start or joint * sizes[run.start - 1] > limit  # no more sites would have fitted
+    for padded in (False, True):
+        law = Table(problem.program, _padded=padded).law(problem.target(2, 0.7))
+        assert torch.allclose(law.marginals(), marginals, atol=1e-14)
+        assert torch.allclose(law.log_mass(), mass, atol=1e-14)
+        assert torch.equal(law.mode(), mode)
 
 
 def test_candidates_count_in_each_rows_own_radix() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from exhaustive import reaches_everything, transition_matrix
 from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
-from softground.inverses import table
+from softground.inverses import sets
 from softground.inverses.base import Inverse, complete
 from softground.kernels import (
     Collapsed,
@@ -198,7 +198,7 @@ def test_a_large_batch_is_worked_through_in_parts(monkeypatch: pytest.MonkeyPatc
     target = Target.at(problem.belief(batch), problem.program.encode([problem.answer]).expand(batch), 0.7)
     states = problem.states[torch.arange(batch) % len(problem.states)]
     whole = Exact(problem.ragged).step(Sampler(0), states, target)
-    monkeypatch.setattr(table, "PART_ROWS", 7)
+    monkeypatch.setattr(sets, "PART_ROWS", 7)
     parts = Exact(problem.ragged).step(Sampler(0), states, target)
     assert torch.allclose(parts[1].marginals, whole[1].marginals, atol=1e-15)  # type: ignore[arg-type]
     assert torch.equal(parts[0], whole[0])  # one uniform number per example, in the same order

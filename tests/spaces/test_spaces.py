@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softground.errors import NonFiniteOutput, SpaceError
+from softground.inverses.sets import codes_of, joint_scores
 from softground.spaces import Categorical
 
 FORMULA = Categorical([range(1, 10), "+-*/", range(1, 10)])
@@ -79,21 +80,16 @@ def test_index_and_states_are_inverse(sizes: list[int], number: int) -> None:
 
 
 @given(st.lists(st.integers(2, 4), min_size=1, max_size=8), st.integers(0, 1000))
-def test_blocks_look_up_the_same_log_prob(sizes: list[int], seed: int) -> None:
-    import softground.inverses.blocks as module
-
+def test_runs_of_sites_look_up_the_same_log_prob(sizes: list[int], seed: int) -> None:
     space = Categorical([range(size) for size in sizes])
     generator = torch.Generator().manual_seed(seed)
     belief = space.belief(torch.randn(3, len(sizes), space.outputs, generator=generator, dtype=torch.float64))
     index = torch.randint(space.size, (20,), generator=generator)
     owner = torch.randint(3, (20,), generator=generator)
-    for limit in (2, 16, module.BLOCK_LIMIT):
-        before, module.BLOCK_LIMIT = module.BLOCK_LIMIT, limit
-        try:
-            found = sum(b.scores.flatten()[b.position(owner, index)] for b in module.blocks_of(belief))
-        finally:
-            module.BLOCK_LIMIT = before
-        assert torch.allclose(found, belief.rows(owner).log_prob(space.states(index)))  # type: ignore[arg-type]
+    each = [belief.scores[:, site, :size] for site, size in enumerate(space.sizes)]
+    runs = zip(joint_scores(each), codes_of(index, space.sizes), strict=True)
+    found = sum(scores[owner, codes.long()] for scores, codes in runs)
+    assert torch.allclose(found, belief.rows(owner).log_prob(space.states(index)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
 NEAREST = "intervals::nearest_points_against_a_quadratic_program"
 CORNERS = "hit_and_run::nearest_points_are_those_of_a_quadratic_program"
 RECORDED = "graphed::recorded_steps_are_the_steps_themselves"
-FIBRES, LAW = "inverses::fibres_equal_brute_force", "law::the_law_is_that_of_brute_force"
+FIBRES, LAW = "inverses::fibres_equal_brute_force", "sets::the_law_is_that_of_enumeration"
 LONG_SUMS = "long_sums::mass_and_marginals_are_those_of_the_recursion_site_by_site"
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
 BOARD_FIBRES = "sudoku_rule::search_finds_the_fibres_of_z3"
@@ -169,7 +169,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Inverse: {
         inverses.Table: (lambda: TABLE, MIXED, FIBRES, LAW),
         inverses.Enumeration: (lambda: PROBLEM.enumeration, MIXED, FIBRES, LAW),
-        inverses.Circuit: (lambda: inverses.Circuit(CLAUSES.rule), CLAUSES, "circuit::the_law_is_that_of_brute_force"),
+        inverses.Circuit: (lambda: inverses.Circuit(CLAUSES.rule), CLAUSES, LAW),
         Listing: (lambda: Listing(SPACE, STATES), SUM, "listing::fibres_are_those_of_enumeration", LAW),
         Scanned: (lambda: Scanned(scan()), MIXED, "scan::fibres_are_those_of_enumeration", LAW, LONG_SUMS),
         inverses.Z3: (lambda: inverses.Z3(smt()), MIXED, SMT_FIBRES),

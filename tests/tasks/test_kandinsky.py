@@ -14,6 +14,8 @@ import softground as sg
 from softground.cli import main
 from softground.errors import DataError
 from softground.experiments import Experiment
+from softground.inverses import Scanned
+from softground.target import Target
 from softground.tasks.kandinsky import KandLogic, kand_scan
 from softground.tasks.kandinsky.drawing import boxes, covered, cut_out, place
 
@@ -37,7 +39,7 @@ def test_the_rule_equals_brute_force(form: Any, holds: Any) -> None:
 def test_the_law_counts_all_scenes(form: Any, true: int) -> None:
     rule = kand_scan(form)
     y = rule.encode([True, False])
-    mass = rule.log_partition(rule.space.uniform(2, torch.device("cpu")), y).exp()
+    mass = Scanned(rule).law(Target(rule.space.uniform(2, torch.device("cpu")), y, 1.0)).log_mass().exp()
     assert mass.round().tolist() == [true, 3**18 - true]
 
 
@@ -53,7 +55,7 @@ def test_the_law_of_one_figure_is_that_of_brute_force() -> None:
     weight = sum(logs[site, z[:, site]] for site in (6, 7, 8))
     holds = torch.tensor(rule.compute(z))
     for answer in (True, False):
-        mass = rule.log_partition(belief, rule.encode([answer]))
+        mass = Scanned(rule).law(Target(belief, rule.encode([answer]), 1.0)).log_mass()
         assert math.isclose(float(mass), float(weight[holds == answer].logsumexp(0)), abs_tol=1e-9)
 
 

@@ -5,11 +5,11 @@ from .circuit import Circuit
 from .cpsat import CPSAT
 from .enumeration import Enumeration, default_inverse
 from .ladder import Budget, Choice, GivesWay, climb
-from .law import Law, Solutions
 from .listing import Listing
 from .lists import Lists
 from .rungs import RUNGS
 from .scanned import Scanned
+from .sets import Law, Set, Solutions
 from .table import Table
 from .z3 import Z3
 
@@ -33,4 +33,4 @@ __all__ = [
     "Start",
     "Table",
 ]
-__all__ += ["climb", "complete", "default_inverse"]
+__all__ += ["Set", "climb", "complete", "default_inverse"]

@@ -25,8 +25,9 @@ from ..dice import Sampler, any_of
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..registry import Registry
+from ..spaces.belief import CategoricalBelief
 from ..target import Target
-from .law import Law, Ragged, Solutions
+from .sets import Law, Listed, Solutions, codes_of
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -106,11 +107,7 @@ class Inverse(ABC):
         z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
         proved, dice = ~found, Sampler(seed, y.device)
         if self.exact:
-            weights = self.space.uniform(len(y), y.device).given(known)
-            found = self.law(Target(weights, y, math.inf)).log_mass() > -math.inf
-            if bool(found.any()):
-                z[found] = self.law(Target(weights.rows(found), y[found], math.inf)).draw(dice)
-            return Start(z, found, proved)
+            return drawn(self, self.space.uniform(len(y), y.device).given(known), y, seed)
         free = (known < 0).sum(1)
         for count in sorted(set(free.tolist())):
             rows = (free == count).nonzero().flatten()
@@ -156,7 +153,9 @@ class Inverse(ABC):
 
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
-        return Ragged(self.solutions(target.answers), target.weights)
+        found = self.solutions(target.answers)
+        which, sizes = torch.stack([found.offsets[:-1], found.count], 1), self.space.sizes
+        return Law(Listed(which, codes_of(found.index, sizes), sizes), target.weights)
 
     def static_law(self, target: Target[Any]) -> bool:
         """Whether the law's draws and marginals ask the device for nothing, and leave each other nothing to read."""
@@ -198,12 +197,12 @@ INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
 
 
-def drawn(inverse: Inverse, y: Tensor, found: Tensor, seed: int) -> Start:
-    """A state drawn uniformly from each S_y that ``found`` says is not empty, from an inverse that knows the law."""
-    z = torch.zeros(len(y), inverse.space.sites, dtype=torch.long, device=y.device)
+def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
+    """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
+    found = inverse.law(Target(weights, y, 1.0)).log_mass() > -math.inf
+    z = weights.mode()
     if bool(found.any()):
-        uniform = inverse.space.uniform(int(found.sum()), y.device)
-        z[found] = inverse.law(Target(uniform, y[found], 1.0)).draw(Sampler(seed, y.device))
+        z[found] = inverse.law(Target(weights.rows(found), y[found], 1.0)).draw(Sampler(seed, y.device))
     return Start(z, found, torch.ones_like(found))
 
 

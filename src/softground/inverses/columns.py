@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -37,25 +36,6 @@ class Columns:
     def to(self, device: torch.device) -> Columns:
         """A copy on ``device``."""
         return Columns(self.answer.to(device), self.by_answer.to(device), self.offsets.to(device))
-
-    def somewhere(self, y: Tensor, uniform: Tensor, admitted: Callable[[int], Tensor]) -> tuple[Tensor, Tensor]:
-        """A place in ``by_answer`` for each y, uniform on S_y, and whether there is any.
-
-        ``admitted(y)`` says which answers y admits and, at the end, whether it admits having none.
-        """
-        begins = torch.nn.functional.pad(self.offsets[:-1], (0, 1))
-        sizes = torch.cat([self.offsets.diff(), self.offsets[:1]])
-        place, found = torch.zeros_like(y), torch.zeros_like(y, dtype=torch.bool)
-        for number in torch.unique(y).tolist():
-            at, wanted = y == number, admitted(number)
-            admits = torch.cat([wanted[:-1][: len(sizes) - 1], wanted[-1:]])  # answers seen later have no states
-            size = torch.where(admits, sizes, 0)
-            ends = size.cumsum(0)
-            level = (uniform[at] * ends[-1]).long()
-            which = torch.searchsorted(ends, level, right=True).clamp(max=len(ends) - 1)
-            place[at] = begins[which] + level - (ends - size)[which]
-            found[at] = ends[-1] > 0
-        return place, found
 
 
 def seconds_for(rule: Program) -> float:

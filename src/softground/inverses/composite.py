@@ -19,8 +19,8 @@ from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import Inverse
 from .enumeration import default_inverse
-from .law import Law
 from .lists import Lists
+from .sets import Law
 
 SMALL = 10_000  # states of a part, which are tried for each of its answers
 ROWS = 4096  # of all parts together, when all answers are asked whether a part is empty

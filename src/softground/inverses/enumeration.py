@@ -15,7 +15,7 @@ from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
-from .law import Solutions
+from .sets import Solutions
 
 CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
 QUICK = 0.2  # seconds: what takes longer is not made larger, so that one sees how far it is

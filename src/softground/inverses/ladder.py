@@ -33,7 +33,7 @@ from ..preparing import told
 from ..registry import Registry
 from . import cache
 from .base import Inverse
-from .lists import Key, Listed, distinct
+from .lists import Found, Key, distinct
 
 ORDER = ("table", "scan", "list", "circuit", "parts", "chains")
 
@@ -73,7 +73,7 @@ class Ask:
     answers: Tensor  # encoded, each once; of a complement the answer that it excludes
     inverse: Inverse  # the rule's own, which needs no answers
     budget: Budget
-    found: dict[Key, Listed] = field(default_factory=dict)  # solutions that rungs came upon
+    found: dict[Key, Found] = field(default_factory=dict)  # solutions that rungs came upon
 
 
 Rung = Callable[[Ask], tuple[Inverse, str]]

@@ -22,8 +22,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
-from .complement import signed
-from .law import Law, Shared, Solutions, ragged
+from .sets import Law, Listed, Shared, Solutions, by_rows, cubes, ragged
 
 COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites, where those that are not listed are wanted
 
@@ -58,6 +57,7 @@ class Listing(Inverse):
         self._states = {order.device: order}
         self._index: dict[torch.device, Tensor] = {}
         self._codes: dict[torch.device, Tensor] = {}
+        self._cubes: dict[Any, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"Listing({len(next(iter(self._states.values()))):,} states)"
@@ -127,11 +127,17 @@ class Listing(Inverse):
         return Solutions(index.repeat(len(y)), *ragged(count))
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        return signed(self._law, self.feasible, target) if self._negates else self._law(target)
+        y = target.answers
+        if not self._negates:
+            return Law(self._shared(y), target.weights)
+        beside = (y < 0) | (y == NOTHING)
+        return Law(by_rows(y, [(~beside, self._shared), (beside, self._beside)]), target.weights)
 
-    def _law(self, target: Target[CategoricalBelief]) -> Law:
-        device = target.answers.device
-        return Shared(self.states(device), self.codes(device), target.weights)
+    def _shared(self, y: Tensor) -> Shared:
+        return Shared(y, self.codes(y.device))
+
+    def _beside(self, y: Tensor) -> Listed:
+        return cubes(y, self.space, lambda _: self._indices(y.device), self._cubes)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return not self._negates
@@ -143,8 +149,7 @@ class Listing(Inverse):
         """A state drawn uniformly from the list for each answer."""
         states = self.states(y.device)
         if self._negates:
-            nothing = (y < 0) & (y != EVERYTHING) if len(states) == self.space.size else y == NOTHING
-            return drawn(self, y, ~nothing, seed)
+            return drawn(self, self.space.uniform(len(y), y.device), y, seed)
         generator = torch.Generator().manual_seed(seed)
         draw = torch.randint(len(states), (len(y),), generator=generator, device="cpu")
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)

@@ -25,14 +25,12 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import Fibre, Inverse, Start
-from .complement import signed
-from .law import Law, Parts, Ragged, Solutions, ragged
+from .sets import Law, Listed, Solutions, by_rows, codes_of, cubes, ragged
 
 MOST_EACH = 2**17  # states of one answer: more would make every step slow
-PART_STATES = 2**22  # of ragged rows that are worked on together
 
 Key = tuple[int, ...]
-Listed = tuple[Tensor, bool]  # sorted indices of states, and whether they are proved to be all of S_y
+Found = tuple[Tensor, bool]  # sorted indices of states, and whether they are proved to be all of S_y
 
 
 class Lists(Inverse):
@@ -55,7 +53,8 @@ class Lists(Inverse):
         self.whole = whole
         self._lists: list[Tensor] = []
         self._number: dict[Key, int] = {}
-        self._flat: dict[torch.device, tuple[Tensor, Tensor]] = {}
+        self._flat: dict[torch.device, tuple[Tensor, Tensor, Tensor]] = {}
+        self._cubes: dict[Any, Tensor] = {}
         self._add(found)
 
     @classmethod
@@ -99,7 +98,7 @@ class Lists(Inverse):
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         found, proved = torch.zeros_like(known), known.clone()
         if bool(known.any()):
-            (first, count), (index, _) = self._rows(y[known]), self._on(y.device)
+            (first, count), (index, *_) = self._rows(y[known]), self._on(y.device)
             uniform = torch.rand(len(first), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
             place = first + (uniform.to(y.device) * count).long()
             found[known] = count > 0
@@ -129,7 +128,7 @@ class Lists(Inverse):
             return self.rest.solutions(y)
         if bool(negative(self.constraint, y).any()):
             raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
-        (first, count), (index, _) = self._rows(y), self._on(y.device)
+        (first, count), (index, *_) = self._rows(y), self._on(y.device)
         owner, offsets = ragged(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
         return Solutions(index[place], owner, offsets)
@@ -137,16 +136,21 @@ class Lists(Inverse):
     def law(self, target: Target[CategoricalBelief]) -> Law:
         if not self.whole:
             return self.rest.law(target)
-        return signed(self._law, self.feasible, target) if self.constraint.negates else self._law(target)
+        y = target.answers
+        if not self.constraint.negates:
+            return Law(self._set(y), target.weights)
+        return Law(by_rows(y, [(y >= 0, self._set), (y < 0, self._beside)]), target.weights)
 
-    def _law(self, target: Target[CategoricalBelief]) -> Law:
-        weights, y = target.weights, target.answers
-        count = self._rows(y)[1]
-        if int(count.sum()) <= PART_STATES:
-            return Ragged(self.solutions(y), weights)
-        rows = max(1, PART_STATES // max(1, int(count.max())))
-        parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
-        return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
+    def _set(self, y: Tensor) -> Listed:
+        which = torch.stack(self._rows(y), 1)
+        return Listed(which, self._on(y.device)[2], self.space.sizes)
+
+    def _beside(self, y: Tensor) -> Listed:
+        def listed(code: int) -> Tensor:
+            first, count = self._rows(torch.tensor([~code], device=y.device))
+            return self._on(y.device)[0][int(first) : int(first + count)]
+
+        return cubes(y, self.space, listed, self._cubes)
 
     @property
     def static(self) -> bool:  # type: ignore[override]
@@ -189,25 +193,26 @@ class Lists(Inverse):
             self._lists.append(index.cpu())
         self._flat.clear()
 
-    def _on(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """All lists one after the other, and where each begins, on ``device``."""
+    def _on(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """All lists one after the other, where each begins, and the states' codes in runs of sites, on ``device``."""
         if device not in self._flat:
             count = torch.tensor([len(index) for index in self._lists], dtype=torch.long)
             offsets = torch.nn.functional.pad(count.cumsum(0), (1, 0))
             flat = torch.cat([torch.zeros(0, dtype=torch.long), *self._lists])
-            self._flat[device] = flat.to(device), offsets.to(device)
+            parts = flat, offsets, codes_of(flat, self.space.sizes)
+            self._flat[device] = tuple(part.to(device) for part in parts)  # type: ignore[assignment]
         return self._flat[device]
 
     def _places(self, device: torch.device) -> Tensor:
         """The listed states as sorted numbers: the answer's times the size of the space, and the state's index."""
-        index, offsets = self._on(device)
+        index, offsets, _ = self._on(device)
         number = torch.arange(len(self._lists), device=device).repeat_interleave(offsets.diff())
         return number * self.space.size + index
 
 
 def keys(y: Tensor) -> list[Key]:
     """Encoded answers as keys: a tuple for each row."""
-    return [tuple(row) for row in y.reshape(len(y), -1).tolist()]
+    return [tuple(row) for row in (y[:, None] if y.dim() == 1 else y.flatten(1)).tolist()]
 
 
 def negative(rule: Constraint, y: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from .columns import seconds_for
 from .composite import composite
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, GivesWay
-from .lists import MOST_EACH, Key, Listed, Lists, keys
+from .lists import MOST_EACH, Found, Key, Lists, keys
 from .scanned import Scanned
 from .table import Table
 
@@ -70,7 +70,7 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
     return Table(rule, limit=ask.budget.bytes), f"all {size:,} states fit into a table"
 
 
-def _tried(ask: Ask) -> Iterator[dict[Key, Listed]]:
+def _tried(ask: Ask) -> Iterator[dict[Key, Found]]:
     """S_y of one answer after the other, by a solver that evaluates its formula, or by the rule itself."""
     size, inverse = ask.space.size, ask.inverse.lister(ask.space.size, ask.budget.seconds, 1)
     for y in torch.split(ask.answers, 1):
@@ -125,7 +125,7 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
     return _whole(ask), f"{total:,} solutions of {answers:,} answers, proved to be all"
 
 
-def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
+def _listed(ask: Ask) -> Iterator[dict[Key, Found]]:
     """Lists of some answers at a time: first a few, by one process, then as many as there are processors."""
     most = max(1, min(MOST_EACH, ask.budget.solutions))
     kept = Cache(ask.constraint, ask.space, ask.budget.cache)
@@ -154,13 +154,13 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Listed]]:
         yield dict(zip(keys(y), found, strict=True))
 
 
-def _known(kept: Cache, y: Tensor, most: int) -> dict[Key, Listed]:
+def _known(kept: Cache, y: Tensor, most: int) -> dict[Key, Found]:
     """The lists of these answers that are kept."""
     found = zip(keys(y), (kept.read(row, most) for row in y), strict=True)
     return {key: (index, True) for key, index in found if index is not None}
 
 
-def timed(parts: Iterator[dict[Key, Listed]], total: int, seconds: float, what: str) -> Iterator[dict[Key, Listed]]:
+def timed(parts: Iterator[dict[Key, Found]], total: int, seconds: float, what: str) -> Iterator[dict[Key, Found]]:
     """The parts of a preparation, as long as all ``total`` answers can be expected within so many seconds."""
     began, count, first = time.perf_counter(), 0, True
     for part in parts:

@@ -7,15 +7,19 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..constraints.answers import exact
+from ..constraints.interned import EVERYTHING
 from ..constraints.scan import Scan
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
+from ..constraints.scan.tables import Tables
 from ..constraints.scan.tabulate import Tabulation
 from ..constraints.scan.totals import Totals
 from ..constraints.scan.tree import Tree
@@ -25,9 +29,8 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
-from .complement import split
 from .enumeration import default_inverse
-from .law import Law, refuse_empty
+from .sets import How, Law, Set, by_rows, cubes, reduced
 
 
 @RECORDED.register("scan")
@@ -43,6 +46,7 @@ class Scanned(Inverse):
         self.scan = self.constraint = scan
         self.space: Categorical = scan.space
         self.cap = cap
+        self._cubes: dict[Any, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"Scanned({self.scan!r})"
@@ -81,19 +85,24 @@ class Scanned(Inverse):
         found = self.scan.has_solution(y)
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         if bool(found.any()):
-            tables, uniform = self.scan.tables(y.device), self.scan.read(self.space.uniform(1, y.device))
+            tables, uniform = self.scan.tables(y.device), self.scan.read(self.space.uniform(1, y.device).scores)
             z[found] = self.scan.unread(tables.sample_alike(y[found], uniform, Sampler(seed, y.device)))
         return Start(z, found, torch.ones_like(found))
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        def recursive(part: Target[CategoricalBelief]) -> Law:
-            return Recursive(self.scan, part.weights, part.answers)
-
-        tables = self.scan.tables(target.answers.device)
+        y, tables = target.answers, self.scan.tables(target.answers.device)
         if tables.plain:
-            return recursive(target)
-        refused = tables.refused(target.answers)
-        return split([(~refused, recursive), (refused, recursive)], target)
+            return Law(Chain(y, self.scan), target.weights)
+
+        def chain(y: Tensor) -> Set:
+            return Chain(y, self.scan)
+
+        def everything(y: Tensor) -> Set:
+            return cubes(y, self.space, lambda _: y[:0], self._cubes)
+
+        unknown, refused = y == EVERYTHING, tables.refused(y)
+        parts = [(~refused, chain), (refused & ~unknown, chain), (unknown, everything)]
+        return Law(by_rows(y, parts), target.weights)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         # Else the device is asked which S_y are empty, or where a long sum is less than any double.
@@ -118,68 +127,56 @@ class Scanned(Inverse):
         return cls(RecordedScan(space, facts, tensors))
 
 
-class Recursive(Law):
-    """Q* by the scan's recursion: S_y is never listed, and its marginals are a pass back through the sums."""
+@dataclass(frozen=True, eq=False)
+class Chain(Set):
+    """S_y of a scan: it is never listed, and what its states accept decides.
 
-    def __init__(self, scan: Scan, weights: CategoricalBelief, y: Tensor) -> None:
-        self.scan, self.weights, self.y = scan, weights, y
+    :meth:`reduce` goes site by site. The scan's own recursion does the same in a fraction of the time: sums and
+    marginals in a tree of blocks, in half the time of slopes through it; draws and modes from the first site to the
+    last, in a quarter; long sums by convolutions.
+    """
 
-    def draw(self, dice: Dice) -> Tensor:
-        self._refuse_empty()
-        return self.scan.sample(self.weights, self.y, dice)
-
-    def marginals(self) -> Tensor:
-        if (found := self._in_tree()) is not None:
-            tree, at = found
-            return self._per_site(tree.marginals(*at, self.scan.read(self.weights)))
-        return self._gradient(lambda belief: (self.y, self.scan.log_partition(belief, self.y)))[1]
-
-    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
-        if (found := self._in_tree()) is not None:
-            tree, at = found
-            z, marginals = tree.sample_with_marginals(*at, self.scan.read(self.weights), dice)
-            return self.scan.unread(z), self._per_site(marginals)
-        recursion, at = self.scan.tables(self.y.device).given(self.y)
-        if isinstance(recursion, Tree) or not self.scan.solvable:  # some S_y is empty, perhaps one of these
-            return super().draw_with_marginals(dice)
-        z, marginals = self._gradient(lambda belief: recursion.sample_with_total(*at, self.scan.read(belief), dice))
-        return self.scan.unread(z), marginals
-
-    def _in_tree(self) -> tuple[Tree, tuple[Tensor, Tensor]] | None:
-        """A tree and what it takes, where it gives marginals itself: without a tape, and no S_y is to be refused."""
-        recursion, at = self.scan.tables(self.y.device).given(self.y)
-        usable = self.scan.solvable and not self._wanted
-        return (recursion, at) if isinstance(recursion, Tree) and usable else None
-
-    def _per_site(self, marginals: Tensor) -> Tensor:
-        return self.scan.unread(marginals).to(self.weights.scores.dtype).contiguous()
+    scan: Scan
 
     @property
-    def _wanted(self) -> bool:
-        """Whether a gradient that is wanted would pass through the law."""
-        return torch.is_grad_enabled() and self.weights.scores.requires_grad
+    def filled(self) -> bool:
+        return self.scan.solvable
 
-    def _gradient(self, found: Callable[[CategoricalBelief], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        """What is ``found`` first, and the gradient of what is found second: log Z, whose gradient is the marginals."""
-        taped = self._wanted
+    def reduce(self, scores: Tensor, how: How) -> Tensor:
+        if how == "sum":
+            recursion, at = self._tables.given(self.which)
+            return recursion.log_partition(*at, self.scan.read(scores))
+        add = partial(reduced, how=how)
+        return suffix(self._tables.layers, *self._tables.at(self.which), self.scan.read(scores), add)[0][:, 0]
+
+    def marginals(self, scores: Tensor) -> Tensor:
+        recursion, at = self._tables.given(self.which)
+        if isinstance(recursion, Tree):
+            return self.scan.unread(recursion.marginals(*at, self.scan.read(scores)))
         with torch.enable_grad():
-            scores = self.weights.scores
-            scores = scores if taped else scores.detach().requires_grad_()
-            first, total = found(CategoricalBelief(self.weights.space, scores))
-            (marginals,) = torch.autograd.grad(total.sum(), scores, create_graph=taped)
-        self._refuse_empty(total.detach())
-        return first, marginals
+            leaf = scores.detach().requires_grad_()
+            return torch.autograd.grad(self.reduce(leaf, "sum").sum(), leaf)[0]
 
-    def log_mass(self) -> Tensor:
-        return self.scan.log_partition(self.weights, self.y)
+    @torch.no_grad()
+    def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
+        if isinstance(to, str):
+            return self.scan.unread(self._tables.likeliest(*self._tables.at(self.which), self.scan.read(scores)))
+        recursion, at = self._tables.given(self.which)
+        return self.scan.unread(recursion.sample(*at, self.scan.read(scores), to))
 
-    def mode(self) -> Tensor:
-        self._refuse_empty()
-        return self.scan.most_probable(self.weights, self.y)
+    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        recursion, at = self._tables.given(self.which)
+        if isinstance(recursion, Tree):
+            z, marginals = recursion.sample_with_marginals(*at, self.scan.read(scores), dice)
+            return self.scan.unread(z), self.scan.unread(marginals)
+        with torch.enable_grad():
+            leaf = scores.detach().requires_grad_()
+            z, total = recursion.sample_with_total(*at, self.scan.read(leaf), dice)
+            return self.scan.unread(z), torch.autograd.grad(total.sum(), leaf)[0]
 
-    def _refuse_empty(self, total: Tensor | None = None) -> None:
-        if not self.scan.solvable:
-            refuse_empty(torch.isinf(self.log_mass() if total is None else total))
+    @property
+    def _tables(self) -> Tables:
+        return self.scan.tables(self.which.device)
 
 
 class RecordedScan(Scan):

@@ -23,7 +23,7 @@ from ..solver import backend
 from ..solver.crew import Crew
 from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
-from .law import Solutions
+from .sets import Solutions
 from .settings import Settings
 
 MOST_TABLES = 4096  # to list S_y

@@ -22,12 +22,11 @@ from ..preparing import human, preparing
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates
+from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
 from .columns import Columns, seconds_for
-from .complement import signed, split
 from .enumeration import Enumeration, default_inverse
 from .folded import Folded
-from .law import Law, Padded, Parts, Ragged, Solutions, ragged
+from .sets import Law, Listed, Solutions, by_rows, codes_of, cubes, ragged
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
 CHUNK_STATES = 2**18  # evaluated at a time
@@ -39,8 +38,6 @@ TABULATE_SECONDS = 60.0
 RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
 PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
-PART_STATES = 2**22  # of ragged rows that are relations' and may hold the whole space
-PART_ROWS = 512  # examples whose ragged rows are worked on together: those of length-7 formulas stay in a CPU's cache
 
 
 @RECORDED.register("table")
@@ -83,6 +80,8 @@ class Table(Inverse):
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
         self._relations: dict[tuple[int, torch.device], Tensor] = {}
+        self._cubes: dict[Any, Tensor] = {}
+        self._codes: dict[torch.device, Tensor] = {}
 
     @property
     def static(self) -> bool:  # type: ignore[override]
@@ -160,40 +159,38 @@ class Table(Inverse):
     def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Where each answer's states begin in the sorted list, and how many there are."""
         offsets = self.columns(y.device).offsets
-        known = y < len(offsets) - 1
+        known = (y >= 0) & (y < len(offsets) - 1)
         safe = torch.where(known, y, 0)
         first = offsets[safe]
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        """Relations, which go through the whole space, and complements have laws of their own beside the others'."""
+        """Relations and complements are what is left of the space beside the states that they do not admit."""
         y = target.answers
         if self.program.answers.all_exact(y):
-            return self._law(target)
-        related = y >= RELATIONS
-        return split([(~related, lambda part: signed(self._law, self.feasible, part)), (related, self._law)], target)
+            return Law(self._listed(y), target.weights)
+        other = (y < 0) | (y >= RELATIONS)
+        return Law(by_rows(y, [(~other, self._listed), (other, self._beside)]), target.weights)
 
-    def _law(self, target: Target[CategoricalBelief]) -> Law:
-        weights, y = target.weights, target.answers
-        if self.static_law(target):
-            columns = self.columns(y.device)
-            first, place = columns.offsets[y], torch.arange(self.longest, device=y.device)
-            mask = place < (columns.offsets[y + 1] - first)[:, None]
-            return Padded(columns.by_answer.unfold(0, self.longest, 1)[first], mask, weights)
-        exact = self.program.answers.all_exact(y)
-        rows = PART_ROWS if exact else max(1, min(PART_ROWS, PART_STATES // self.space.size))
-        if len(y) <= rows:
-            return Ragged(self.solutions(y), weights)
-        parts = [slice(first, first + rows) for first in range(0, len(y), rows)]
-        return Parts(lambda: (Ragged(self.solutions(y[part]), weights.rows(part), part.start) for part in parts))
+    def _listed(self, y: Tensor) -> Listed:
+        if y.device not in self._codes:
+            self._codes[y.device] = codes_of(self.columns(y.device).by_answer, self.space.sizes)
+        longest = self.longest if self._pads(y) else 0
+        return Listed(torch.stack(self._rows(y), 1), self._codes[y.device], self.space.sizes, longest=longest)
+
+    def _beside(self, y: Tensor) -> Listed:
+        answer = self.columns(y.device).answer.long()
+        return cubes(y, self.space, lambda i: (~self._admitted(i, y.device)[answer]).nonzero().flatten(), self._cubes)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
-        y, size = target.answers, len(target.answers) * self.longest
+        return self.program.answers.plain and self._pads(target.answers)
+
+    def _pads(self, y: Tensor) -> bool:
+        """Whether exact answers' rows are padded."""
+        size = len(y) * self.longest
         wanted = (y.is_cuda or size <= PADDED_CHEAP) if self._padded is None else self._padded
-        # A GPU is not asked whether the batch has relations.
-        plain = self.program.answers.plain if y.is_cuda else self.program.answers.all_exact(y)
-        return wanted and plain and self.solvable and size <= PADDED_LIMIT
+        return wanted and self.solvable and size <= PADDED_LIMIT
 
     @property
     def solvable(self) -> bool:
@@ -208,13 +205,15 @@ class Table(Inverse):
         """A state drawn uniformly from S_y for each answer."""
         generator = torch.Generator().manual_seed(seed)
         uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
-        if self.program.answers.all_exact(y):
-            first, count = self._rows(y)  # not solutions(y): a million answers have a hundred million states
-            place, found = first + (uniform * count).long(), count > 0
-        else:
-            place, found = self.columns(y.device).somewhere(y, uniform, lambda i: self._admitted(i, y.device))
+        # Not by solutions(y): a million answers have a hundred million states.
+        first, count = self._rows(y)
+        place, found = first + (uniform * count).long(), count > 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
+        if not self.program.answers.all_exact(y):
+            other = (y < 0) | (y >= RELATIONS)
+            some = drawn(self, self.space.uniform(int(other.sum()), y.device), y[other], seed)
+            z[other], found[other] = some.z, some.found
         return Start(z, found, torch.ones_like(found))
 
     def answer_ids(self, z: Tensor) -> Tensor:

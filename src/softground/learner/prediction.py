@@ -1,18 +1,20 @@
 """Constrained prediction: the most probable feasible z, given y or the rule alone."""
 
+import heapq
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from ..errors import InfeasibleAnswer, LearnerError
-from ..inverses.complement import likeliest
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
 
 BUDGET = 1_000_000
+CHUNK = 256  # states that are looked at together
 
 
 def most_probable(
@@ -71,3 +73,25 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
     if y is None:
         raise LearnerError("The rule gives no answer for any state of the space. Correct the rule.")
     raise (task.infeasible if size == task.space.size else task.contradicted)(y[None], [example])
+
+
+def likeliest(scores: Tensor) -> Iterator[Tensor]:
+    """The states of a space from the most probable one down, as codes ``[CHUNK or fewer, sites]`` at a time.
+
+    The i-th best symbol of each site gives a state a rank vector; lowering one rank at a time from the all-best vector
+    reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
+    """
+    ranked, symbols = scores.double().cpu().sort(-1, descending=True)
+    sizes, score = (ranked > -torch.inf).sum(-1).tolist(), ranked.tolist()  # known symbols leave one
+    heap = [(0.0, (0,) * len(sizes), 0)]
+    while heap:
+        chunk: list[tuple[int, ...]] = []
+        while heap and len(chunk) < CHUNK:
+            loss, ranks, site = heapq.heappop(heap)
+            chunk.append(ranks)
+            for i in range(site, len(sizes)):
+                if ranks[i] + 1 < sizes[i]:
+                    lower = (*ranks[:i], ranks[i] + 1, *ranks[i + 1 :])
+                    step = score[i][ranks[i]] - score[i][ranks[i] + 1]
+                    heapq.heappush(heap, (loss + step, lower, i))
+        yield symbols.gather(1, torch.tensor(chunk).T).T.to(scores.device)

@@ -24,7 +24,7 @@ from ..dice import Dice
 from ..errors import ConstraintError
 from ..inverses.base import Fibre, Inverse, Start
 from ..inverses.enumeration import default_inverse
-from ..inverses.law import Law
+from ..inverses.sets import Law
 from ..projections.base import Dropped
 from ..target import Target
 from .gaussian import Gaussian, GaussianBelief, snap
@@ -163,6 +163,9 @@ class ConditionalLaw(Law):
     def marginals(self) -> Tensor:
         """The means, as those of :class:`~softground.reals.gaussian.GaussianBelief` are."""
         return self.rule.nearest(self.weights.mean.detach(), self.y)
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        return self.draw(dice), self.marginals()
 
     def log_mass(self) -> Tensor:
         """The log-density of y, differentiable in the means."""

@@ -26,7 +26,7 @@ from ..dice import Dice, Sampler
 from ..errors import ConstraintError
 from ..inverses.base import Fibre, Inverse, Start
 from ..inverses.enumeration import default_inverse
-from ..inverses.law import refuse_empty
+from ..inverses.sets import refuse_empty
 from ..kernels.base import Info, Kernel, redrawn
 from ..projections.base import Dropped
 from ..target import Target

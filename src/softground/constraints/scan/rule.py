@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ...dice import Dice
 from ...errors import ConstraintError
-from ...spaces.categorical import Categorical, CategoricalBelief
+from ...spaces.categorical import Categorical
 from ..answers import exact
 from ..base import Constraint, of_symbols
 from ..interned import INTERNING, Interned
@@ -157,25 +156,6 @@ class Scan(Constraint):
         wanted = tables.accepts[: sum(tables.seen[:2])].any(0) if self.answers.keys else torch.ones_like(alive[0])
         return (alive & wanted)[:, :-1].any(-1)
 
-    def log_partition(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
-        r""":math:`\log \sum_{z \in S_y} P(z|x)`, differentiable, −∞ for empty S_y; its gradient is Q*'s marginals."""
-        tables = self.tables(belief.scores.device)
-        recursion, at = tables.given(y)
-        total = recursion.log_partition(*at, self.read(belief))
-        return total.masked_fill(total < LOG_ZERO / 2, -torch.inf)
-
-    def sample(self, belief: CategoricalBelief, y: Tensor, dice: Dice) -> Tensor:
-        """Independent draws with weights P(z|x) on S_y, ``[batch, n]``; meaningless where S_y is empty."""
-        tables = self.tables(belief.scores.device)
-        recursion, at = tables.given(y)
-        return self.unread(recursion.sample(*at, self.read(belief), dice))
-
-    @torch.no_grad()
-    def most_probable(self, belief: CategoricalBelief, y: Tensor) -> Tensor:
-        """The likeliest z of each S_y; meaningless where S_y is empty."""
-        tables = self.tables(belief.scores.device)
-        return self.unread(tables.likeliest(*tables.at(y), self.read(belief)))
-
     def has_solution(self, y: Tensor) -> Tensor:
         """Which S_y are not empty, ``[len(y)]``."""
         tables, allowed = self.tables(y.device), self.space.layout(y.device).allowed
@@ -191,9 +171,9 @@ class Scan(Constraint):
             self._solvable = (known, bool(self.has_solution(given).all()))
         return self._solvable[1]
 
-    def read(self, belief: CategoricalBelief) -> Tensor:
+    def read(self, scores: Tensor) -> Tensor:
         """Scores in reading order, ``[batch, n, K]`` in double precision, finite everywhere."""
-        scores, tables = belief.scores, self.tables(belief.scores.device)
+        tables = self.tables(scores.device)
         # In double precision because log 0 is.
         return torch.maximum(scores if self._in_order else scores[:, tables.order], tables.log_zero)
 

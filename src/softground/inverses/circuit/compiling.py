@@ -37,12 +37,6 @@ class Nodes:
     root: int
 
     @classmethod
-    def constant(cls, variables: int, value: bool) -> Nodes:
-        """The circuit that is always true, or false."""
-        none = torch.zeros(0, dtype=torch.long)
-        return cls(variables, none, none, none.view(0, 2), 2 * variables + (not value))
-
-    @classmethod
     def read(cls, text: str, vtree: str, variables: int) -> Nodes:
         """A circuit in the text formats of the SDD package: its nodes, the root last, and its vtree, likewise.
 

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ...constraints.scan.messages import LOG_ZERO
+from ..sets import How, only_where, reduced
 from .compiling import Nodes
 
 ONE = torch.ones(())  # an only element's share
@@ -145,28 +146,37 @@ class Levels:
         return met[: self.inputs - 2]
 
 
-def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
-    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
-    first = torch.zeros_like(log_weights).masked_fill(
-        torch.arange(log_weights.shape[1], device=chooses.device) > 0, -torch.inf
-    )
-    return torch.where(chooses[:, None], log_weights, first)
-
-
-class Mass(torch.autograd.Function):
+def total(inputs: Tensor, levels: Levels) -> Tensor:
     """log Σ w over a circuit's models, ``[batch]``, from the literals' log-weights ``[2n, batch]``."""
+    found: Tensor = _Total.apply(inputs, levels)  # type: ignore[no-untyped-call]
+    return found
 
+
+def walked(inputs: Tensor, levels: Levels, how: How) -> Tensor:
+    """The same group by group, its slopes as ``how`` says, or differentiable as often as one likes."""
+    ends = inputs.new_tensor([[0.0], [LOG_ZERO]]).expand(-1, inputs.shape[1])
+    v = torch.cat([inputs, ends])
+    for group in levels.groups(inputs.device):
+        e = v.index_select(0, group.primes) + v.index_select(0, group.subs)
+        v = torch.cat([v, reduced(e.view(group.end - group.begin, group.width, v.shape[1]).transpose(1, 2), how)])
+    return v[levels.root]
+
+
+class _Total(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, levels: Levels) -> Tensor:
         shares: list[Tensor] | None = [] if ctx.needs_input_grad[0] else None
         v = levels.values(inputs, shares)
+        ctx.save_for_backward(inputs)
         ctx.levels, ctx.shares, ctx.shape = levels, shares, v.shape
         return v[levels.root].clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        levels, flow = ctx.levels, gradient.new_zeros(ctx.shape)
+        (inputs,), levels = ctx.saved_tensors, ctx.levels
+        if torch.is_grad_enabled():  # the slopes are to be differentiated, too
+            return torch.autograd.grad(walked(inputs, levels, "sum"), inputs, gradient, create_graph=True)[0], None
+        flow = gradient.new_zeros(ctx.shape)
         flow[levels.root] = gradient
         for group, share in zip(reversed(levels.groups(gradient.device)), reversed(ctx.shares), strict=True):
             down = (share * flow[group.begin : group.end, None]).flatten(0, 1)
@@ -178,7 +188,7 @@ class Mass(torch.autograd.Function):
 def _elements(v: Tensor, group: Group) -> Tensor:
     """The values of a group's elements, ``[nodes, width, batch]``."""
     e = v.index_select(0, group.primes).add_(v.index_select(0, group.subs))
-    return e.view(-1, group.width, v.shape[1])
+    return e.view(group.end - group.begin, group.width, v.shape[1])
 
 
 def _grouped(nodes: list[tuple[int, list[list[int]]]]) -> list[list[list[list[int]]]]:

@@ -1,0 +1,473 @@
+r"""S_y as a set that reduces, and Q* on it: mass, marginals, entropy, mode and draws.
+
+.. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
+          \qquad w(z) = P(z|x)^{1/\gamma} = \exp \sum_i \theta_i(z_i) .
+
+A set has one operation, :math:`\log \sum_{z \in S_y} w(z)`, computed by sums over some of the terms at a time. All else
+is a slope of that number: with respect to θ_i(s) it is Q*_i(s). Where every sum on the way gives its slope to its best
+term instead of dealing it out, what arrives at the sites is the mode; where to one drawn by its share, a draw.
+
+**Complements** subtract nothing, since of 1 − M no digits may be left. A list's complement is a list of *cubes*: beside
+the prefix tree of the listed states, each prefix that no listed state has, with all ends. A site of which a cube says
+nothing has one symbol more, *any*, whose weight is the sum over the site's symbols. The cubes share no state; that of
+no prefix at all is the whole space, the S_y of an unknown answer. A scan inverts what it accepts instead, and a circuit
+is that of the negated formula.
+
+References: J. Goodman, Semiring parsing, CL 25 (1999); J. Eisner, Inside-outside and forward-backward algorithms are
+just backprop (2016).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial, reduce
+from operator import add
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor
+
+from ..constraints.interned import EVERYTHING, NOTHING
+from ..constraints.scan.messages import LOG_ZERO
+from ..dice import Dice
+from ..errors import InfeasibleAnswer, InverseError
+from ..spaces.categorical import Categorical, CategoricalBelief
+
+PART_ROWS = 512  # examples whose lists are worked on together: those of length-7 formulas stay in a CPU's cache
+PART_STATES = 2**22  # of lists that are worked on together
+CUBES_KEPT = 2**22  # of complements
+# Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
+# stay in a CPU's first-level cache; the exact figure changes nothing but speed.
+BLOCK_LIMIT = 2048
+
+
+@dataclass
+class Slopes:
+    """A sum's slopes go ``to`` all terms by their shares, or to one term, the best or a drawn one.
+
+    That is read on the way back, so that one way up serves shares and draws.
+    """
+
+    to: Literal["shares", "best"] | Dice
+
+
+How = Literal["sum"] | Slopes
+
+
+def reduced(x: Tensor, how: How) -> Tensor:
+    """log Σ exp over the last dimension, or its maximum."""
+    found: Tensor = x.logsumexp(-1) if isinstance(how, str) else _Reduce.apply(x, how)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Reduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, how: Slopes) -> Tensor:
+        out: Tensor = x.amax(-1) if how.to == "best" else x.logsumexp(-1)
+        ctx.save_for_backward(x, out)
+        ctx.how = how
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+        (x, out), to = ctx.saved_tensors, ctx.how.to
+        if to == "shares":
+            return (x - out[..., None]).exp_().mul_(slope[..., None]), None
+        if isinstance(to, str):
+            way = x.argmax(-1)
+        else:  # rows that no way comes by have nothing to choose
+            way = to.categorical(only_where(slope != 0, x).flatten(0, -2)).view_as(slope)
+        return torch.zeros_like(x).scatter_(-1, way[..., None], slope[..., None]), None
+
+
+def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
+    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
+    first = torch.zeros_like(log_weights[..., :1])
+    return torch.where(
+        chooses[..., None], log_weights, torch.cat([first, first.expand_as(log_weights)[..., 1:] - torch.inf], -1)
+    )
+
+
+def reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, how: How) -> Tensor:
+    """:func:`reduced` for rows of different lengths, one after the other; a row of none has log 0."""
+    if not isinstance(how, str):
+        found: Tensor = _ReduceRows.apply(x, owner, offsets, how)  # type: ignore[no-untyped-call]
+        return found
+    peak = _peak(x, owner, offsets)
+    return peak + torch.zeros_like(peak).index_add(0, owner, (x - peak[owner]).exp()).log()
+
+
+class _ReduceRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, owner: Tensor, offsets: Tensor, how: Slopes) -> Tensor:
+        out = peak = _peak(x, owner, offsets)
+        if how.to != "best":
+            weight = (x - peak.index_select(0, owner)).exp_()
+            out = peak + torch.zeros_like(peak).index_add_(0, owner, weight).log_()
+        ctx.save_for_backward(x, owner, offsets, out)
+        ctx.how = how
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None, None]:
+        (x, owner, offsets, out), to = ctx.saved_tensors, ctx.how.to
+        if to == "shares":  # slopes are not negative
+            return (x - (out - slope.log()).index_select(0, owner)).exp_(), None, None, None
+        if to == "best":
+            place = torch.arange(len(x), device=x.device).masked_fill(x < out.index_select(0, owner), len(x))
+            chosen = torch.full_like(offsets[1:], len(x)).scatter_reduce(0, owner, place, "amin")
+        else:
+            chosen = to.segment((x - out.index_select(0, owner)).exp_(), offsets)
+        found = torch.zeros_like(x)
+        found[chosen] = slope
+        return found, None, None, None
+
+
+def _peak(x: Tensor, owner: Tensor, offsets: Tensor) -> Tensor:
+    return x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
+
+
+def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
+    """The owner of each entry, and where each row begins, for rows with ``count`` entries."""
+    owner = torch.arange(len(count), device=count.device).repeat_interleave(count)
+    return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Set(ABC):
+    """S_y of every example of a batch. A kind has to say how it reduces; the rest follows from that."""
+
+    which: Tensor  # [rows, …] which S_y each example has
+
+    @abstractmethod
+    def reduce(self, scores: Tensor, how: How) -> Tensor:
+        """log Σ w(z) over S_y by finite ``scores[rows, sites, K]``: ``[rows]``, in their precision or double."""
+
+    def rows(self, index: Tensor | slice) -> Self:
+        """Those of some of the examples."""
+        return replace(self, which=self.which[index])
+
+    def together(self) -> int:
+        """How many examples are worked on together; all at once unless they need room."""
+        return max(1, len(self.which))
+
+    @property
+    def filled(self) -> bool:
+        """Whether each S_y is known to have a state, so that no device has to be asked."""
+        return False
+
+    def empty(self, scores: Tensor) -> Tensor:
+        """Which S_y have no state: ``[rows]``."""
+        return self.reduce(scores, "sum") < LOG_ZERO / 2
+
+    def marginals(self, scores: Tensor) -> Tensor:
+        """Q*'s marginals, without a tape."""
+        return self.slopes(scores, "shares")[0]
+
+    def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
+        """The mode, the smallest of several, or a draw: ``[rows, sites]``."""
+        return self.slopes(scores, to)[0].argmax(-1)
+
+    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        """A draw and the marginals, of one way up."""
+        shares, drawn = self.slopes(scores, "shares", dice)
+        return drawn.argmax(-1), shares
+
+    def slopes(self, scores: Tensor, *ends: Literal["shares", "best"] | Dice) -> list[Tensor]:
+        """The slopes of log Σ w with respect to the scores, ``[rows, sites, K]``, for each of ``ends``."""
+        with torch.enable_grad():
+            leaf, how, found = scores.detach().requires_grad_(), Slopes(ends[0]), list[Tensor]()
+            total = self.reduce(leaf, how).sum()
+            for number, how.to in enumerate(ends, 1):
+                found += torch.autograd.grad(total, leaf, retain_graph=number < len(ends))
+        return found
+
+
+class Law:
+    """Q* of a batch on a set, or on several by the rows that each has.
+
+    Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows.
+    """
+
+    weights: Any  # of symbols; a law of other things has its own
+
+    def __init__(self, of: Set | Sequence[tuple[Tensor, Set]], weights: CategoricalBelief) -> None:
+        self.weights = weights
+        self.of = [(None, of)] if isinstance(of, Set) else of
+        self.scores = weights.scores.clamp(min=LOG_ZERO)
+
+    def log_mass(self) -> Tensor:
+        """log Σ w(z) over S_y, differentiable in the weights; −∞ for an empty S_y: ``[batch]``."""
+        mass = self._each(lambda of, scores: (of.reduce(scores, "sum"),))[0]
+        return mass.masked_fill(mass < LOG_ZERO / 2, -torch.inf)
+
+    def marginals(self) -> Tensor:
+        """Q*'s marginals, the gradient of :meth:`log_mass`, differentiable as well: ``[batch, sites, K]``."""
+        self._refuse_empty()
+        if not (torch.is_grad_enabled() and self.weights.scores.requires_grad):
+            return self._each(lambda of, scores: (of.marginals(scores),))[0].to(self.scores.dtype).contiguous()
+        total = self._each(lambda of, scores: (of.reduce(scores, "sum"),))[0].sum()
+        return torch.autograd.grad(total, self.scores, create_graph=True)[0]
+
+    def mode(self) -> Tensor:
+        """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
+        self._refuse_empty()
+        return self._each(lambda of, scores: (of.choose(scores, "best"),))[0]
+
+    def draw(self, dice: Dice) -> Tensor:
+        """One independent draw per example: ``[batch, sites]``."""
+        self._refuse_empty()
+        return self._each(lambda of, scores: (of.choose(scores, dice),))[0]
+
+    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
+        """:meth:`draw` and :meth:`marginals`, which may share their work."""
+        if torch.is_grad_enabled() and self.weights.scores.requires_grad:
+            return self.draw(dice), self.marginals()
+        self._refuse_empty()
+        drawn, marginals = self._each(lambda of, scores: of.choose_with_marginals(scores, dice))
+        return drawn, marginals.to(self.scores.dtype).contiguous()
+
+    def entropy(self) -> Tensor:
+        r"""H[Q*] in nats, ``[batch]``, differentiable in the weights.
+
+        log w is a sum over sites, so that the marginals tell all that is needed, and S_y need not be listed:
+        :math:`H = \log \sum_{z \in S_y} w(z) - \sum_i \sum_s Q^*_i(s) \log w_i(s)`.
+        """
+        if not isinstance(self.weights, CategoricalBelief):
+            raise InverseError(f"{type(self).__name__} is no law of symbols; entropies are those of symbols.")
+        mass = self.log_mass()
+        return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
+
+    def _each(self, ask: Callable[[Set, Tensor], tuple[Tensor, ...]]) -> list[Tensor]:
+        """What is asked of every set, part after part of the batch, in the order of the batch."""
+        with torch.inference_mode(False):  # in which there are no slopes
+            scores = self.scores.clone() if self.scores.is_inference() else self.scores
+            found = [ask(of, own) for _, of, own in self._parts(scores)]
+        if len(found) == 1:
+            return list(found[0])
+        joined = [torch.cat(column) for column in zip(*found, strict=True)]
+        if len(self.of) == 1:
+            return joined
+        order = torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()
+        return [column[order] for column in joined]
+
+    def _parts(self, scores: Tensor) -> Iterator[tuple[int, Set, Tensor]]:
+        """The sets with their scores, large ones in parts, and where each begins among the rows of its own."""
+        for rows, of in self.of:
+            own, most = scores if rows is None else scores[rows], of.together()
+            for first in range(0, max(1, len(own)), most):
+                part = slice(first, first + most)
+                yield first, *((of, own) if most >= len(own) else (of.rows(part), own[part]))
+
+    def _refuse_empty(self) -> None:
+        def empty(of: Set, scores: Tensor) -> tuple[Tensor]:
+            return (scores.new_zeros(len(scores), dtype=torch.bool) if of.filled else of.empty(scores),)
+
+        if not all(of.filled for _, of in self.of):
+            with torch.no_grad():
+                refuse_empty(self._each(empty)[0])
+
+
+def refuse_empty(empty: Tensor) -> None:
+    """Raise where some S_y is empty."""
+    if bool(empty.any()):
+        rows = tuple(empty.nonzero().flatten().tolist())
+        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """All of S_y for a batch of answers, as ragged rows of state indices.
+
+    Example b owns ``index[offsets[b] : offsets[b + 1]]``; ``owner`` repeats b over its row.
+    """
+
+    index: Tensor
+    owner: Tensor
+    offsets: Tensor
+
+    @classmethod
+    def of(cls, rows: Sequence[Tensor], device: torch.device) -> Solutions:
+        """One tensor of state indices per example."""
+        count = torch.tensor([len(row) for row in rows], dtype=torch.long, device=device)
+        flat = torch.cat([torch.zeros(0, dtype=torch.long, device=device), *(row.to(device) for row in rows)])
+        return cls(flat, *ragged(count))
+
+    @property
+    def count(self) -> Tensor:
+        """|S_y| per example."""
+        return self.offsets.diff()
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(Set):
+    """States of a list, of which each example owns ``which = (first, count)``.
+
+    The list is ``codes[runs, all]``, those of states, or of ``cubes``, in runs of sites (:func:`codes_of`). By default
+    the rows are *ragged*, one after the other: the least work, but their lengths must be asked of the device first.
+    With the ``longest`` they are padded to it: more work, but nothing is asked. Then each S_y must have a state, and
+    the list as many more entries at the end.
+    """
+
+    codes: Tensor
+    sizes: tuple[int, ...]
+    cubes: bool = False
+    longest: int = 0
+
+    @property
+    def filled(self) -> bool:
+        return self.longest > 0
+
+    def empty(self, scores: Tensor) -> Tensor:
+        return self.which[:, 1] == 0
+
+    def together(self) -> int:
+        if self.longest or len(self.which) < 2:
+            return super().together()
+        return max(1, min(PART_ROWS, PART_STATES // max(1, int(self.which[:, 1].max()))))
+
+    def reduce(self, scores: Tensor, how: How) -> Tensor:
+        first, count = self.which.unbind(1)
+        each = [scores[:, site, :size] for site, size in enumerate(self.sizes)]
+        if self.cubes:  # a site's last symbol is any
+            own = reduced(scores, how)
+            each = [torch.cat([symbols, own[:, site, None]], 1) for site, symbols in enumerate(each)]
+        joint = list(zip(self.codes, joint_scores(each), strict=True))
+        if self.longest:
+            found = (own.gather(1, code.unfold(0, self.longest, 1)[first].long()) for code, own in joint)
+            beyond = torch.arange(self.longest, device=count.device) >= count[:, None]
+            return reduced(sum_of(found).masked_fill(beyond, -torch.inf), how)
+        owner, offsets = ragged(count)
+        place = torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner]
+        found = (own.flatten().index_select(0, owner * own.shape[1] + code[place]) for code, own in joint)
+        return reduced_rows(sum_of(found), owner, offsets, how)
+
+
+sum_of = partial(reduce, add)
+
+
+def joint_scores(each: Sequence[Tensor]) -> list[Tensor]:
+    """Scores of sites, ``[rows, K]`` each, as those of runs of neighbouring sites together, the last run first.
+
+    A state then takes one look-up per run: for length-7 formulas two (of 324 and 1,296 entries) instead of seven.
+    """
+    found = []
+    for sites in runs(tuple(scores.shape[1] for scores in each)):
+        joint = each[sites[-1]]
+        for site in reversed(sites[:-1]):
+            joint = (each[site][:, :, None] + joint[:, None, :]).flatten(1)
+        found.append(joint)
+    return found
+
+
+def runs(sizes: tuple[int, ...]) -> list[range]:
+    """The runs of neighbouring sites whose joint tables are no larger than they may be, the last one first."""
+    return _runs(sizes, BLOCK_LIMIT)
+
+
+@lru_cache(maxsize=256)
+def _runs(sizes: tuple[int, ...], limit: int) -> list[range]:
+    found, stop = list[range](), len(sizes)
+    while stop:
+        start, entries = stop - 1, sizes[stop - 1]
+        while start and entries * sizes[start - 1] <= limit:
+            start -= 1
+            entries *= sizes[start]
+        found.append(range(start, stop))
+        stop = start
+    return found
+
+
+def codes_of(index: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """States by their indices as codes in runs of sites, ``[runs, states]``, as small as they are."""
+    found, entries = list[Tensor](), [math.prod(sizes[site] for site in sites) for sites in runs(sizes)]
+    for count in entries:
+        found.append((index % count).to(_small(entries)))
+        index = index // count
+    return torch.stack(found)
+
+
+def _small(entries: Sequence[int]) -> torch.dtype:
+    return torch.int16 if max(entries) < 2**15 else torch.long
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Set):
+    """One list for all examples, as one-hot ``codes[states, sites · K]``: its log-weights are one product."""
+
+    codes: Tensor
+    filled = True
+
+    def reduce(self, scores: Tensor, how: How) -> Tensor:
+        return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)
+
+
+def cubes(y: Tensor, space: Categorical, listed: Callable[[int], Tensor], kept: dict[Any, Tensor]) -> Listed:
+    """The states beside ``listed(code)``, sorted indices of states, for every code in ``y``; the cubes are ``kept``.
+
+    An unknown answer excludes nothing, and its opposite everything.
+    """
+    codes, place = torch.unique(y, return_inverse=True)
+    found = []
+    for code in codes.tolist():
+        key = code, y.device
+        if key not in kept:
+            whole = beside(torch.zeros(0, dtype=torch.long, device=y.device), space)
+            own = whole if code == EVERYTHING else whole[:, :0] if code == NOTHING else beside(listed(code), space)
+            if sum(len(each[0]) for each in kept.values()) + len(own[0]) > CUBES_KEPT:
+                kept.clear()
+            kept[key] = own
+        found.append(kept[key])
+    count = torch.tensor([len(own[0]) for own in found], dtype=torch.long, device=y.device)
+    which = torch.stack([count.cumsum(0) - count, count], 1)[place]
+    return Listed(which, torch.cat(found, 1), space.sizes, cubes=True)
+
+
+def beside(index: Tensor, space: Categorical) -> Tensor:
+    """The cubes beside a list of states, by their codes in runs of sites: ``[runs, cubes]``, in lexicographic order.
+
+    >>> space = Categorical([range(2)] * 3)
+    >>> beside(space.index(torch.tensor([[0, 1, 0]])), space).tolist()  # 00*, 011, 1**, in base 3
+    [[2, 4, 26]]
+    """
+    device, sizes = index.device, space.sizes
+    digits, begins = list[Tensor](), list[Tensor]()
+    inside, stride = index.new_zeros(min(1, len(index))), space.size
+
+    def found(prefix: Tensor, depth: int) -> None:
+        rest, column = prefix, list[Tensor]()
+        for size in reversed(sizes[:depth]):
+            column.insert(0, rest % size)
+            rest = rest // size
+        column += [torch.full_like(prefix, size) for size in sizes[depth:]]
+        digits.append(torch.stack(column, 1))
+        begins.append(prefix * stride)
+
+    if not len(index):
+        found(index.new_zeros(1), 0)
+    for depth, size in enumerate(sizes, 1):
+        stride //= size
+        children = (inside[:, None] * size + torch.arange(size, device=device)).flatten()
+        inside = torch.unique_consecutive(index // stride)
+        found(children[~torch.isin(children, inside)], depth)
+    every = torch.cat(digits)[torch.cat(begins).argsort()]
+    wider = tuple(size + 1 for size in sizes)
+    codes, entries = list[Tensor](), [math.prod(wider[site] for site in sites) for sites in runs(wider)]
+    for sites in runs(wider):
+        code = torch.zeros_like(every[:, 0])
+        for site in sites:
+            code = code * wider[site] + every[:, site]
+        codes.append(code.to(_small(entries)))
+    return torch.stack(codes)
+
+
+def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Set]]]) -> Set | list[tuple[Tensor, Set]]:
+    """The sets of a batch by masks that divide it, made of the answers of their rows."""
+    rows = [(mask.nonzero().flatten(), make) for mask, make in parts]
+    found = [(own, make(y[own])) for own, make in rows if len(own)]
+    return found if len(found) > 1 else found[0][1] if found else parts[0][1](y)
