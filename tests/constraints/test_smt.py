@@ -239,7 +239,7 @@ def test_both_keep_to_their_protocols() -> None:
 
 def test_impossible_settings_are_refused() -> None:
     smt = SMT(formula_rule, Categorical([range(1, 10), "+-*/", range(1, 10)]))
-    wrong: dict[str, Any] = {"cap": 0, "workers": 0, "table": -1, "timeout": 0.0, "backend": "threading"}
+    wrong: dict[str, Any] = {"cap": 0, "workers": 0, "table": -1, "timeout": 0.0}
     for name, setting in wrong.items():
         with pytest.raises(InverseError, match=name):
             Z3(smt, **{name: setting})

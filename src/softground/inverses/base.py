@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
@@ -27,7 +28,7 @@ from ..projections.base import Dropped
 from ..registry import Registry
 from ..spaces.belief import CategoricalBelief
 from ..target import Target
-from .sets import Law, Listed, Solutions, codes_of
+from .sets import Law, Listed, Sets, Solutions, by_rows, codes_of, cubes
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -153,9 +154,31 @@ class Inverse(ABC):
 
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
-        found = self.solutions(target.answers)
+        y = target.answers
+        if (mask := self.excludes(y)) is None:
+            return Law(self.set(y), target.weights)
+        return Law(by_rows(y, [(~mask, self.set), (mask, self._beside)]), target.weights)
+
+    def set(self, y: Tensor) -> Sets:
+        """S_y of each answer."""
+        found = self.solutions(y)
         which, sizes = torch.stack([found.offsets[:-1], found.count], 1), self.space.sizes
-        return Law(Listed(which, codes_of(found.index, sizes), sizes), target.weights)
+        return Listed(which, codes_of(found.index, sizes), sizes)
+
+    def excludes(self, y: Tensor) -> Tensor | None:
+        """Which answers :meth:`set` is not asked for, as they say what S_y is not: ``[rows]`` bool; None for none."""
+        return None
+
+    def excluded(self, y: Tensor) -> Tensor:
+        """The sorted indices of all states that one such answer ``y[1]`` excludes; never asked of an unknown answer."""
+        return y[:0]
+
+    def _beside(self, y: Tensor) -> Sets:
+        return cubes(y, self.space, self.excluded, self._cubes)
+
+    @cached_property
+    def _cubes(self) -> dict[Any, Tensor]:
+        return {}
 
     def static_law(self, target: Target[Any]) -> bool:
         """Whether the law's draws and marginals ask the device for nothing, and leave each other nothing to read."""

@@ -21,8 +21,9 @@ from ..errors import InverseError
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
-from .sets import Law, Listed, Shared, Solutions, by_rows, cubes, ragged
+from .base import RECORDED, Fibre, Inverse, Record, Start, drawn
+from .enumeration import Enumeration
+from .sets import Shared, Solutions, ragged
 
 COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites, where those that are not listed are wanted
 
@@ -57,7 +58,6 @@ class Listing(Inverse):
         self._states = {order.device: order}
         self._index: dict[torch.device, Tensor] = {}
         self._codes: dict[torch.device, Tensor] = {}
-        self._cubes: dict[Any, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"Listing({len(next(iter(self._states.values()))):,} states)"
@@ -81,6 +81,9 @@ class Listing(Inverse):
         return hasattr(self, "constraint") and self.constraint.negates
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
+        if self._negates and bool((y < 0).any()):  # combinations are tried only where S_y is not the list
+            own: Any = self  # all that is asked of a rule is what is feasible
+            return Enumeration(self.space, own, cap=COMPLEMENT_OPTIONS).fibre(z, y, dropped)
         states, kept = self.states(z.device), dropped.kept(z.shape[1])
         # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
         width = self.space.width
@@ -92,25 +95,7 @@ class Listing(Inverse):
         place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
         values = states[place].gather(2, dropped.sites[:, None].expand(-1, options, -1))
         whole = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        listed = Fibre(values, mask.gather(1, place), whole)
-        # Combinations are gone through only for answers whose S_y is not the list.
-        return self._rest(listed, y, dropped) if self._negates and bool((y < 0).any()) else listed
-
-    def _rest(self, listed: Fibre, y: Tensor, dropped: Dropped) -> Fibre:
-        """All combinations of the dropped sites: those listed where y ≥ 0, the others where it is a complement."""
-        options = self.space.combinations(dropped.count)
-        if options > COMPLEMENT_OPTIONS:
-            raise InverseError(
-                f"Dropping {dropped.count} sites leaves up to {options:,} states that are not listed; at most "
-                f"{COMPLEMENT_OPTIONS:,} are looked at. Drop fewer sites, or use the exact kernel."
-            )
-        sizes = self.space.layout(y.device).sizes
-        values, real = candidates(sizes, dropped.sites, options)
-        radix = sizes[dropped.sites]
-        place = (listed.values * (radix.flip(-1).cumprod(-1).flip(-1) // radix)[:, None]).sum(-1)
-        inside = torch.zeros_like(real, dtype=torch.long).scatter_add(1, place, listed.mask.long()) > 0
-        free = (y == EVERYTHING)[:, None]
-        return Fibre(values, real & (free | (inside ^ (y < 0)[:, None])), listed.complete)
+        return Fibre(values, mask.gather(1, place), whole)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z is on the list: one search in its sorted indices."""
@@ -126,18 +111,14 @@ class Listing(Inverse):
         count = torch.full((len(y),), len(index), device=y.device)
         return Solutions(index.repeat(len(y)), *ragged(count))
 
-    def law(self, target: Target[CategoricalBelief]) -> Law:
-        y = target.answers
-        if not self._negates:
-            return Law(self._shared(y), target.weights)
-        beside = (y < 0) | (y == NOTHING)
-        return Law(by_rows(y, [(~beside, self._shared), (beside, self._beside)]), target.weights)
-
-    def _shared(self, y: Tensor) -> Shared:
+    def set(self, y: Tensor) -> Shared:
         return Shared(y, self.codes(y.device))
 
-    def _beside(self, y: Tensor) -> Listed:
-        return cubes(y, self.space, lambda _: self._indices(y.device), self._cubes)
+    def excludes(self, y: Tensor) -> Tensor | None:
+        return (y < 0) | (y == NOTHING) if self._negates else None
+
+    def excluded(self, y: Tensor) -> Tensor:
+        return self._indices(y.device)
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return not self._negates

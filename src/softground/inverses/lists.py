@@ -25,7 +25,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import Fibre, Inverse, Start
-from .sets import Law, Listed, Solutions, by_rows, codes_of, cubes, ragged
+from .sets import Law, Listed, Solutions, codes_of, ragged
 
 MOST_EACH = 2**17  # states of one answer: more would make every step slow
 
@@ -54,7 +54,6 @@ class Lists(Inverse):
         self._lists: list[Tensor] = []
         self._number: dict[Key, int] = {}
         self._flat: dict[torch.device, tuple[Tensor, Tensor, Tensor]] = {}
-        self._cubes: dict[Any, Tensor] = {}
         self._add(found)
 
     @classmethod
@@ -134,23 +133,18 @@ class Lists(Inverse):
         return Solutions(index[place], owner, offsets)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
-        if not self.whole:
-            return self.rest.law(target)
-        y = target.answers
-        if not self.constraint.negates:
-            return Law(self._set(y), target.weights)
-        return Law(by_rows(y, [(y >= 0, self._set), (y < 0, self._beside)]), target.weights)
+        return super().law(target) if self.whole else self.rest.law(target)
 
-    def _set(self, y: Tensor) -> Listed:
+    def set(self, y: Tensor) -> Listed:
         which = torch.stack(self._rows(y), 1)
         return Listed(which, self._on(y.device)[2], self.space.sizes)
 
-    def _beside(self, y: Tensor) -> Listed:
-        def listed(code: int) -> Tensor:
-            first, count = self._rows(torch.tensor([~code], device=y.device))
-            return self._on(y.device)[0][int(first) : int(first + count)]
+    def excludes(self, y: Tensor) -> Tensor | None:
+        return y < 0 if self.constraint.negates else None
 
-        return cubes(y, self.space, listed, self._cubes)
+    def excluded(self, y: Tensor) -> Tensor:
+        first, count = self._rows(~y)
+        return self._on(y.device)[0][int(first) : int(first + count)]
 
     @property
     def static(self) -> bool:  # type: ignore[override]

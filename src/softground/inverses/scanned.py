@@ -30,7 +30,7 @@ from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
 from .enumeration import default_inverse
-from .sets import How, Law, Set, by_rows, cubes, reduced
+from .sets import How, Set, Sets, by_rows, reduced
 
 
 @RECORDED.register("scan")
@@ -46,7 +46,6 @@ class Scanned(Inverse):
         self.scan = self.constraint = scan
         self.space: Categorical = scan.space
         self.cap = cap
-        self._cubes: dict[Any, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"Scanned({self.scan!r})"
@@ -89,20 +88,15 @@ class Scanned(Inverse):
             z[found] = self.scan.unread(tables.sample_alike(y[found], uniform, Sampler(seed, y.device)))
         return Start(z, found, torch.ones_like(found))
 
-    def law(self, target: Target[CategoricalBelief]) -> Law:
-        y, tables = target.answers, self.scan.tables(target.answers.device)
+    def set(self, y: Tensor) -> Sets:
+        tables = self.scan.tables(y.device)
         if tables.plain:
-            return Law(Chain(y, self.scan), target.weights)
-
-        def chain(y: Tensor) -> Set:
             return Chain(y, self.scan)
+        refused = tables.refused(y)
+        return by_rows(y, [(each, partial(Chain, scan=self.scan)) for each in (~refused, refused)])
 
-        def everything(y: Tensor) -> Set:
-            return cubes(y, self.space, lambda _: y[:0], self._cubes)
-
-        unknown, refused = y == EVERYTHING, tables.refused(y)
-        parts = [(~refused, chain), (refused & ~unknown, chain), (unknown, everything)]
-        return Law(by_rows(y, parts), target.weights)
+    def excludes(self, y: Tensor) -> Tensor | None:
+        return None if self.scan.tables(y.device).plain else y == EVERYTHING
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         # Else the device is asked which S_y are empty, or where a long sum is less than any double.

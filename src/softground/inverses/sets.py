@@ -188,6 +188,9 @@ class Set(ABC):
         return found
 
 
+Sets = Set | Sequence[tuple[Tensor, Set]]  # of a whole batch, or of some of its rows each
+
+
 class Law:
     """Q* of a batch on a set, or on several by the rows that each has.
 
@@ -196,7 +199,7 @@ class Law:
 
     weights: Any  # of symbols; a law of other things has its own
 
-    def __init__(self, of: Set | Sequence[tuple[Tensor, Set]], weights: CategoricalBelief) -> None:
+    def __init__(self, of: Sets, weights: CategoricalBelief) -> None:
         self.weights = weights
         self.of = [(None, of)] if isinstance(of, Set) else of
         self.scores = weights.scores.clamp(min=LOG_ZERO)
@@ -407,18 +410,24 @@ class Shared(Set):
         return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)
 
 
-def cubes(y: Tensor, space: Categorical, listed: Callable[[int], Tensor], kept: dict[Any, Tensor]) -> Listed:
-    """The states beside ``listed(code)``, sorted indices of states, for every code in ``y``; the cubes are ``kept``.
+def cubes(y: Tensor, space: Categorical, listed: Callable[[Tensor], Tensor], kept: dict[Any, Tensor]) -> Listed:
+    """The states beside those that are ``listed`` for each answer, by sorted indices; the cubes are ``kept``.
 
     An unknown answer excludes nothing, and its opposite everything.
     """
     codes, place = torch.unique(y, return_inverse=True)
     found = []
-    for code in codes.tolist():
+    for number, code in enumerate(codes.tolist()):
         key = code, y.device
         if key not in kept:
             whole = beside(torch.zeros(0, dtype=torch.long, device=y.device), space)
-            own = whole if code == EVERYTHING else whole[:, :0] if code == NOTHING else beside(listed(code), space)
+            own = (
+                whole
+                if code == EVERYTHING
+                else whole[:, :0]
+                if code == NOTHING
+                else beside(listed(codes[number, None]), space)
+            )
             if sum(len(each[0]) for each in kept.values()) + len(own[0]) > CUBES_KEPT:
                 kept.clear()
             kept[key] = own
@@ -466,8 +475,11 @@ def beside(index: Tensor, space: Categorical) -> Tensor:
     return torch.stack(codes)
 
 
-def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Set]]]) -> Set | list[tuple[Tensor, Set]]:
+def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]]) -> Sets:
     """The sets of a batch by masks that divide it, made of the answers of their rows."""
-    rows = [(mask.nonzero().flatten(), make) for mask, make in parts]
-    found = [(own, make(y[own])) for own, make in rows if len(own)]
+    found = list[tuple[Tensor, Set]]()
+    for mask, make in parts:
+        if len(rows := mask.nonzero().flatten()):
+            made = make(y[rows])
+            found += [(rows, made)] if isinstance(made, Set) else [(rows[own], of) for own, of in made]
     return found if len(found) > 1 else found[0][1] if found else parts[0][1](y)

@@ -26,7 +26,7 @@ from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, St
 from .columns import Columns, seconds_for
 from .enumeration import Enumeration, default_inverse
 from .folded import Folded
-from .sets import Law, Listed, Solutions, by_rows, codes_of, cubes, ragged
+from .sets import Listed, Solutions, codes_of, ragged
 
 BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
 CHUNK_STATES = 2**18  # evaluated at a time
@@ -80,7 +80,6 @@ class Table(Inverse):
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
         self._relations: dict[tuple[int, torch.device], Tensor] = {}
-        self._cubes: dict[Any, Tensor] = {}
         self._codes: dict[torch.device, Tensor] = {}
 
     @property
@@ -164,23 +163,17 @@ class Table(Inverse):
         first = offsets[safe]
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
-    def law(self, target: Target[CategoricalBelief]) -> Law:
-        """Relations and complements are what is left of the space beside the states that they do not admit."""
-        y = target.answers
-        if self.program.answers.all_exact(y):
-            return Law(self._listed(y), target.weights)
-        other = (y < 0) | (y >= RELATIONS)
-        return Law(by_rows(y, [(~other, self._listed), (other, self._beside)]), target.weights)
-
-    def _listed(self, y: Tensor) -> Listed:
+    def set(self, y: Tensor) -> Listed:
         if y.device not in self._codes:
             self._codes[y.device] = codes_of(self.columns(y.device).by_answer, self.space.sizes)
         longest = self.longest if self._pads(y) else 0
         return Listed(torch.stack(self._rows(y), 1), self._codes[y.device], self.space.sizes, longest=longest)
 
-    def _beside(self, y: Tensor) -> Listed:
-        answer = self.columns(y.device).answer.long()
-        return cubes(y, self.space, lambda i: (~self._admitted(i, y.device)[answer]).nonzero().flatten(), self._cubes)
+    def excludes(self, y: Tensor) -> Tensor | None:
+        return None if self.program.answers.all_exact(y) else (y < 0) | (y >= RELATIONS)
+
+    def excluded(self, y: Tensor) -> Tensor:
+        return (~self._admitted(int(y), y.device)[self.columns(y.device).answer.long()]).nonzero().flatten()
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
@@ -210,8 +203,7 @@ class Table(Inverse):
         place, found = first + (uniform * count).long(), count > 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
-        if not self.program.answers.all_exact(y):
-            other = (y < 0) | (y >= RELATIONS)
+        if (other := self.excludes(y)) is not None:
             some = drawn(self, self.space.uniform(int(other.sum()), y.device), y[other], seed)
             z[other], found[other] = some.z, some.found
         return Start(z, found, torch.ones_like(found))

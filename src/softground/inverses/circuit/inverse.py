@@ -6,7 +6,7 @@ there, as it should; for the mode they are divided by their maximum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from ...constraints.cnf import HOLDS, Cnf
+from ...constraints.interned import EVERYTHING, NOTHING
 from ...dice import Dice
 from ...projections.base import Dropped
-from ...spaces.categorical import Categorical, CategoricalBelief
-from ...target import Target
+from ...spaces.categorical import Categorical
 from ..base import INVERSES, RECORDED, Fibre, Inverse, Record, Start, drawn
 from ..enumeration import Enumeration
-from ..sets import How, Law, Set, by_rows, cubes, only_where, reduced
+from ..sets import How, Set, Sets, by_rows, only_where, reduced
 from .compiling import NODES, SECONDS, Nodes, compiled
 from .levels import Choose, Levels, total, walked
 
@@ -49,7 +49,6 @@ class Circuit(Inverse):
         self.constraint: Cnf = rule
         self.space: Categorical = rule.space
         self.levels = {code: Levels(each) for code, each in zip(KEPT.values(), circuits, strict=True)}
-        self._cubes: dict[Any, Tensor] = {}
         self._tried = Enumeration(rule.space, rule, cap=cap)
 
     def __repr__(self) -> str:
@@ -62,16 +61,13 @@ class Circuit(Inverse):
         """A state drawn uniformly from S_y for each answer."""
         return drawn(self, self.space.uniform(len(y), y.device), y, seed)
 
-    def law(self, target: Target[CategoricalBelief]) -> Law:
+    def set(self, y: Tensor) -> Sets:
         """By the circuit of the formula where it holds, by that of its negation where it fails."""
-        y, parts = target.answers, list[tuple[Tensor, Callable[[Tensor], Set]]]()
-        for code, levels in self.levels.items():
-            parts.append((y == code, partial(Compiled, levels=levels, true=self.constraint.true.to(y.device))))
-        parts.append((~torch.stack([mask for mask, _ in parts]).any(0), self._known_of_nothing))
-        return Law(by_rows(y, parts), target.weights)
+        true, levels = self.constraint.true.to(y.device), self.levels
+        return by_rows(y, [(y == code, partial(Compiled, levels=levels[code], true=true)) for code in levels])
 
-    def _known_of_nothing(self, y: Tensor) -> Set:
-        return cubes(y, self.space, lambda _: y[:0], self._cubes)
+    def excludes(self, y: Tensor) -> Tensor:
+        return (y == EVERYTHING) | (y == NOTHING)
 
     def record(self) -> Record | None:
         kept = {name: self.levels[code].nodes for name, code in KEPT.items()}
