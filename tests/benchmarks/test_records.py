@@ -15,7 +15,14 @@ from papers.li2023.store import Store
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 COMMIT = re.compile(r"[0-9a-f]{7,40}(\+edits)?")
-TRAINED = ("addition", "any_rule", "projections", "shortcuts", "shortcuts_cpu", "your_data")  # trainings, each by a recipe
+TRAINED = (
+    "addition",
+    "any_rule",
+    "projections",
+    "shortcuts",
+    "shortcuts_cpu",
+    "your_data",
+)  # trainings, each by a recipe
 # Measured before records kept their provenance, and why not since. Pages that show them say so. Each is to be measured
 # again or withdrawn, and then leaves this list.
 PENDING: dict[str, str] = {}

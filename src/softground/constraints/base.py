@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.base import Space
-from .relations import pattern
+from .answers import pattern
 
 S = TypeVar("S", bound=Space)
 

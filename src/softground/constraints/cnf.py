@@ -24,12 +24,10 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact
+from .answers import EVERYTHING, NOTHING, OneOf, Relation, exact, resolve
 from .base import Constraint, Part
 from .conjunction import All
-from .interned import EVERYTHING, NOTHING
 from .pieces import Clause
-from .relations import OneOf, Relation, resolve
 
 HOLDS = 0  # the code of True; that of False is its complement
 SHOWN = {HOLDS: True, ~HOLDS: False, EVERYTHING: None, NOTHING: OneOf()}

@@ -25,10 +25,9 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
+from .answers import INTERNING, Interned, Relation, pattern
 from .base import Constraint, Part
-from .interned import INTERNING, Interned
 from .pieces import NEXT, Piece
-from .relations import Relation, pattern
 
 
 class All(Constraint):

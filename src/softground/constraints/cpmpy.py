@@ -34,7 +34,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .interned import Interned, remember_in
+from .answers import Interned, remember_in
 from .native import Native
 from .parted import SUMS, Conjunct, Parted
 from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
+from .answers import Between, Relation, resolve
 from .conjunction import All
 from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
-from .relations import Between, Relation, resolve
 from .smt import SMT
 from .terms import load_z3, terms_of
 

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
+from .answers import Between, Interned, Not, remember_in
 from .base import Constraint, Part
-from .interned import Interned, remember_in
 from .pieces import AllDifferent, Piece, Sum
-from .relations import Between, Not
 from .terms import DIFFERENT
 
 Sites = tuple[int, ...]

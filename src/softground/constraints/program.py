@@ -7,7 +7,7 @@ their positions in the site's alphabet) and returns a tensor of whole numbers, o
 denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
 which states have an answer.
 
-An answer may be a relation (:mod:`~softground.constraints.relations`): S_y is then everything that the program maps to
+An answer may be a relation (:mod:`~softground.constraints.answers`): S_y is then everything that the program maps to
 an answer it admits. Where the tie between value and answer is none of these, ``relation(value, answer)`` states it.
 
 >>> from softground.spaces import Categorical
@@ -27,11 +27,21 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import exact, integers, shaped
+from .answers import (
+    INTERNING,
+    RELATIONS,
+    Interned,
+    admits,
+    distinct_rows,
+    exact,
+    integers,
+    met,
+    misfit,
+    pattern,
+    remember_in,
+    shaped,
+)
 from .base import Constraint, of_symbols
-from .interned import INTERNING, RELATIONS, Interned, distinct_rows, remember_in
-from .related import admits, met
-from .relations import misfit, pattern
 
 NO_ANSWER = -1
 ASKED = 256  # states whose answers say what type answers have
@@ -127,13 +137,13 @@ class Program(Constraint):
         if not self.vectorised:
             return self.explained(self.answer_ids(z), y)
         rows, defined = self._values(z)
-        if self.answers.all_exact(y):
+        if self.answers.inexact(y) is None:
             return (rows == self.numbers(y)).all(-1) & defined
         return self._each(rows, defined, y)
 
     def explained(self, ids: Tensor, y: Tensor) -> Tensor:
         """Whether states whose answers have these ids, −1 for none, are feasible for y: ``[rows]``."""
-        if self.answers.all_exact(y):
+        if self.answers.inexact(y) is None:
             return ids == y
         return self._each(self.numbers(ids.clamp(min=0)) if self.vectorised else ids, ids != NO_ANSWER, y)
 

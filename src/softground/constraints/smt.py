@@ -7,7 +7,7 @@ where the site is free and a numeral (``z3.IntVal``) where it is known. The form
 bool, or a list of these, which must all hold. It may use constants of its own; they count as existentially
 quantified.
 
-Of an answer that is a relation (:mod:`~softground.constraints.relations`) the formula is made: a disjunction for one of
+Of an answer that is a relation (:mod:`~softground.constraints.answers`) the formula is made: a disjunction for one of
 several answers, a negation for a complement, and for a range the formula is called with a Z3 Real constant ``y``.
 
 >>> from softground.spaces import Categorical
@@ -28,10 +28,9 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
+from .answers import Between, Interned, Not, Relation, complements, remember_in, resolve
 from .base import Constraint, Part, of_symbols
-from .interned import Interned, remember_in
 from .parted import Conjunct, Parted
-from .relations import Between, Not, Relation, complements, resolve
 from .terms import Terms, compared, constants, load_z3, members, terms_of
 
 __all__ = ["SMT", "Terms", "load_z3"]

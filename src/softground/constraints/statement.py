@@ -11,7 +11,7 @@ import torch
 from ..errors import ConstraintError
 from ..optional import load
 from ..spaces.categorical import Categorical
-from .relations import Between, Relation, complements, resolve
+from .answers import Between, Relation, complements, resolve
 
 MOST_IN_A_RANGE = 1000  # whole numbers that a range of answers is spelt out to
 Rule = Callable[[Any, Any], Any]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.interned import EVERYTHING, NOTHING
+from ..constraints.answers import EVERYTHING, NOTHING
 from ..constraints.program import Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ..constraints.answers import exact
-from ..constraints.interned import EVERYTHING
+from ..constraints.answers import EVERYTHING, exact
 from ..constraints.scan import Scan
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
 from ..constraints.scan.tables import Tables

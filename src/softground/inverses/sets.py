@@ -30,7 +30,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from ..constraints.interned import EVERYTHING, NOTHING
+from ..constraints.answers import EVERYTHING, NOTHING
 from ..constraints.scan.messages import LOG_ZERO
 from ..dice import Dice
 from ..errors import InfeasibleAnswer, InverseError
@@ -442,7 +442,7 @@ def beside(index: Tensor, space: Categorical) -> Tensor:
 
     >>> space = Categorical([range(2)] * 3)
     >>> beside(space.index(torch.tensor([[0, 1, 0]])), space).tolist()  # 00*, 011, 1**, in base 3
-    [[2, 4, 26]]
+    [[2, 4, 17]]
     """
     device, sizes = index.device, space.sizes
     digits, begins = list[Tensor](), list[Tensor]()

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.interned import RELATIONS
 from ..constraints.program import NO_ANSWER, Program, Recorded
 from ..errors import InverseError
 from ..preparing import human, preparing
@@ -116,7 +115,7 @@ class Table(Inverse):
 
     def _explained(self, answer: Tensor, y: Tensor) -> Tensor:
         """Whether states whose answers have the ids ``answer[batch, states]`` are feasible for ``y[batch]``."""
-        if self.program.answers.all_exact(y):
+        if self.program.answers.inexact(y) is None:
             return answer == y[:, None]
         numbers, row = torch.unique(y, return_inverse=True)
         return torch.stack([self._admitted(i, y.device) for i in numbers.tolist()])[row[:, None], answer.long()]
@@ -146,7 +145,7 @@ class Table(Inverse):
 
     def solutions(self, y: Tensor) -> Solutions:
         """S_y for each answer: ragged rows cut out of the list sorted by answer."""
-        if not self.program.answers.all_exact(y):
+        if self.program.answers.inexact(y) is not None:
             mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
             owner, index = mask.nonzero(as_tuple=True)
             return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
@@ -170,7 +169,7 @@ class Table(Inverse):
         return Listed(torch.stack(self._rows(y), 1), self._codes[y.device], self.space.sizes, longest=longest)
 
     def excludes(self, y: Tensor) -> Tensor | None:
-        return None if self.program.answers.all_exact(y) else (y < 0) | (y >= RELATIONS)
+        return self.program.answers.inexact(y)
 
     def excluded(self, y: Tensor) -> Tensor:
         return (~self._admitted(int(y), y.device)[self.columns(y.device).answer.long()]).nonzero().flatten()

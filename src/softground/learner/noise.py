@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
-from ..constraints.relations import in_words
+from ..constraints.answers import in_words
 from ..errors import LearnerError
 from ..inverses.composite import composite
 from ..objectives.base import CHAINS, Objective

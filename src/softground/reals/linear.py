@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ..constraints.answers import INTERNING
 from ..constraints.base import Constraint
-from ..constraints.interned import INTERNING
 from ..errors import ConstraintError
 from .gaussian import Gaussian
 from .polyhedra import Polyhedra

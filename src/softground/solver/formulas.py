@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.interned import remember_in
+from ..constraints.answers import remember_in
 from ..constraints.terms import Terms, load_z3
 
 Codes = tuple[int, ...]

@@ -25,10 +25,8 @@ from torch.nn.functional import one_hot
 
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical
-from ..answers import exact
+from ..answers import INTERNING, Interned, Not, OneOf, Relation, exact, misfit
 from ..base import Constraint, of_symbols
-from ..interned import INTERNING, Interned
-from ..relations import Not, OneOf, Relation, misfit
 from .messages import LOG_ZERO, possible_states
 from .tables import Tables, accepted, equal, recursions_of
 from .tabulate import Tabulation, tabulate, taking_four

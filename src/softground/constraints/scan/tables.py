@@ -10,9 +10,7 @@ from torch import Tensor
 
 from ...dice import Dice
 from ...errors import ConstraintError
-from ..answers import exact
-from ..interned import RELATIONS
-from ..relations import Relation, resolve
+from ..answers import RELATIONS, Relation, exact, resolve
 from .convolved import Convolved
 from .core import likeliest_sum
 from .messages import LOG_ZERO, OneByOne, likeliest

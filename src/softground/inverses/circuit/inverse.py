@@ -14,8 +14,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from ...constraints.answers import EVERYTHING, NOTHING
 from ...constraints.cnf import HOLDS, Cnf
-from ...constraints.interned import EVERYTHING, NOTHING
 from ...dice import Dice
 from ...projections.base import Dropped
 from ...spaces.categorical import Categorical

@@ -18,7 +18,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ...constraints.interned import RELATIONS
 from ...constraints.program import Program
 from ...errors import InverseError
 from ...inverses.base import Fibre, Inverse, Start
@@ -99,9 +98,8 @@ class LongFormulas(Inverse):
 
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
-        exact = (y >= 0) & (y < RELATIONS)
-        if not bool(exact.all()):
-            return self._mixed(y, exact, seed)
+        if (other := self.program.answers.inexact(y)) is not None:
+            return self._mixed(y, ~other, seed)
         top, bottom = self.program.numbers(y).cpu().unbind(1)
         z, found = by_prefix(self.space.sites, top, bottom, self.draws, generator)
         rest = (~found).nonzero().flatten().tolist()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ...constraints.relations import Not
+from ...constraints.answers import Not
 from ...data.examples import Examples
 from ...data.idx import Digits
 from ..sudoku.boards import Boards, random_boards
