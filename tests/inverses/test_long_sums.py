@@ -92,21 +92,23 @@ def test_long_sums_are_noticed_and_others_keep_their_tables() -> None:
     assert way(lambda s, d: s + d if s < 500 else -1 + 0 * s, 100) is OneByOne
 
 
-def test_a_large_batch_is_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    layers = Totals(torch.arange(10).expand(9, -1), [10] * 9)
-    scores = torch.randn(5, 9, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    accepts, cues = torch.arange(83) == torch.arange(30, 35)[:, None], torch.zeros(5, 9, dtype=torch.long)
-    whole = Convolved(layers).log_partition(cues, accepts, scores)
-    task = sums_task(9)
-    belief, y = task.space.belief(scores.float()), task.constraint.encode(range(30, 35))
-    best = task.inverse.law(Target(belief, y, 1.0)).mode()
-    monkeypatch.setattr(messages, "DOUBLES", 2 * 8 * 746)  # two rows
-    assert [len(part[0]) for part in Convolved(layers)._parts(cues)] == [2, 2, 1]
-    assert torch.allclose(Convolved(layers).log_partition(cues, accepts, scores), whole, rtol=1e-14)
-    assert Convolved(layers).sample(cues, accepts, scores, Sampler(0)).sum(1).tolist() == [30, 31, 32, 33, 34]
-    monkeypatch.setattr(messages, "DOUBLES", 1)  # one
-    assert torch.equal(task.inverse.law(Target(belief, y, 1.0)).mode(), best)
-    assert best.sum(1).tolist() == [30, 31, 32, 33, 34]
+@pytest.mark.parametrize("step", [lambda s, d: s + d, lambda s, d: (s + d) % 50], ids=["long sum", "site by site"])
+def test_a_large_batch_is_taken_in_parts(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laws and first states: as many examples at a time as there is room for, and what is found stays the same."""
+    monkeypatch.setattr(totals, "LARGE", 0)
+    space, found = Categorical([range(10)] * 9), list[list[Tensor]]()
+    belief = space.belief(torch.randn(5, 9, 10, generator=torch.Generator().manual_seed(0)))
+    for most in (10**9, 5000, 1):
+        monkeypatch.setattr(messages, "DOUBLES", most)
+        inverse = Scanned(Scan(step, space))
+        y = inverse.constraint.encode(range(30, 35))
+        law, rows = inverse.law(Target(belief, y, 1.0)), inverse.scan.tables(CPU).together
+        assert (rows >= 5) is (most == 10**9)
+        z, marginals = law.draw_with_marginals(Sampler(0))
+        assert bool(inverse.feasible(z, y).all() & inverse.feasible(inverse.start(y, 0).z, y).all())
+        found.append([law.log_mass(), marginals, law.marginals(), law.mode().float()])
+    for other in found[1:]:
+        assert all(torch.allclose(one, two, atol=1e-6) for one, two in zip(found[0], other, strict=True))
 
 
 @pytest.mark.usefixtures("short")

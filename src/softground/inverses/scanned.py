@@ -135,6 +135,9 @@ class Chain(Set):
     def filled(self) -> bool:
         return self.scan.solvable
 
+    def together(self) -> int:
+        return self._tables.together
+
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         if how == "sum":
             recursion, at = self._tables.given(self.which)

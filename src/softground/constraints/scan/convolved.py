@@ -52,19 +52,17 @@ class Convolved:
 
     def log_partition(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """log Σ w(z) over S_y, ``[batch]``; its gradient with respect to the scores is Q*'s marginals."""
-        parts = self._parts(cues, accepts, scores)
-        return torch.cat([self._total(self._tree(*part[1:]), *part) for part in parts])
+        return self._total(self._tree(accepts, scores), cues, accepts, scores)
 
     def sample(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q*, ``[batch, n]`` in reading order."""
-        parts = self._parts(cues, accepts, scores)
-        return torch.cat([self._drawn(self._tree(*part[1:]), dice, *part) for part in parts])
+        return self._drawn(self._tree(accepts, scores), dice, cues, accepts, scores)
 
     def sample_alike(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws for examples that all have the ``scores[1, n, K]``: one tree for all, but for totals in its tails."""
-        tilt, drawn = scores.new_zeros(1), []
+        tilt, drawn, most = scores.new_zeros(1), [], self.together(scores.device)
         levels, law, norm = self._laws(scores, tilt)
-        for shown, some in self._parts(cues, accepts):
+        for shown, some in zip(torch.split(cues, most), torch.split(accepts, most), strict=True):
             ends, lost = self._ends(some[:, :-1], law, norm, tilt)
             z, rows = self._down(levels, ends, dice, scores), lost.nonzero().flatten()
             if len(rows):
@@ -74,22 +72,18 @@ class Convolved:
 
     def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
         """Both from the same tree; only the total is differentiable."""
-        drawn, totals = [], []
-        for part in self._parts(cues, accepts, scores):
-            tree = self._tree(*part[1:])
-            with torch.no_grad():
-                drawn.append(self._drawn(tree, dice, *part))
-            totals.append(self._total(tree, *part))
-        return torch.cat(drawn), torch.cat(totals)
+        tree = self._tree(accepts, scores)
+        with torch.no_grad():
+            z = self._drawn(tree, dice, cues, accepts, scores)
+        return z, self._total(tree, cues, accepts, scores)
 
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``."""
         return self.layers.values.expand(len(z), -1, -1).gather(2, z[..., None]).sum((1, 2))
 
-    def _parts(self, *given: Tensor) -> list[tuple[Tensor, ...]]:
-        """The batch in parts whose trees fit into memory: the last convolution of W totals takes a few times W^1.5."""
-        rows = max(1, room(given[0].device) // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
-        return list(zip(*(torch.split(tensor, rows) for tensor in given), strict=True))
+    def together(self, device: torch.device) -> int:
+        """How many examples' trees fit into memory: the last convolution of W totals takes a few times W^1.5."""
+        return max(1, room(device) // int(8 * (self.layers.reach[-1] + 1) ** 1.5))
 
     def _total(self, tree: Blocks, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         _, ends, lost = tree

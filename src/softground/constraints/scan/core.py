@@ -20,7 +20,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .messages import LOG_ZERO, likeliest, room
+from .messages import LOG_ZERO, likeliest
 from .totals import Totals
 
 CORE = 32  # sites that are searched at first
@@ -30,13 +30,6 @@ ROUNDING = 1e-15  # of what is added up: losses that differ by less are equal
 
 def likeliest_sum(layers: Totals, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
     """The most probable z of each example, ``[batch, n]`` in reading order, as :func:`messages.likeliest` gives it."""
-    size = len(layers) * (int(layers.values.max()) + 1)
-    rows = max(1, room(scores.device) // (8 * size))
-    parts = zip(*(torch.split(tensor, rows) for tensor in (cues, accepts, scores)), strict=True)
-    return torch.cat([_searched(layers, *part) for part in parts])
-
-
-def _searched(layers: Totals, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
     having = layers.values.expand(len(scores), -1, -1)
     worth = scores.new_full((*scores.shape[:2], int(layers.values.max()) + 1), LOG_ZERO)
     worth = worth.scatter_reduce(2, having, scores, "amax")  # of a site's values, their likeliest symbols

@@ -105,13 +105,8 @@ def draw(layers: Sequence[Tensor], cues: Tensor, beta: list[Tensor], scores: Ten
 
 
 def likeliest(layers: Sequence[Tensor], cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
-    """The most probable z of each example, ``[batch, n]`` in reading order; every layer's messages are kept for it."""
-    rows = max(1, room(scores.device) // sum(layer.shape[1] for layer in layers))
-    found = []
-    for shown, ends, given in zip(*(torch.split(part, rows) for part in (cues, accepts, scores)), strict=True):
-        best = suffix(layers, shown, ends, given, lambda s: s.amax(-1))
-        found.append(draw(layers, shown, best, given, None))
-    return torch.cat(found)
+    """The most probable z of each example, ``[batch, n]`` in reading order."""
+    return draw(layers, cues, suffix(layers, cues, accepts, scores, lambda s: s.amax(-1)), scores, None)
 
 
 def possible_states(layers: Sequence[Tensor], z: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from ...errors import ConstraintError
 from ..answers import RELATIONS, Relation, exact, resolve
 from .convolved import Convolved
 from .core import likeliest_sum
-from .messages import LOG_ZERO, OneByOne, likeliest
+from .messages import LOG_ZERO, OneByOne, likeliest, room
 from .totals import Totals
 from .tree import Tree
 
@@ -76,10 +76,21 @@ class Tables:
 
     def sample_alike(self, y: Tensor, scores: Tensor, dice: Dice) -> Tensor:
         """Draws from Q* where all examples have the same ``scores[1, n, K]``: ``[batch, n]`` in reading order."""
-        recursion, at = self.given(y)
-        if isinstance(recursion, Convolved):
-            return recursion.sample_alike(*at, scores, dice)
-        return recursion.sample(*at, scores.expand(len(y), -1, -1), dice)
+        if isinstance(self.recursion, Convolved):
+            return self.recursion.sample_alike(*self.at(y), scores, dice)
+        drawn = []
+        for part in torch.split(y, self.together):
+            recursion, at = self.given(part)
+            drawn.append(recursion.sample(*at, scores.expand(len(part), -1, -1), dice))
+        return torch.cat(drawn)
+
+    @cached_property
+    def together(self) -> int:
+        """How many examples are worked on together: every layer's messages are kept for them."""
+        if isinstance(self.recursion, Convolved):
+            return self.recursion.together(self.order.device)
+        each = sum(layer.shape[1] for layer in self.layers) + 4 * max(layer[0].numel() for layer in self.layers)
+        return max(1, room(self.order.device) // each)
 
     def likeliest(self, cues: Tensor, accepts: Tensor, scores: Tensor) -> Tensor:
         """The most probable z of each example, ``[batch, n]`` in reading order."""
