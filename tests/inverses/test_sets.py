@@ -266,6 +266,29 @@ def test_single_precision_and_inference_mode(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_without_gradients_there_is_no_tape(name: str) -> None:
+    inverse, y, _ = made(name)
+    scores = beliefs(name, len(y)).scores.requires_grad_()
+    with torch.no_grad():
+        law = inverse.law(Target(CategoricalBelief(inverse.space, scores), y, 1.0))
+        found = [law.log_mass(), law.marginals(), law.entropy(), law.draw_with_marginals(Sampler(0))[1]]
+    assert not any(each.requires_grad for each in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_made_in_inference_mode_is_trained_with_later(name: str) -> None:
+    inverse = CASES[name].make()
+    with torch.inference_mode():
+        y = inverse.constraint.encode(CASES[name].answers)
+        z = inverse.law(Target(beliefs(name, len(y)), y, 1.0)).mode()
+        assert bool(inverse.feasible(z, y).all())
+    scores = beliefs(name, len(y)).scores.requires_grad_()
+    law = inverse.law(Target(CategoricalBelief(inverse.space, scores), y.clone(), 1.0))
+    (gradient,) = torch.autograd.grad(law.log_mass().sum(), scores)
+    assert near(gradient, law.marginals().detach())
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_where_the_network_is_sure_of_something_else(name: str) -> None:
     """No double holds the probability of S_y, nor what is left of the whole space beside it."""
     inverse, y, inside = made(name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,6 +16,16 @@ from ..spaces.base import Space
 from .answers import pattern
 
 S = TypeVar("S", bound=Space)
+
+
+@contextmanager
+def outside_inference() -> Iterator[None]:
+    """Tensors that are made here can be trained with later, though inference mode is on around it."""
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False), torch.no_grad():
+            yield
+    else:
+        yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from ..constraints.base import Constraint
+from ..constraints.base import Constraint, outside_inference
 from ..dice import Sampler, any_of
 from ..errors import InverseError
 from ..projections.base import Dropped
@@ -155,9 +155,10 @@ class Inverse(ABC):
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
         y = target.answers
-        if (mask := self.excludes(y)) is None:
-            return Law(self.set(y), target.weights)
-        return Law(by_rows(y, [(~mask, self.set), (mask, self._beside)]), target.weights)
+        with outside_inference():  # some of what is made is kept
+            if (mask := self.excludes(y)) is None:
+                return Law(self.set(y), target.weights)
+            return Law(by_rows(y, [(~mask, self.set), (mask, self._beside)]), target.weights)
 
     def set(self, y: Tensor) -> Sets:
         """S_y of each answer."""

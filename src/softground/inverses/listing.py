@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..constraints.answers import EVERYTHING, NOTHING
+from ..constraints.base import outside_inference
 from ..constraints.program import Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped
@@ -68,6 +69,7 @@ class Listing(Inverse):
             self._states[device] = next(iter(self._states.values())).to(device)
         return self._states[device]
 
+    @outside_inference()
     def codes(self, device: torch.device) -> Tensor:
         """The list as one-hot codes ``[N, sites · K]``."""
         if device not in self._codes:

@@ -25,12 +25,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
 from operator import add
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ..constraints.answers import EVERYTHING, NOTHING
+from ..constraints.base import outside_inference
 from ..constraints.scan.messages import LOG_ZERO
 from ..dice import Dice
 from ..errors import InfeasibleAnswer, InverseError
@@ -44,6 +46,9 @@ CUBES_KEPT = 2**22  # of complements
 BLOCK_LIMIT = 2048
 
 
+To = Literal["shares", "best"] | Dice
+
+
 @dataclass
 class Slopes:
     """A sum's slopes go ``to`` all terms by their shares, or to one term, the best or a drawn one.
@@ -51,7 +56,7 @@ class Slopes:
     That is read on the way back, so that one way up serves shares and draws.
     """
 
-    to: Literal["shares", "best"] | Dice
+    to: To
 
 
 How = Literal["sum"] | Slopes
@@ -77,10 +82,9 @@ class _Reduce(torch.autograd.Function):
         (x, out), to = ctx.saved_tensors, ctx.how.to
         if to == "shares":
             return (x - out[..., None]).exp_().mul_(slope[..., None]), None
-        if isinstance(to, str):
-            way = x.argmax(-1)
-        else:  # rows that no way comes by have nothing to choose
-            way = to.categorical(only_where(slope != 0, x).flatten(0, -2)).view_as(slope)
+        # Rows that no way comes by have nothing to choose.
+        way = x.argmax(-1) if isinstance(to, str) else to.categorical(only_where(slope != 0, x).flatten(0, -2))
+        way = way.view_as(slope)
         return torch.zeros_like(x).scatter_(-1, way[..., None], slope[..., None]), None
 
 
@@ -104,10 +108,7 @@ def reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, how: How) -> Tensor:
 class _ReduceRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, owner: Tensor, offsets: Tensor, how: Slopes) -> Tensor:
-        out = peak = _peak(x, owner, offsets)
-        if how.to != "best":
-            weight = (x - peak.index_select(0, owner)).exp_()
-            out = peak + torch.zeros_like(peak).index_add_(0, owner, weight).log_()
+        out = _reduced_rows(x, owner, offsets, how.to)
         ctx.save_for_backward(x, owner, offsets, out)
         ctx.how = how
         return out
@@ -118,14 +119,25 @@ class _ReduceRows(torch.autograd.Function):
         (x, owner, offsets, out), to = ctx.saved_tensors, ctx.how.to
         if to == "shares":  # slopes are not negative
             return (x - (out - slope.log()).index_select(0, owner)).exp_(), None, None, None
-        if to == "best":
-            place = torch.arange(len(x), device=x.device).masked_fill(x < out.index_select(0, owner), len(x))
-            chosen = torch.full_like(offsets[1:], len(x)).scatter_reduce(0, owner, place, "amin")
-        else:
-            chosen = to.segment((x - out.index_select(0, owner)).exp_(), offsets)
         found = torch.zeros_like(x)
-        found[chosen] = slope
+        found[_chosen(x, owner, offsets, out, to)] = slope
         return found, None, None, None
+
+
+def _reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, to: To) -> Tensor:
+    peak = _peak(x, owner, offsets)
+    if to == "best":
+        return peak
+    weight = (x - peak.index_select(0, owner)).exp_()
+    return peak + torch.zeros_like(peak).index_add_(0, owner, weight).log_()
+
+
+def _chosen(x: Tensor, owner: Tensor, offsets: Tensor, out: Tensor, to: To) -> Tensor:
+    """Of each row the first of the best entries, or one drawn."""
+    if not isinstance(to, str):
+        return to.segment((x - out.index_select(0, owner)).exp_(), offsets)
+    place = torch.arange(len(x), device=x.device).masked_fill(x < out.index_select(0, owner), len(x))
+    return torch.full_like(offsets[1:], len(x)).scatter_reduce(0, owner, place, "amin")
 
 
 def _peak(x: Tensor, owner: Tensor, offsets: Tensor) -> Tensor:
@@ -178,7 +190,7 @@ class Set(ABC):
         shares, drawn = self.slopes(scores, "shares", dice)
         return drawn.argmax(-1), shares
 
-    def slopes(self, scores: Tensor, *ends: Literal["shares", "best"] | Dice) -> list[Tensor]:
+    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
         """The slopes of log Σ w with respect to the scores, ``[rows, sites, K]``, for each of ``ends``."""
         with torch.enable_grad():
             leaf, how, found = scores.detach().requires_grad_(), Slopes(ends[0]), list[Tensor]()
@@ -248,7 +260,7 @@ class Law:
 
     def _each(self, ask: Callable[[Set, Tensor], tuple[Tensor, ...]]) -> list[Tensor]:
         """What is asked of every set, part after part of the batch, in the order of the batch."""
-        with torch.inference_mode(False):  # in which there are no slopes
+        with outside_inference():  # in which there are no slopes
             scores = self.scores.clone() if self.scores.is_inference() else self.scores
             found = [ask(of, own) for _, of, own in self._parts(scores)]
         if len(found) == 1:
@@ -335,20 +347,88 @@ class Listed(Set):
         return max(1, min(PART_ROWS, PART_STATES // max(1, int(self.which[:, 1].max()))))
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
-        first, count = self.which.unbind(1)
         each = [scores[:, site, :size] for site, size in enumerate(self.sizes)]
         if self.cubes:  # a site's last symbol is any
             own = reduced(scores, how)
             each = [torch.cat([symbols, own[:, site, None]], 1) for site, symbols in enumerate(each)]
-        joint = list(zip(self.codes, joint_scores(each), strict=True))
+        found = self._looked_up(each)
+        return reduced(found.x, how) if found.rows is None else reduced_rows(found.x, *found.rows, how)
+
+    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
+        """Of states, without a tape: marginals in four fifths of the time, draws and modes in half."""
+        if self.cubes:
+            return super().slopes(scores, *ends)
+        found, slopes = self._looked_up([scores[:, site, :size] for site, size in enumerate(self.sizes)]), []
+        x, rows, width = found.x, found.rows, scores.shape[2]
+        out = _reduced_rows(x, *rows, ends[0]) if rows else None
+        for to in ends:
+            if to == "shares":
+                share = x.softmax(-1) if rows is None or out is None else (x - out.index_select(0, rows[0])).exp_()
+                slopes.append(self._dealt(found, share, width))
+                continue
+            if rows is None or out is None:
+                entry = self.which[:, 0] + (x.argmax(-1) if isinstance(to, str) else to.categorical(x))
+            else:
+                entry = found.entry[_chosen(x, *rows, out, to)]
+            slopes.append(one_hot(self._states(entry), width).to(scores.dtype))
+        return slopes
+
+    def _looked_up(self, each: Sequence[Tensor]) -> _Found:
+        """The log-weights of all that each example owns, and where they were found."""
+        first, count = self.which.unbind(1)
+        joint = joint_scores(each)
         if self.longest:
-            found = (own.gather(1, code.unfold(0, self.longest, 1)[first].long()) for code, own in joint)
-            beyond = torch.arange(self.longest, device=count.device) >= count[:, None]
-            return reduced(sum_of(found).masked_fill(beyond, -torch.inf), how)
+            entry = torch.arange(self.longest, device=count.device)
+            places = [code.unfold(0, self.longest, 1)[first].long() for code in self.codes]
+            x = sum_of(own.gather(1, place) for own, place in zip(joint, places, strict=True))
+            return _Found(x.masked_fill(entry >= count[:, None], -torch.inf), places, joint, entry, None)
         owner, offsets = ragged(count)
-        place = torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner]
-        found = (own.flatten().index_select(0, owner * own.shape[1] + code[place]) for code, own in joint)
-        return reduced_rows(sum_of(found), owner, offsets, how)
+        entry = torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner]
+        places = [owner * own.shape[1] + code[entry] for own, code in zip(joint, self.codes, strict=True)]
+        x = sum_of(own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True))
+        return _Found(x, places, joint, entry, (owner, offsets))
+
+    def _dealt(self, found: _Found, share: Tensor, width: int) -> Tensor:
+        """Shares added up by run, then summed down to its sites by one product."""
+        parts = []
+        for own, place, sites in zip(found.joint, found.places, runs(self.sizes), strict=True):
+            if found.rows is None:
+                table = share.new_zeros(own.shape).scatter_add_(1, place, share)
+            else:
+                table = share.new_zeros(own.numel()).index_add_(0, place, share).view_as(own)
+            ways = _ways(tuple(self.sizes[site] for site in sites), width, share.dtype, share.device)
+            parts.append((table @ ways).view(len(own), len(sites), width))
+        return torch.cat(parts[::-1], 1)
+
+    def _states(self, entry: Tensor) -> Tensor:
+        """The states of the list's entries."""
+        parts = []
+        for code, run in zip(self.codes, runs(self.sizes), strict=True):
+            symbols = _symbols(tuple(self.sizes[site] for site in run), entry.device)
+            parts.append(symbols[code[entry].long()])
+        return torch.cat(parts[::-1], 1)
+
+
+class _Found(NamedTuple):
+    """Log-weights ``x``, of padded or ragged rows, their places in ``joint`` scores, and their entries in the list."""
+
+    x: Tensor
+    places: list[Tensor]
+    joint: list[Tensor]
+    entry: Tensor
+    rows: tuple[Tensor, Tensor] | None
+
+
+@lru_cache(maxsize=64)
+def _ways(sizes: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Which symbols the codes of a run of sites stand for, ``[codes, sites · K]`` of 0 and 1."""
+    return one_hot(_symbols(sizes, device), width).flatten(1).to(dtype)
+
+
+@lru_cache(maxsize=64)
+def _symbols(sizes: tuple[int, ...], device: torch.device) -> Tensor:
+    """The symbols of every code of a run of sites, ``[codes, sites]``."""
+    return torch.cartesian_prod(*map(torch.arange, sizes)).view(-1, len(sizes)).to(device)
 
 
 sum_of = partial(reduce, add)
@@ -408,6 +488,17 @@ class Shared(Set):
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)
+
+    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
+        """By the same codes, without a tape, in half the time."""
+        codes = self.codes.to(scores.dtype)
+        x, found = scores.flatten(1) @ codes.T, []
+        for to in ends:
+            if to == "shares":
+                found.append(x.softmax(-1) @ codes)
+            else:
+                found.append(codes[x.argmax(-1) if isinstance(to, str) else to.categorical(x)])
+        return [each.view_as(scores) for each in found]
 
 
 def cubes(y: Tensor, space: Categorical, listed: Callable[[Tensor], Tensor], kept: dict[Any, Tensor]) -> Listed:

@@ -26,7 +26,7 @@ from torch.nn.functional import one_hot
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical
 from ..answers import INTERNING, Interned, Not, OneOf, Relation, exact, misfit
-from ..base import Constraint, of_symbols
+from ..base import Constraint, of_symbols, outside_inference
 from .messages import LOG_ZERO, possible_states
 from .tables import Tables, accepted, equal, recursions_of
 from .tabulate import Tabulation, tabulate, taking_four
@@ -199,6 +199,7 @@ class Scan(Constraint):
     def _seen(self) -> tuple[int, int, bool]:
         return len(self.answers.keys), len(self.answers.relations), self.answers.negates
 
+    @outside_inference()
     def _made(self, device: torch.device) -> Tables:
         if not self.ready:
             raise ConstraintError("The step looks at cues, and no answer has been seen yet: encode answers first.")
