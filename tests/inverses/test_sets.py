@@ -234,17 +234,18 @@ def test_what_a_kind_does_itself_is_what_follows_from_its_sum(name: str) -> None
     """Marginals, modes and draws of its own against slopes of its sums; and sums of either way."""
     inverse, y, inside = made(name)
     weights = beliefs(name, len(y))
-    _, mass, marginals = enumerated(inverse.space, weights.scores, inside)
+    log_weight, mass, marginals = enumerated(inverse.space, weights.scores, inside)
     law = inverse.law(Target(weights, y, 1.0))
     for rows, of in law.of:
         own = torch.arange(len(y)) if rows is None else rows
         scores = law.scores[own]
-        shares, best = Set.slopes(of, scores, "shares")[0], Set.choose(of, scores, "best")
+        shares, best = Set.slopes(of, scores, "sum"), Set.slopes(of, scores, "best").argmax(-1)
         assert near(shares, marginals[own])
         assert torch.equal(best, law.mode()[own])
-        drawn = Set.choose(of, scores, Sampler(0))
+        drawn = Set.slopes(of, scores, Sampler(0)).argmax(-1)
         assert bool(inside[own].gather(1, inverse.space.index(drawn)[:, None]).all())
-        assert near(of.reduce(scores, sets.Slopes("shares")), mass[own])
+        assert near(of.reduce(scores, Sampler(0)), mass[own])
+        assert near(of.reduce(scores, "best"), log_weight[own].amax(1))
         assert not bool(of.empty(scores).any())
 
 

@@ -46,102 +46,44 @@ CUBES_KEPT = 2**22  # of complements
 BLOCK_LIMIT = 2048
 
 
-To = Literal["shares", "best"] | Dice
-
-
-@dataclass
-class Slopes:
-    """A sum's slopes go ``to`` all terms by their shares, or to one term, the best or a drawn one.
-
-    That is read on the way back, so that one way up serves shares and draws.
-    """
-
-    to: To
-
-
-How = Literal["sum"] | Slopes
+How = Literal["sum", "best"] | Dice
 
 
 def reduced(x: Tensor, how: How) -> Tensor:
-    """log Σ exp over the last dimension, or its maximum."""
-    found: Tensor = x.logsumexp(-1) if isinstance(how, str) else _Reduce.apply(x, how)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Reduce(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, how: Slopes) -> Tensor:
-        out: Tensor = x.amax(-1) if how.to == "best" else x.logsumexp(-1)
-        ctx.save_for_backward(x, out)
-        ctx.how = how
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
-        (x, out), to = ctx.saved_tensors, ctx.how.to
-        if to == "shares":
-            return (x - out[..., None]).exp_().mul_(slope[..., None]), None
-        # Rows that no way comes by have nothing to choose.
-        way = x.argmax(-1) if isinstance(to, str) else to.categorical(only_where(slope != 0, x).flatten(0, -2))
-        way = way.view_as(slope)
-        return torch.zeros_like(x).scatter_(-1, way[..., None], slope[..., None]), None
-
-
-def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
-    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
-    first = torch.zeros_like(log_weights[..., :1])
-    return torch.where(
-        chooses[..., None], log_weights, torch.cat([first, first.expand_as(log_weights)[..., 1:] - torch.inf], -1)
-    )
+    """log Σ exp over the last dimension; or with slopes to one term alone, the best, whose value it then has, or one
+    drawn by its share."""
+    if how == "sum":
+        return x.logsumexp(-1)
+    way = x.argmax(-1) if isinstance(how, str) else how.categorical(x.detach().flatten(0, -2)).view(x.shape[:-1])
+    return _to_one(x.gather(-1, way[..., None]).squeeze(-1), x.detach().logsumexp(-1), how)
 
 
 def reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, how: How) -> Tensor:
     """:func:`reduced` for rows of different lengths, one after the other; a row of none has log 0."""
-    if not isinstance(how, str):
-        found: Tensor = _ReduceRows.apply(x, owner, offsets, how)  # type: ignore[no-untyped-call]
-        return found
-    peak = _peak(x, owner, offsets)
-    return peak + torch.zeros_like(peak).index_add(0, owner, (x - peak[owner]).exp()).log()
+    peak = x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
+    total = peak + torch.zeros_like(peak).index_add(0, owner, (x - peak.index_select(0, owner)).exp()).log()
+    return total if how == "sum" else _to_one(x[chosen_rows(x, owner, offsets, how)], total.detach(), how)
 
 
-class _ReduceRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, owner: Tensor, offsets: Tensor, how: Slopes) -> Tensor:
-        out = _reduced_rows(x, owner, offsets, how.to)
-        ctx.save_for_backward(x, owner, offsets, out)
-        ctx.how = how
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None, None]:
-        (x, owner, offsets, out), to = ctx.saved_tensors, ctx.how.to
-        if to == "shares":  # slopes are not negative
-            return (x - (out - slope.log()).index_select(0, owner)).exp_(), None, None, None
-        found = torch.zeros_like(x)
-        found[_chosen(x, owner, offsets, out, to)] = slope
-        return found, None, None, None
-
-
-def _reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, to: To) -> Tensor:
-    peak = _peak(x, owner, offsets)
-    if to == "best":
-        return peak
-    weight = (x - peak.index_select(0, owner)).exp_()
-    return peak + torch.zeros_like(peak).index_add_(0, owner, weight).log_()
-
-
-def _chosen(x: Tensor, owner: Tensor, offsets: Tensor, out: Tensor, to: To) -> Tensor:
-    """Of each row the first of the best entries, or one drawn."""
+def chosen_rows(x: Tensor, owner: Tensor, offsets: Tensor, to: Literal["best"] | Dice) -> Tensor:
+    """Of each row the place of its best entry, the first of several, or of one that is drawn."""
+    x, peak = x.detach(), x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
     if not isinstance(to, str):
-        return to.segment((x - out.index_select(0, owner)).exp_(), offsets)
-    place = torch.arange(len(x), device=x.device).masked_fill(x < out.index_select(0, owner), len(x))
+        weight = (x - peak.index_select(0, owner)).exp_()
+        return to.segment(weight / torch.zeros_like(peak).index_add_(0, owner, weight).index_select(0, owner), offsets)
+    place = torch.arange(len(x), device=x.device).masked_fill(x < peak.index_select(0, owner), len(x))
     return torch.full_like(offsets[1:], len(x)).scatter_reduce(0, owner, place, "amin")
 
 
-def _peak(x: Tensor, owner: Tensor, offsets: Tensor) -> Tensor:
-    return x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
+def _to_one(taken: Tensor, total: Tensor, how: How) -> Tensor:
+    """What was taken, or all there is with the slope of what was taken."""
+    return taken if how == "best" else total + (taken - taken.detach())
+
+
+def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
+    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
+    others = torch.arange(log_weights.shape[-1], device=chooses.device) > 0
+    return torch.where(chooses[..., None], log_weights, torch.zeros_like(log_weights).masked_fill(others, -torch.inf))
 
 
 def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
@@ -179,25 +121,21 @@ class Set(ABC):
 
     def marginals(self, scores: Tensor) -> Tensor:
         """Q*'s marginals, without a tape."""
-        return self.slopes(scores, "shares")[0]
+        return self.slopes(scores, "sum")
 
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
         """The mode, the smallest of several, or a draw: ``[rows, sites]``."""
-        return self.slopes(scores, to)[0].argmax(-1)
+        return self.slopes(scores, to).argmax(-1)
 
     def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        """A draw and the marginals, of one way up."""
-        shares, drawn = self.slopes(scores, "shares", dice)
-        return drawn.argmax(-1), shares
+        """A draw and the marginals, which may share their work."""
+        return self.choose(scores, dice), self.marginals(scores)
 
-    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
-        """The slopes of log Σ w with respect to the scores, ``[rows, sites, K]``, for each of ``ends``."""
+    def slopes(self, scores: Tensor, how: How) -> Tensor:
+        """The slopes of what the set reduces to, with respect to the scores: ``[rows, sites, K]``."""
         with torch.enable_grad():
-            leaf, how, found = scores.detach().requires_grad_(), Slopes(ends[0]), list[Tensor]()
-            total = self.reduce(leaf, how).sum()
-            for number, how.to in enumerate(ends, 1):
-                found += torch.autograd.grad(total, leaf, retain_graph=number < len(ends))
-        return found
+            leaf = scores.detach().requires_grad_()
+            return torch.autograd.grad(self.reduce(leaf, how).sum(), leaf)[0]
 
 
 Sets = Set | Sequence[tuple[Tensor, Set]]  # of a whole batch, or of some of its rows each
@@ -347,50 +285,49 @@ class Listed(Set):
         return max(1, min(PART_ROWS, PART_STATES // max(1, int(self.which[:, 1].max()))))
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
+        return self._looked_up(scores, how).reduced(how)
+
+    def marginals(self, scores: Tensor) -> Tensor:
+        """Of states, in four fifths of the time."""
+        return super().marginals(scores) if self.cubes else self._dealt(self._looked_up(scores), scores.shape[2])
+
+    def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
+        """In half the time: sites of which the chosen cube says nothing choose on their own."""
+        best = isinstance(to, str)
+        z = self._states(self._looked_up(scores, to if best else "sum").chosen(to))
+        if not self.cubes:
+            return z
+        free = z == torch.tensor(self.sizes, device=z.device)
+        own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
+        return torch.where(free, own.view_as(z), z)
+
+    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
+        if self.cubes:
+            return super().choose_with_marginals(scores, dice)
+        found = self._looked_up(scores)
+        return self._states(found.chosen(dice)), self._dealt(found, scores.shape[2])
+
+    def _looked_up(self, scores: Tensor, how: How = "sum") -> _Found:
+        """The log-weights of all that each example owns, and where they were found."""
         each = [scores[:, site, :size] for site, size in enumerate(self.sizes)]
         if self.cubes:  # a site's last symbol is any
             own = reduced(scores, how)
             each = [torch.cat([symbols, own[:, site, None]], 1) for site, symbols in enumerate(each)]
-        found = self._looked_up(each)
-        return reduced(found.x, how) if found.rows is None else reduced_rows(found.x, *found.rows, how)
-
-    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
-        """Of states, without a tape: marginals in four fifths of the time, draws and modes in half."""
-        if self.cubes:
-            return super().slopes(scores, *ends)
-        found, slopes = self._looked_up([scores[:, site, :size] for site, size in enumerate(self.sizes)]), []
-        x, rows, width = found.x, found.rows, scores.shape[2]
-        out = _reduced_rows(x, *rows, ends[0]) if rows else None
-        for to in ends:
-            if to == "shares":
-                share = x.softmax(-1) if rows is None or out is None else (x - out.index_select(0, rows[0])).exp_()
-                slopes.append(self._dealt(found, share, width))
-                continue
-            if rows is None or out is None:
-                entry = self.which[:, 0] + (x.argmax(-1) if isinstance(to, str) else to.categorical(x))
-            else:
-                entry = found.entry[_chosen(x, *rows, out, to)]
-            slopes.append(one_hot(self._states(entry), width).to(scores.dtype))
-        return slopes
-
-    def _looked_up(self, each: Sequence[Tensor]) -> _Found:
-        """The log-weights of all that each example owns, and where they were found."""
-        first, count = self.which.unbind(1)
-        joint = joint_scores(each)
+        (first, count), joint = self.which.unbind(1), joint_scores(each)
         if self.longest:
-            entry = torch.arange(self.longest, device=count.device)
+            beyond = torch.arange(self.longest, device=count.device) >= count[:, None]
             places = [code.unfold(0, self.longest, 1)[first].long() for code in self.codes]
             x = sum_of(own.gather(1, place) for own, place in zip(joint, places, strict=True))
-            return _Found(x.masked_fill(entry >= count[:, None], -torch.inf), places, joint, entry, None)
+            return _Found(x.masked_fill(beyond, -torch.inf), places, joint, first, None)
         owner, offsets = ragged(count)
         entry = torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner]
         places = [owner * own.shape[1] + code[entry] for own, code in zip(joint, self.codes, strict=True)]
         x = sum_of(own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True))
         return _Found(x, places, joint, entry, (owner, offsets))
 
-    def _dealt(self, found: _Found, share: Tensor, width: int) -> Tensor:
+    def _dealt(self, found: _Found, width: int) -> Tensor:
         """Shares added up by run, then summed down to its sites by one product."""
-        parts = []
+        parts, share = [], found.shares()
         for own, place, sites in zip(found.joint, found.places, runs(self.sizes), strict=True):
             if found.rows is None:
                 table = share.new_zeros(own.shape).scatter_add_(1, place, share)
@@ -401,22 +338,36 @@ class Listed(Set):
         return torch.cat(parts[::-1], 1)
 
     def _states(self, entry: Tensor) -> Tensor:
-        """The states of the list's entries."""
-        parts = []
-        for code, run in zip(self.codes, runs(self.sizes), strict=True):
-            symbols = _symbols(tuple(self.sizes[site] for site in run), entry.device)
+        """The states of the list's entries, or the cubes."""
+        sizes, parts = tuple(size + self.cubes for size in self.sizes), []
+        for code, run in zip(self.codes, runs(sizes), strict=True):
+            symbols = _symbols(tuple(sizes[site] for site in run), entry.device)
             parts.append(symbols[code[entry].long()])
         return torch.cat(parts[::-1], 1)
 
 
 class _Found(NamedTuple):
-    """Log-weights ``x``, of padded or ragged rows, their places in ``joint`` scores, and their entries in the list."""
+    """Log-weights ``x``, their places in ``joint`` scores, and their entries in the list, or those of padded rows."""
 
     x: Tensor
     places: list[Tensor]
     joint: list[Tensor]
     entry: Tensor
-    rows: tuple[Tensor, Tensor] | None
+    rows: tuple[Tensor, Tensor] | None  # ragged ones: their owners, and where each begins
+
+    def reduced(self, how: How) -> Tensor:
+        return reduced(self.x, how) if self.rows is None else reduced_rows(self.x, *self.rows, how)
+
+    def shares(self) -> Tensor:
+        if self.rows is None:
+            return self.x.softmax(-1)
+        return (self.x - reduced_rows(self.x, *self.rows, "sum").index_select(0, self.rows[0])).exp_()
+
+    def chosen(self, to: Literal["best"] | Dice) -> Tensor:
+        """The list's entries."""
+        if self.rows is not None:
+            return self.entry[chosen_rows(self.x, *self.rows, to)]
+        return self.entry + (self.x.argmax(-1) if isinstance(to, str) else to.categorical(self.x))
 
 
 @lru_cache(maxsize=64)
@@ -489,16 +440,13 @@ class Shared(Set):
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)
 
-    def slopes(self, scores: Tensor, *ends: To) -> list[Tensor]:
+    def slopes(self, scores: Tensor, how: How) -> Tensor:
         """By the same codes, without a tape, in half the time."""
         codes = self.codes.to(scores.dtype)
-        x, found = scores.flatten(1) @ codes.T, []
-        for to in ends:
-            if to == "shares":
-                found.append(x.softmax(-1) @ codes)
-            else:
-                found.append(codes[x.argmax(-1) if isinstance(to, str) else to.categorical(x)])
-        return [each.view_as(scores) for each in found]
+        x = scores.flatten(1) @ codes.T
+        if how == "sum":
+            return (x.softmax(-1) @ codes).view_as(scores)
+        return codes[x.argmax(-1) if isinstance(how, str) else how.categorical(x)].view_as(scores)
 
 
 def cubes(y: Tensor, space: Categorical, listed: Callable[[Tensor], Tensor], kept: dict[Any, Tensor]) -> Listed:
