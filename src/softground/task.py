@@ -47,7 +47,7 @@ class Task:
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
     >>> Task(space, Program(lambda a, b: a + b, space)).inverse
-    Table(100 states, 19 answers, 1.2 kB)
+    Table(100 states, 19 answers, 600 B)
     """
 
     space: Any  # a Space; the rule, the kernel and the user know which

@@ -60,7 +60,7 @@ def test_table_and_enumeration_agree_on_length_seven_formulas_with_mixed_drop_se
 def test_the_table_of_length_seven_formulas() -> None:
     program = formula_program(7)
     table = Table(program)
-    assert repr(table) == "Table(419,904 states, 8,268 answers, 5.04 MB)"
+    assert repr(table) == "Table(419,904 states, 8,268 answers, 3.36 MB)"
     ids = torch.arange(8268)
     count = table.solutions(ids).count
     assert int(count.sum()) == 419_904
@@ -112,7 +112,7 @@ def test_infeasible_answers_are_proved_by_a_listing() -> None:
 def test_too_large_a_table_is_refused_before_any_work() -> None:
     called = []
     program = Program(lambda *z: called.append(z) or 0, Categorical([range(10)] * 9))  # type: ignore[func-returns-value]
-    with pytest.raises(InverseError, match=r"1,000,000,000 states and take 12 GB; the limit is 1\.07 GB.*enumeration"):
+    with pytest.raises(InverseError, match=r"1,000,000,000 states and take 10 GB; the limit is 1\.07 GB.*enumeration"):
         Table(program)
     assert not called
 

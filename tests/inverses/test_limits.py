@@ -41,9 +41,9 @@ def test_sizes_in_words(size: float, words: str) -> None:
 
 def test_a_table_may_take_all_it_is_allowed() -> None:
     size = Table.bytes_needed(PROBLEM.space)
-    assert size == 12 * PROBLEM.space.size
-    assert repr(Table(PROBLEM.program, limit=size)) == "Table(64 states, 10 answers, 768 B)"
-    with pytest.raises(InverseError, match="768 B; the limit is 767 B"):
+    assert size == 6 * PROBLEM.space.size
+    assert repr(Table(PROBLEM.program, limit=size)) == "Table(64 states, 10 answers, 384 B)"
+    with pytest.raises(InverseError, match="384 B; the limit is 383 B"):
         Table(PROBLEM.program, limit=size - 1)
 
 
@@ -126,7 +126,7 @@ def test_states_without_an_answer_are_in_no_row() -> None:
     assert inverse.start(y, 0).found.tolist() == [True, True, False]
     assert inverse.answer_ids(torch.tensor([[1, 1]])).tolist() == [-1]
     empty = Table(Program(lambda a, b: None, space))
-    assert (empty.longest, repr(empty)) == (0, "Table(9 states, 0 answers, 108 B)")
+    assert (empty.longest, repr(empty)) == (0, "Table(9 states, 0 answers, 54 B)")
 
 
 def test_the_limits_of_a_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,12 @@ from ..preparing import duration, human, many, preparing, told
 from .base import Inverse
 from .cache import Cache
 from .circuit import Circuit
-from .columns import seconds_for
 from .composite import composite
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, GivesWay
 from .lists import MOST_EACH, Found, Key, Lists, keys
 from .scanned import Scanned
-from .table import Table
+from .table import Table, seconds_for
 
 CHUNK_STATES = 2**18  # of a relation, tried at a time
 PROBE = 4  # answers that are listed one by one, which tells how long the others will take

@@ -426,6 +426,14 @@ def codes_of(index: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return torch.stack(found)
 
 
+def index_of(codes: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Undoes :func:`codes_of`."""
+    index = torch.zeros_like(codes[0], dtype=torch.long)
+    for code, sites in zip(codes.flip(0), reversed(runs(sizes)), strict=True):
+        index = index * math.prod(sizes[site] for site in sites) + code
+    return index
+
+
 def _small(entries: Sequence[int]) -> torch.dtype:
     return torch.int16 if max(entries) < 2**15 else torch.long
 

@@ -4,12 +4,15 @@ Every state's answer is computed up front, as an id. A fibre is then **one gathe
 mixed-radix number, so the completions of u sit at known places of the table, and those with id y are F(u).
 Sorted by answer, the same table lists S_y without any search, which is what the exact kernel reads.
 
-Length-7 formulas have 419,904 states: the table takes 5 MB and a fraction of a second.
+Length-7 formulas have 419,904 states: the table takes 3.4 MB and a fraction of a second.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,21 +25,64 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
-from .columns import Columns, seconds_for
 from .enumeration import Enumeration, default_inverse
-from .folded import Folded
-from .sets import Listed, Solutions, codes_of, ragged
+from .sets import Listed, Solutions, codes_of, index_of, ragged
 
-BYTES_PER_STATE = 4 + 8  # the answer's id, and the state's index in the list sorted by answer
 CHUNK_STATES = 2**18  # evaluated at a time
 FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
 # A plain Python rule takes some ten microseconds per state, a vectorised one a few nanoseconds.
 TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
 TABULATE_SECONDS = 60.0
+SAMPLE, SAMPLE_VECTORISED = 256, 2**16  # states whose time is measured
 RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
 PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The table on one device."""
+
+    answer: Tensor  # [states] int32 id of each state's answer, −1 for none
+    # States sorted by answer, then by index, as codes in runs of sites; those without an answer come first. At the end
+    # zeros, as many as the most states of an answer, so that a window of that size fits anywhere.
+    by_answer: Tensor
+    offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
+
+    @classmethod
+    def of(cls, answer: Tensor, known: int, sizes: tuple[int, ...]) -> Columns:
+        """From the states' answers, of which ``known`` have ids."""
+        order = torch.sort(answer, stable=True)
+        none = int((answer == NO_ANSWER).sum())
+        count = torch.bincount(order.values[none:].long(), minlength=known)
+        longest = int(count.max()) if len(count) else 0
+        begins = torch.nn.functional.pad(count.cumsum(0), (1, 0)) + none
+        return cls(answer, codes_of(torch.nn.functional.pad(order.indices, (0, longest)), sizes), begins)
+
+    def to(self, device: torch.device) -> Columns:
+        """A copy on ``device``."""
+        return Columns(*(part.to(device) for part in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """The table for one drop set: one row per u, one column per completion."""
+
+    answer: Tensor  # [kept states, options]
+    strides: Tensor  # [n] mixed-radix weight of each kept site in the row's number, 0 for dropped ones
+    values: Tensor  # [1, options, dropped] the completions
+
+    @classmethod
+    def of(cls, answer: Tensor, space: Categorical, dropped: tuple[int, ...]) -> Folded:
+        """The table ``answer[states]`` with the dropped sites last."""
+        sizes, sites, device = space.sizes, range(space.sites), answer.device
+        kept = [site for site in sites if site not in dropped]
+        options = math.prod(sizes[site] for site in dropped)
+        strides = [math.prod(sizes[k] for k in kept if k > site) if site in kept else 0 for site in sites]
+        values, _ = candidates(space.layout(device).sizes, torch.tensor([dropped], device=device), options)
+        rows = answer.view(sizes).permute(*kept, *dropped).reshape(-1, options)
+        return cls(rows, torch.tensor(strides, device=device), values)
 
 
 @RECORDED.register("table")
@@ -46,7 +92,7 @@ class Table(Inverse):
     >>> space = Categorical([range(10), range(10)])
     >>> table = Table(Program(lambda a, b: a + b, space))
     >>> table
-    Table(100 states, 19 answers, 1.2 kB)
+    Table(100 states, 19 answers, 600 B)
     """
 
     exact = True
@@ -72,14 +118,13 @@ class Table(Inverse):
                 parts.append(program.answer_ids(self.space.states(chunk), remember=False).int())
                 done(int(chunk[-1]) + 1)
         answer = torch.cat(parts)
-        self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known))}
+        self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known, self.space.sizes))}
         count = columns.offsets.diff()
         self._answers = int((count > 0).sum())
         self._folded: dict[tuple[torch.device, tuple[int, ...]], Folded] = {}
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
         self._relations: dict[tuple[int, torch.device], Tensor] = {}
-        self._codes: dict[torch.device, Tensor] = {}
 
     @property
     def static(self) -> bool:  # type: ignore[override]
@@ -88,7 +133,7 @@ class Table(Inverse):
     @staticmethod
     def bytes_needed(space: Categorical) -> int:
         """How large the table of a space would be."""
-        return space.size * BYTES_PER_STATE
+        return space.size * (4 + codes_of(torch.zeros(1, dtype=torch.long), space.sizes).nbytes)  # and the answer's id
 
     def __repr__(self) -> str:
         return f"Table({self.space.size:,} states, {self._answers:,} answers, {human(self.bytes_needed(self.space))})"
@@ -152,7 +197,11 @@ class Table(Inverse):
         first, count = self._rows(y)
         owner, offsets = ragged(count)
         place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
-        return Solutions(self.columns(y.device).by_answer[place], owner, offsets)
+        return Solutions(self._index(place), owner, offsets)
+
+    def _index(self, place: Tensor) -> Tensor:
+        """The states at places of the sorted list."""
+        return index_of(self.columns(place.device).by_answer[:, place], self.space.sizes)
 
     def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Where each answer's states begin in the sorted list, and how many there are."""
@@ -163,10 +212,10 @@ class Table(Inverse):
         return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
 
     def set(self, y: Tensor) -> Listed:
-        if y.device not in self._codes:
-            self._codes[y.device] = codes_of(self.columns(y.device).by_answer, self.space.sizes)
         longest = self.longest if self._pads(y) else 0
-        return Listed(torch.stack(self._rows(y), 1), self._codes[y.device], self.space.sizes, longest=longest)
+        return Listed(
+            torch.stack(self._rows(y), 1), self.columns(y.device).by_answer, self.space.sizes, longest=longest
+        )
 
     def excludes(self, y: Tensor) -> Tensor | None:
         return self.program.answers.inexact(y)
@@ -201,7 +250,7 @@ class Table(Inverse):
         first, count = self._rows(y)
         place, found = first + (uniform * count).long(), count > 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
-        z[found] = self.space.states(self.columns(y.device).by_answer[place[found]])
+        z[found] = self.space.states(self._index(place[found]))
         if (other := self.excludes(y)) is not None:
             some = drawn(self, self.space.uniform(int(other.sum()), y.device), y[other], seed)
             z[other], found[other] = some.z, some.found
@@ -231,6 +280,19 @@ class Table(Inverse):
         table = cls(rule, limit=cls.bytes_needed(space))
         rule.ids = table.answer_ids  # which has copies on every device
         return table
+
+
+def seconds_for(rule: Program) -> float:
+    """How long a table of a rule will take to make, by a sample of its states; half a second of them is enough."""
+    size, spent, tried = rule.space.size, 0.0, 0
+    sample = min(size, SAMPLE_VECTORISED if rule.vectorised else SAMPLE)
+    states = rule.space.states(torch.randint(size, (sample,), generator=torch.Generator().manual_seed(0)))
+    for part in torch.split(states, len(states) if rule.vectorised else 16):
+        if spent < 0.5:
+            began = time.perf_counter()
+            rule.answer_ids(part, remember=False)
+            spent, tried = spent + time.perf_counter() - began, tried + len(part)
+    return spent / tried * size
 
 
 @default_inverse.register
