@@ -419,9 +419,10 @@ def _runs(sizes: tuple[int, ...], limit: int) -> list[range]:
 
 def codes_of(index: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """States by their indices as codes in runs of sites, ``[runs, states]``, as small as they are."""
-    found, entries = list[Tensor](), [math.prod(sizes[site] for site in sites) for sites in runs(sizes)]
-    for count in entries:
-        found.append((index % count).to(_small(entries)))
+    found, small = list[Tensor](), _small(sizes)
+    for run in runs(sizes):
+        count = math.prod(sizes[site] for site in run)
+        found.append((index % count).to(small))
         index = index // count
     return torch.stack(found)
 
@@ -434,8 +435,8 @@ def index_of(codes: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return index
 
 
-def _small(entries: Sequence[int]) -> torch.dtype:
-    return torch.int16 if max(entries) < 2**15 else torch.long
+def _small(sizes: tuple[int, ...]) -> torch.dtype:
+    return torch.int16 if max(BLOCK_LIMIT, *sizes) < 2**15 else torch.long
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,35 +492,29 @@ def beside(index: Tensor, space: Categorical) -> Tensor:
     >>> beside(space.index(torch.tensor([[0, 1, 0]])), space).tolist()  # 00*, 011, 1**, in base 3
     [[2, 4, 17]]
     """
-    device, sizes = index.device, space.sizes
-    digits, begins = list[Tensor](), list[Tensor]()
-    inside, stride = index.new_zeros(min(1, len(index))), space.size
+    sizes, wider = space.sizes, tuple(size + 1 for size in space.sizes)
+    codes, begins = list[Tensor](), list[Tensor]()
+    inside, stride, small = index.new_zeros(min(1, len(index))), space.size, _small(wider)
 
     def found(prefix: Tensor, depth: int) -> None:
-        rest, column = prefix, list[Tensor]()
-        for size in reversed(sizes[:depth]):
-            column.insert(0, rest % size)
-            rest = rest // size
-        column += [torch.full_like(prefix, size) for size in sizes[depth:]]
-        digits.append(torch.stack(column, 1))
+        rest, own = prefix, list[Tensor]()
+        for run in runs(wider):
+            code, radix = torch.zeros_like(prefix), 1
+            for site in reversed(run):
+                symbol, rest = (rest % sizes[site], rest // sizes[site]) if site < depth else (sizes[site], rest)
+                code, radix = code + symbol * radix, radix * wider[site]
+            own.append(code.to(small))
+        codes.append(torch.stack(own))
         begins.append(prefix * stride)
 
     if not len(index):
         found(index.new_zeros(1), 0)
     for depth, size in enumerate(sizes, 1):
         stride //= size
-        children = (inside[:, None] * size + torch.arange(size, device=device)).flatten()
+        children = (inside[:, None] * size + torch.arange(size, device=index.device)).flatten()
         inside = torch.unique_consecutive(index // stride)
         found(children[~torch.isin(children, inside)], depth)
-    every = torch.cat(digits)[torch.cat(begins).argsort()]
-    wider = tuple(size + 1 for size in sizes)
-    codes, entries = list[Tensor](), [math.prod(wider[site] for site in sites) for sites in runs(wider)]
-    for sites in runs(wider):
-        code = torch.zeros_like(every[:, 0])
-        for site in sites:
-            code = code * wider[site] + every[:, site]
-        codes.append(code.to(_small(entries)))
-    return torch.stack(codes)
+    return torch.cat(codes, 1)[:, torch.cat(begins).argsort()]
 
 
 def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]]) -> Sets:
