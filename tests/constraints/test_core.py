@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground.constraints.scan import core as core_of_sums
-from softground.constraints.scan.core import likeliest_sum
+from softground.constraints.scan import long_sums
+from softground.constraints.scan.long_sums import Totals, likeliest_sum
 from softground.constraints.scan.messages import LOG_ZERO, likeliest
-from softground.constraints.scan.totals import Totals
 
 SCORES: dict[str, Callable[[Tensor], Tensor]] = {
     "all alike": lambda noise: 0 * noise,
@@ -31,7 +30,7 @@ def worth(scores: Tensor, z: Tensor) -> Tensor:
 @pytest.mark.parametrize("core", [1, 8])
 def test_the_best_in_a_core_is_the_best_of_all_sites(core: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values differ from site to site, symbols share values, and answers may accept one total, several or none."""
-    monkeypatch.setattr(core_of_sums, "CORE", core)
+    monkeypatch.setattr(long_sums, "CORE", core)
     values = torch.tensor([[0, 1, 2, 3, 4], [0, 3, 3, 7, 0], [4, 0, 1, 1, 9]]).repeat(8, 1)
     layers = Totals(values, [5, 4, 5] * 8)
     generator = torch.Generator().manual_seed(core)
@@ -62,7 +61,7 @@ def test_a_small_core_is_enough_for_a_long_sum(monkeypatch: pytest.MonkeyPatch) 
         sizes.append(len(given))
         return likeliest(given, *rest)
 
-    monkeypatch.setattr(core_of_sums, "likeliest", noted)
+    monkeypatch.setattr(long_sums, "likeliest", noted)
     for sure in (0, 1, 8, 40):
         scores = (sure * torch.nn.functional.one_hot(truth, 10) + max(1, sure / 4) * noise).log_softmax(-1)
         z = likeliest_sum(layers, cues, accepts, scores)

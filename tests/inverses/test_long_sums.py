@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from softground import Categorical, Sampler, Scan
-from softground.constraints.scan import convolved, core, messages, totals
-from softground.constraints.scan.convolved import Convolved, convolve
+from softground.constraints.scan import long_sums, messages
+from softground.constraints.scan.long_sums import Convolved, Totals, convolve
 from softground.constraints.scan.messages import OneByOne
-from softground.constraints.scan.totals import Totals
 from softground.inverses import Scanned
 from softground.target import Target
 from softground.task import Task
@@ -27,8 +26,8 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums count as long that are short enough for brute force, and a site is looked at first."""
-    monkeypatch.setattr(totals, "LARGE", 0)
-    monkeypatch.setattr(core, "CORE", 1)
+    monkeypatch.setattr(long_sums, "LARGE", 0)
+    monkeypatch.setattr(long_sums, "CORE", 1)
 
 
 def recursion(scan: Scan) -> Any:
@@ -95,7 +94,7 @@ def test_long_sums_are_noticed_and_others_keep_their_tables() -> None:
 @pytest.mark.parametrize("step", [lambda s, d: s + d, lambda s, d: (s + d) % 50], ids=["long sum", "site by site"])
 def test_a_large_batch_is_taken_in_parts(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Laws and first states: as many examples at a time as there is room for, and what is found stays the same."""
-    monkeypatch.setattr(totals, "LARGE", 0)
+    monkeypatch.setattr(long_sums, "LARGE", 0)
     space, found = Categorical([range(10)] * 9), list[list[Tensor]]()
     belief = space.belief(torch.randn(5, 9, 10, generator=torch.Generator().manual_seed(0)))
     for most in (10**9, 5000, 1):
@@ -117,7 +116,7 @@ def test_first_states_are_uniform_and_share_one_tree(monkeypatch: pytest.MonkeyP
     rule = Scan(operator.add, Categorical([range(3), (1, 0), (0, 2), range(3)]), order=[2, 0, 1, 3])
     inverse, rows, y = Scanned(rule), 20_000, rule.encode([3, 7, 99, 6])
     for least in (1e-250, 0.1):  # the second: but for 3, all totals are too improbable
-        monkeypatch.setattr(convolved, "LEAST", least)
+        monkeypatch.setattr(long_sums, "LEAST", least)
         start = inverse.start(y.repeat(rows), seed=0)
         assert start.found.view(rows, 4).all(0).tolist() == [True, True, False, True]
         assert bool(start.proved.all())
@@ -134,7 +133,7 @@ def test_first_states_are_uniform_and_share_one_tree(monkeypatch: pytest.MonkeyP
         seen.append(len(scores))
         return laws(way, scores, tilt)
 
-    monkeypatch.setattr(convolved, "LEAST", 1e-250)
+    monkeypatch.setattr(long_sums, "LEAST", 1e-250)
     monkeypatch.setattr(Convolved, "_laws", noted)
     inverse.start(y.repeat(1000), seed=0)
     assert seen == [1]
@@ -168,7 +167,7 @@ def test_a_saved_rule_keeps_the_values_alone() -> None:
 
 
 def test_states_are_all_totals_on_the_way_and_named_from_the_least_at_the_end() -> None:
-    found = totals.tabulated([[0, 1, 2], [0, 3]], 5)
+    found = long_sums.tabulated([[0, 1, 2], [0, 3]], 5)
     assert [list(states) for states in found.states] == [[0], [0, 1, 2], [5, 6, 7, 8, 9, 10]]
     assert [len(layer[0]) - 1 for layer in found.layers] == [1, 3]  # and one that is dead
 

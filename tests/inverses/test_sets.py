@@ -18,8 +18,8 @@ from torch.nn.functional import one_hot
 import softground as sg
 from exhaustive import every_draw
 from softground import Between, Categorical, Contains, Not, OneOf, Program, Sampler, Scan, Target
-from softground.constraints.scan import core, totals
-from softground.constraints.scan.convolved import Convolved
+from softground.constraints.scan import long_sums
+from softground.constraints.scan.long_sums import Convolved
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.tree import Tree
 from softground.errors import InfeasibleAnswer, InverseError
@@ -67,10 +67,10 @@ def listing() -> Inverse:
 
 
 def long_sum() -> Inverse:
-    large, totals.LARGE = totals.LARGE, 0
+    large, long_sums.LARGE = long_sums.LARGE, 0
     scan = Scan(lambda s, d: s + d, SPACE, order=[2, 0, 1])
-    assert isinstance(scan.tabulation.layers, totals.Totals)
-    totals.LARGE = large
+    assert isinstance(scan.tabulation.layers, long_sums.Totals)
+    long_sums.LARGE = large
     return Scanned(scan)
 
 
@@ -181,7 +181,7 @@ def test_the_kind_is_the_one_that_is_meant(name: str) -> None:
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_law_is_that_of_enumeration(name: str, gamma: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "CORE", 1)
+    monkeypatch.setattr(long_sums, "CORE", 1)
     inverse, y, inside = made(name)
     weights = beliefs(name, len(y)).tempered(gamma)
     scores = weights.scores.detach().requires_grad_()

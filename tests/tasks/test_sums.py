@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from softground.cli import main
-from softground.constraints.scan.convolved import Convolved
+from softground.constraints.scan.long_sums import Convolved
 from softground.data import Examples
 from softground.data.digits import load_digits
 from softground.data.gathered import Gathered

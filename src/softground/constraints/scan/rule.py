@@ -27,10 +27,10 @@ from ...errors import ConstraintError
 from ...spaces.categorical import Categorical
 from ..answers import INTERNING, Interned, Not, OneOf, Relation, exact, misfit
 from ..base import Constraint, of_symbols, outside_inference
+from .long_sums import Totals, noticed, summed
 from .messages import LOG_ZERO, possible_states
 from .tables import Tables, accepted, equal, recursions_of
 from .tabulate import Tabulation, tabulate, taking_four
-from .totals import Totals, noticed, summed
 
 ANSWERS_AT_ONCE = 1024  # looked at together when all answers are asked whether they have solutions
 

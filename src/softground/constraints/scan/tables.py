@@ -11,10 +11,8 @@ from torch import Tensor
 from ...dice import Dice
 from ...errors import ConstraintError
 from ..answers import RELATIONS, Relation, exact, resolve
-from .convolved import Convolved
-from .core import likeliest_sum
+from .long_sums import Convolved, Totals, likeliest_sum
 from .messages import LOG_ZERO, OneByOne, likeliest, room
-from .totals import Totals
 from .tree import Tree
 
 Recursion = OneByOne | Tree | Convolved
