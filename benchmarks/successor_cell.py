@@ -25,7 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,12 +37,12 @@ from softground.dice import Dice, any_of
 from softground.experiments import Experiment
 from softground.kernels import DirectWalk, Metropolis
 from softground.learner import Stage
-from softground.objectives import Batch, Objective, Outcome
 from softground.projections import SwapInside
 from softground.target import Target
 from softground.task import Task
 from softground.tasks.sudoku.rule import boxes, groups
 from softground.tasks.sudoku.walks import diagonal
+from softground.training import Batch, Teacher, TrainingSet
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "evenodd": {"known_pairs": True, "epochs": 10, "draws": 10},
@@ -61,38 +61,29 @@ def cooled(epoch: int) -> float:
     return max(0.01, 0.95 ** max(0, epoch - EVERY))
 
 
-@dataclass
-class BestDraw(Objective):
+@dataclass(frozen=True)
+class BestDraw(Teacher):
     """Learn from the likeliest of some draws from S_y, made anew in the epochs that ``fresh`` says; else ``step``."""
 
     draws: int
     fresh: Callable[[int], bool]
     step: Step | None = None
-    groundings: Tensor = field(init=False, repr=False)
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        super().begin(task, y, seed)
-        self.groundings = torch.zeros(len(y), task.space.sites, dtype=torch.long, device=y.device)
+    def remember(self, train: TrainingSet, seed: int) -> dict[str, Tensor]:
+        shape = len(train.y), train.task.space.sites
+        return {"groundings": torch.zeros(shape, dtype=torch.long, device=train.y.device)}
 
-    def loss(self, batch: Batch) -> Outcome:
-        belief: Any = batch.belief.detach()
-        with torch.no_grad():
-            if self.fresh(batch.epoch):
-                z = drawn(self.task, batch.y.repeat_interleave(self.draws), batch.dice)
-                rows = torch.arange(len(batch.y), device=z.device).repeat_interleave(self.draws)
-                best = belief.rows(rows).log_prob(z).view(-1, self.draws).argmax(1)
-                self.groundings[batch.index] = z.view(-1, self.draws, z.shape[1])[torch.arange(len(best)), best]
-            elif self.step is not None:
-                target = Target.at(belief, batch.y, cooled(batch.epoch))
-                self.groundings[batch.index] = self.step(batch.dice, self.groundings[batch.index], target)
-        log_prob = batch.belief.log_prob(self.groundings[batch.index])
-        return Outcome(-log_prob.mean() / self.task.space.sites, {})
-
-    def state(self) -> dict[str, Tensor]:
-        return {"groundings": self.groundings}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        self.groundings = state["groundings"]
+    def teach(self, batch: Batch) -> Tensor:
+        belief, groundings, epoch = batch.evidence, batch.memory["groundings"], batch.moment.epoch
+        if self.fresh(epoch):
+            z = drawn(batch.task, batch.y.repeat_interleave(self.draws), batch.dice)
+            rows = torch.arange(len(batch.y), device=z.device).repeat_interleave(self.draws)
+            best = belief.rows(rows).log_prob(z).view(-1, self.draws).argmax(1)
+            groundings[batch.index] = z.view(-1, self.draws, z.shape[1])[torch.arange(len(best)), best]
+        elif self.step is not None:
+            target = Target.at(belief, batch.y, cooled(epoch))
+            groundings[batch.index] = self.step(batch.dice, groundings[batch.index], target)
+        return groundings[batch.index]
 
 
 def drawn(task: Task, y: Tensor, dice: Dice) -> Tensor:

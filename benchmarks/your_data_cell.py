@@ -138,7 +138,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         evaluate_every=recipe.evaluate_every,
         unexplained=given.unexplained,
         place=Place(device=given.device),
-        noise=recipe.noise,
+        features={"noise": recipe.noise},
     )
     learner = experiment.learner().fit(data.train, data.test, anchors=data.anchors)
     last = learner.history_[-1]

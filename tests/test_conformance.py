@@ -1,4 +1,4 @@
-"""Every kernel, inverse, objective, schedule, space and constraint is in the table of proofs and keeps its base's word.
+"""Every kernel, inverse, teacher, schedule, space and constraint is in the table of proofs and keeps its base's word.
 
 Members are found by walking the package. One without a row in ``tests/support/proofs.py`` fails.
 """
@@ -24,10 +24,10 @@ from proofs import FAMILY, MATRICES, MOVE, OTHER_CLAIMS, PROBLEM, SPACE, STATIST
 from softground.constraints import Constraint
 from softground.inverses import Inverse
 from softground.kernels import KERNELS, Kernel
-from softground.objectives import OBJECTIVES, Objective, Term
 from softground.projections import Drop, Move, Projection, Walk
 from softground.schedules import SCHEDULES, Schedule
 from softground.spaces import Space
+from softground.training import OBJECTIVES, Teacher, Term
 
 
 def package() -> list[ModuleType]:
@@ -39,7 +39,7 @@ def package() -> list[ModuleType]:
 def members(base: type, modules: Iterable[ModuleType]) -> set[type]:
     """All classes of the modules that one could make and that are a kind of ``base``."""
     defined = [c for m in modules for c in vars(m).values() if inspect.isclass(c) and c.__module__ == m.__name__]
-    return {c for c in defined if issubclass(c, base) and not inspect.isabstract(c)}
+    return {c for c in defined if issubclass(c, base) and c is not base and not inspect.isabstract(c)}
 
 
 @pytest.mark.parametrize("base", TABLES, ids=lambda base: base.__name__)
@@ -72,14 +72,14 @@ def test_every_kernel_is_proved_by_its_matrix_or_named_as_tested_by_drawing() ->
 def test_everything_with_a_name_has_a_row() -> None:
     walk = Walk(TABLE, SPACE, Drop(SPACE, PROBLEM.drops[0]), FAMILY, MOVE)
     assert {type(make(walk, True)) for make in KERNELS.values()} <= set(TABLES[Kernel])
-    assert set(OBJECTIVES.values()) <= set(TABLES[Objective])
+    assert set(OBJECTIVES.values()) <= set(TABLES[Teacher])
     assert {type(make(1.0, 0.1, 1, 9)) for make in SCHEDULES.values()} <= set(TABLES[Schedule])
 
 
 CHECKS = {
     Kernel: checks.check_kernel,
     Inverse: checks.check_inverse,
-    Objective: checks.check_objective,
+    Teacher: checks.check_teacher,
     Term: checks.check_term,
     Schedule: checks.check_schedule,
     Space: checks.check_space,

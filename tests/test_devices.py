@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from baseline_cases import batch_of
 from checks import BATCH
+from lessons import Lesson
 from papers.li2023.baselines import MAPO, BackSearch, Reinforce
 from proofs import SPACE, TABLES, TASK
 from softground.constraints import All, Between, OneOf, Program, Scan, Sum
@@ -20,10 +20,10 @@ from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
 from softground.inverses.circuit.levels import Levels
 from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
-from softground.objectives import Objective, ZeroDegree
 from softground.projections import Dropped, Move, Projection
 from softground.spaces import Categorical
 from softground.target import Target
+from softground.training import Teacher, ZeroDegree
 
 CPU = torch.device("cpu")
 ELSEWHERE = torch.device("meta")
@@ -142,18 +142,17 @@ def test_relations_and_ensembles() -> None:
         same(here, everything())
 
 
-@pytest.mark.parametrize(("make", "ground"), rows(Objective))
-def test_objectives(make: Any, ground: Any) -> None:
-    objective, y = make(), ground.rule.encode(ground.answers)
+@pytest.mark.parametrize(("make", "ground"), rows(Teacher))
+def test_teachers(make: Any, ground: Any) -> None:
+    y = ground.rule.encode(ground.answers)
     output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
-    objective.begin(TASK, y, seed=0)
-    state = {name: value.clone() for name, value in objective.state().items()}
+    lesson = Lesson(make(), TASK, y)
+    begun = {name: value.clone() for name, value in lesson.memory.items()}
 
     def loss() -> list[Any]:
-        objective.restore({name: value.clone() for name, value in state.items()})
-        batch = batch_of(SPACE.belief(output), y, torch.arange(BATCH, device=CPU), Sampler(0))
-        outcome = objective.loss(replace(batch, symbols=ground.z))
-        return [outcome.loss, *outcome.diagnostics.values(), *objective.state().values()]
+        lesson.memory = {name: value.clone() for name, value in begun.items()}
+        outcome = lesson.loss(SPACE.belief(output), torch.arange(BATCH, device=CPU), Sampler(0), symbols=ground.z)
+        return [outcome.loss, *outcome.figures.values(), *lesson.memory.values()]
 
     here = loss()
     with ELSEWHERE:
@@ -163,9 +162,8 @@ def test_objectives(make: Any, ground: Any) -> None:
 @pytest.mark.parametrize("make", [MAPO, Reinforce, BackSearch, ZeroDegree])
 def test_memories(make: Any) -> None:
     with ELSEWHERE:
-        objective = make()
-        objective.begin(TASK, torch.zeros(BATCH, dtype=torch.long, device=CPU), seed=0)
-    assert all(value.device == CPU for value in objective.state().values())
+        lesson = Lesson(make(), TASK, torch.zeros(BATCH, dtype=torch.long, device=CPU))
+    assert all(value.device == CPU for value in lesson.memory.values())
 
 
 @pytest.mark.parametrize(("make", "ground"), rows(Projection))

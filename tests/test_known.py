@@ -1,4 +1,4 @@
-"""Known symbols hold exactly in every law, kernel, first state and objective: S_y ∩ {z_i = k_i} by brute force."""
+"""Known symbols hold exactly in every law, kernel, first state and teacher: S_y ∩ {z_i = k_i} by brute force."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from baseline_cases import batch_of
 from exhaustive import reaches_everything, transition_matrix
+from lessons import Lesson
 from proofs import BATCH, BOARD, PROBLEM, SPACE, STATES, SUM, TABLE, TABLES, TASK, Ground, scan, smt
 from softground import Categorical, Drop, Exact, Guided, Program, Table, Target, Uniform
 from softground.dice import Sampler
 from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
 from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
-from softground.objectives import Objective
 from softground.projections import ChangeOne, Dropped
+from softground.training import Teacher
 
 KNOWN = torch.tensor([-1, 2, -1])  # of three digits that add up to 5
 LEFT = STATES[STATES[:, 1] == 2]
@@ -171,27 +171,24 @@ def test_a_search_with_fixed_sites_finds_states_of_a_space_too_large_to_list() -
         assert inverse.feasible(start.z, y).all()
 
 
-@pytest.mark.parametrize("kind", TABLES[Objective], ids=lambda kind: kind.__name__)
-def test_objectives_leave_known_sites_to_the_cross_entropy(kind: type[Objective]) -> None:
-    make, ground = TABLES[Objective][kind][:2]
-    if ground is not SUM:
-        pytest.skip("its symbols are reals")
+@pytest.mark.parametrize("kind", TABLES[Teacher], ids=lambda kind: kind.__name__)
+def test_known_sites_are_learnt_from_labels_whatever_the_teacher(kind: type[Teacher]) -> None:
+    make, ground = TABLES[Teacher][kind][:2]
     y = PROBLEM.program.encode(ground.answers)
     known = torch.full_like(ground.z, -1)
     known[:, 1] = ground.z[:, 1]
-    objective = make()
-    objective.known = known
-    objective.begin(TASK, y, seed=0)
+    lesson = Lesson(make(), TASK, y, known=known)
     noise = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
     output = (2 * one_hot(ground.z, SPACE.outputs) + noise).double().requires_grad_()
     for seed in range(6):
         belief = SPACE.belief(output)
-        outcome = objective.loss(replace(batch_of(belief.given(known), y, dice=Sampler(seed)), symbols=ground.z))
+        outcome = lesson.loss(belief, dice=Sampler(seed), symbols=ground.z)
         (gradient,) = torch.autograd.grad(outcome.loss, output)
         assert gradient.isfinite().all()
-        assert (gradient[:, 1] == 0).all()
+        labels = belief.marginals()[:, 1] - one_hot(known[:, 1], SPACE.outputs)
+        assert torch.allclose(gradient[:, 1], labels.detach() / (outcome.batch.weight > 0).sum())
         assert outcome.loss.isfinite()
-        assert torch.equal(objective.state().get("chains", known)[:, 1], known[:, 1])
+        assert torch.equal(lesson.memory.get("chains", known)[:, 1], known[:, 1])
 
 
 def test_the_semantic_loss_given_known_symbols_is_that_of_what_is_left() -> None:

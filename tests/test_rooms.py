@@ -15,15 +15,16 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice retired registry typed manners metrics files optional preparing beside
+errors seeds dice retired registry typed manners metrics files optional preparing
 spaces
 target constraints
 projections
 solver inverses
 kernels
 gpu
-task family schedules reals objectives
+task family schedules reals
 data networks
+training features
 runs learner
 saved model estimator onnx
 inspection
@@ -43,10 +44,8 @@ LOOKS_UP = {
     ("learner/life.py", "report"),
     ("learner/settling.py", "inspection"),
 }
-# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts;
-# another name of the softened grounding.
+# Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
 HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
-HEIRS |= {("SemanticLoss", "SoftenedGrounding")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

@@ -48,18 +48,17 @@ class Watch:
         table = cast(Table, task.inverse)
         self.walks = {int(y): Walk(table, DROPPED, y[None]) for y in torch.unique(self.y)}
         self.rows: list[dict[str, Any]] = []
-        self.objective: Any = None
+        self.learner: Any = None
 
     def __call__(self, event: str, facts: dict[str, Any]) -> None:
-        if event == "begin":
-            self.objective = facts["stages"][0].objective
-        elif event == "epoch" and (facts["epoch"] + 1) % self.every == 0:
+        if event == "epoch" and (facts["epoch"] + 1) % self.every == 0:
             gamma = math.inf if facts["gamma"] is None else float(facts["gamma"])
             self.rows.append({"epoch": facts["epoch"] + 1, "feasible": facts["feasible"]} | self._look(gamma))
 
     @torch.no_grad()
     def _look(self, gamma: float) -> dict[str, Any]:
-        belief, chains = self.space.belief(self.network(self.x).double()), self.objective.chains[: len(self.y)]
+        belief = self.space.belief(self.network(self.x).double())
+        chains = self.learner.loop.parts[0].memory[0]["chains"][: len(self.y)]
         sharp = belief.marginals().amax(-1).mean()
         found: dict[str, Any] = {"gamma": None if math.isinf(gamma) else gamma, "sharpness": float(sharp)}
         for name, at in (("now", gamma), ("one", 1.0)):
@@ -90,6 +89,7 @@ def sharpening(train_size: int, epochs: int, examples: int, seed: int) -> dict[s
     """Train, and look at the first ``examples`` training formulas on the way."""
     experiment = Experiment.named("hwf", "paper", train_size=train_size, epochs=epochs, seed=seed, **OPTIONS)
     watch, learner = Watch(experiment, examples), experiment.learner()
+    watch.learner = learner
     learner.fit(experiment.train, experiment.test, observer=watch)
     states = [len(watch.walks[int(y)].states) for y in watch.y]
     return {

@@ -48,19 +48,6 @@ from .learner import Learner, Stage, grounding_stages, one_cycle
 from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
-from .objectives import (
-    OBJECTIVES,
-    Batch,
-    CompositeLikelihood,
-    Objective,
-    Outcome,
-    SemanticLoss,
-    SoftenedGrounding,
-    Supervised,
-    Term,
-    Usage,
-    ZeroDegree,
-)
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
 from .reals import Differences, Equations, Gaussian, HitAndRun, LinearRule, SiteGibbs
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
@@ -69,12 +56,25 @@ from .spaces import Belief, Categorical, Space
 from .target import Target
 from .task import Task
 from .tasks import TASKS
+from .training import (
+    OBJECTIVES,
+    Batch,
+    CompositeLikelihood,
+    Noise,
+    SemanticLoss,
+    SoftenedGrounding,
+    Supervised,
+    Teacher,
+    Term,
+    Usage,
+    ZeroDegree,
+)
 
 __all__ = ["Anchors", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
 __all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]
 __all__ += ["KERNELS", "Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse"]
 __all__ += ["Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]
-__all__ += ["OBJECTIVES", "Objective", "Outcome", "PerSite", "Problem", "Program", "Projection", "RandomAffine"]
+__all__ += ["OBJECTIVES", "Noise", "PerSite", "Problem", "Program", "Projection", "RandomAffine", "Teacher"]
 __all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Sampler", "Scan", "Scanned", "Schedule"]
 __all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
 __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]

@@ -26,16 +26,16 @@ from .errors import DataError, LearnerError
 from .family import Family
 from .learner import Learner, Stage, grounding_stages
 from .learner.loop import Augment
-from .learner.noise import Level
 from .learner.parts import divided
 from .learner.unexplained import Mode
 from .manners import Manners, as_array
 from .model import load
 from .networks import default_network
-from .objectives.term import Term
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Task
+from .training import Term
+from .training.noise import Level
 
 Rule = Constraint | Task | Family | Callable[..., Any]
 Alphabets = Sequence[Sequence[Hashable]]

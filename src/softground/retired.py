@@ -16,6 +16,7 @@ _MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose 
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
 _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
+_TEACHER = "An objective of your own is a Teacher, which says what to read: use sg.Teacher, see 'Extending'."
 _PAPERS = "In softground's repository, python -m papers.li2023 trains, resumes and predicts with it."
 
 _BOARDS = "Boards of 9×9 are learnt group by group, without chains: use --objective parts, as the preset best does."
@@ -25,6 +26,7 @@ _CLUSTER = """On other machines, solver queries go through joblib, from Python:
         softground.Experiment.named("hwf", inverse="z3").run()"""
 
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
+NAMES |= {"Objective": _TEACHER, "Outcome": _TEACHER}
 NAMES |= {
     name: f"In softground's repository, import {name} from papers.li2023.baselines."
     for name in ("BackSearch", "BestMapping", "FeasibleMapping", "MAPO", "Reinforce")
@@ -70,7 +72,6 @@ SETTINGS: dict[str, Setting] = {
     "anchor_choice": Setting(
         "drawn", "Anchors are drawn by the seed; in Python give your own: fit(…, anchors=Anchors(images, symbols))."
     ),
-    "compare": Setting(False, "Use softground runs compare RUN RUN --page FILE."),
     "entropy_weight": Setting(0.0, _UNDECIDED),
     "member": Setting(
         "mean", "Members read by their mean; train with several --seeds, and compare: softground runs compare."

@@ -6,20 +6,19 @@ import importlib
 import json
 import math
 import sys
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 
+from lessons import Lesson
 from softground.constraints import Not
 from softground.dice import Sampler
-from softground.objectives import Batch
 from softground.target import Target
 from softground.tasks.shortcuts import EvenOdd
 from softground.tasks.validity import Validity
+from softground.training import Moment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,18 +89,16 @@ def test_a_successor_learns_from_the_likeliest_draw(script: ModuleType) -> None:
     cell = importlib.import_module("successor_cell")
     task = EvenOdd(known_pairs=True).task()
     y = task.constraint.encode([6, 10])
-    objective = cell.BestDraw(200, lambda epoch: epoch == 0)
-    objective.begin(task, y, 0)
+    lesson = Lesson(cell.BestDraw(200, lambda epoch: epoch == 0), task, y)
     scores = torch.randn(2, 2, 10, generator=torch.Generator().manual_seed(1)).requires_grad_()
     belief = task.space.belief(scores)
-    batch = Batch(torch.arange(2), belief, y, None, 0, Sampler(0), lambda part: nullcontext())
-    loss = objective.loss(batch).loss
+    loss = lesson.loss(belief).loss
     best = task.inverse.most_probable(Target(belief.detach(), y, 1.0))
     assert best is not None
-    assert torch.equal(objective.groundings, best)
+    assert torch.equal(lesson.memory["groundings"], best)
     assert math.isclose(float(loss), -float(belief.log_prob(best).mean()) / 2, rel_tol=1e-6)
-    objective.loss(replace(batch, epoch=1, belief=task.space.belief(-scores)))
-    assert torch.equal(objective.groundings, best)
+    lesson.loss(task.space.belief(-scores), moment=Moment(epoch=1))
+    assert torch.equal(lesson.memory["groundings"], best)
 
 
 @pytest.mark.slow

@@ -50,12 +50,6 @@ def test_runs_are_compared_on_the_terminal(home: Path, capsys: pytest.CaptureFix
     assert seeds["mean"]["symbol_accuracy"] == mean(found)
     assert seeds["sd"]["symbol_accuracy"] == stdev(found)
     assert main(["runs", "compare", folders[0]]) == 2
-    page = home / "page.html"
-    assert main(["runs", "compare", *folders, "--page", str(page), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["report"] == str(page)
-    assert page.read_text() == (home / "compare.html").read_text()
-    assert main(["runs", "compare", *folders, "--page", str(home)]) == 2
-    assert "is a folder; give a file" in capsys.readouterr().err
 
 
 def test_runs_of_other_settings_are_not_averaged(

@@ -12,20 +12,20 @@ import torch
 from torch import Tensor
 
 from automata import Automaton, random_automaton
-from baseline_cases import batch_of
 from exhaustive import transition_matrix
+from lessons import Lesson
 from softground import Categorical, Examples, Learner, Program, Scan, Task, grounding_stages
 from softground.constraints.scan.messages import OneByOne, suffix
 from softground.constraints.scan.tree import Tree
 from softground.dice import Sampler
-from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
+from softground.errors import ConstraintError, InfeasibleAnswer
 from softground.inverses import Enumeration, Scanned
 from softground.kernels import Exact, default_kernel
-from softground.objectives import SemanticLoss
 from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.target import Target
 from softground.tasks.addition import addition_scan
+from softground.training import SemanticLoss
 
 CPU = torch.device("cpu")
 SEEDS = range(60)
@@ -301,17 +301,11 @@ def test_an_empty_set_of_solutions_is_an_error_that_names_the_row() -> None:
         Exact(Scanned(scan)).step(None, torch.zeros(2, 2, dtype=torch.long), target)  # type: ignore[arg-type]
 
 
-def test_a_kernel_without_draws_leaves_the_chain() -> None:
+def test_marginals_need_no_draws() -> None:
     scan = addition(1)
-    kernel = Exact(Scanned(scan), draws=False)
-    z = torch.tensor([[1, 2]])
     target = Target.at(CategoricalBelief(scan.space, torch.zeros(1, 2, 10)), scan.encode([3]), 1.0)
-    after, info = kernel.step(None, z, target)  # type: ignore[arg-type]
-    assert torch.equal(after, z)
-    assert info.marginals is not None
-    assert info.marginals[0, 0, :5].tolist() == pytest.approx([0.25] * 4 + [0.0])
-    with pytest.raises(LearnerError, match="neither"):
-        Exact(Scanned(scan), marginals=False, draws=False)
+    marginals = Exact(Scanned(scan)).marginals_of(target)
+    assert marginals[0, 0, :5].tolist() == pytest.approx([0.25] * 4 + [0.0])
 
 
 def test_a_task_finds_the_inverse_and_the_kernel_of_a_scan() -> None:
@@ -373,9 +367,7 @@ def test_the_semantic_loss_of_a_scan_needs_no_list() -> None:
     task = Task(scan.space, scan)
     y = scan.encode([123456789012, 999999999998])
     output = torch.randn(2, 24, 10, dtype=torch.float64, requires_grad=True)
-    objective = SemanticLoss()
-    objective.begin(task, y, 0)
-    loss = objective.loss(batch_of(scan.space.belief(output), y)).loss
+    loss = Lesson(SemanticLoss(), task, y).loss(scan.space.belief(output)).loss
     expected = -mass_of(scan, scan.space.belief(output), y).mean() / 24
     (ours,), (theirs,) = (torch.autograd.grad(each, output) for each in (loss, expected))
     assert torch.allclose(ours, theirs, atol=1e-12)

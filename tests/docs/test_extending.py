@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import filecmp
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -21,9 +22,11 @@ import checks
 import proofs
 import softground as sg
 from exhaustive import transition_matrix
+from lessons import Lesson
 from problems import PROBLEMS, Problem
 from softground.cli import main
 from softground.reals import AddNoise, Differences, Intervals
+from softground.training import Moment
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -85,9 +88,21 @@ def test_the_inverse(load: Load) -> None:
 
 def test_the_objective(load: Load) -> None:
     even = load("even.py").Even
-    checks.check_objective(even, proofs.SUM)
+    checks.check_teacher(even, proofs.SUM)
+    lesson = Lesson(even(), proofs.TASK, proofs.MIXED.rule.encode([5, proofs.NONE]))
     with pytest.raises(sg.SoftgroundError, match="1 example"):
-        even().begin(proofs.TASK, proofs.MIXED.rule.encode([5, proofs.NONE]), 0)
+        lesson.loss(proofs.SPACE.belief(torch.zeros(2, proofs.SPACE.sites, proofs.SPACE.outputs)))
+
+
+def test_the_term(load: Load) -> None:
+    confident = load("confident.py").Confident
+    checks.check_term(lambda: confident(0.1), proofs.SUM)
+    terms, y = [confident(0.1)], proofs.PROBLEM.program.encode(proofs.SUM.answers)
+    belief = proofs.SPACE.belief(torch.zeros(len(y), proofs.SPACE.sites, proofs.SPACE.outputs))
+    halfway = Moment(share=0.5)
+    added = Lesson(sg.SemanticLoss(), proofs.TASK, y, terms=terms).loss(belief, moment=halfway).loss
+    alone = Lesson(sg.SemanticLoss(), proofs.TASK, y).loss(belief, moment=halfway).loss
+    assert float(added - alone) == pytest.approx(0.15 * math.log(proofs.SPACE.outputs), rel=1e-5)
 
 
 def test_the_projection(load: Load) -> None:
@@ -137,17 +152,17 @@ def test_the_task_takes_few_lines() -> None:
 
 # What is added where, besides the new file: the room that exports it, and its row in the table of proofs.
 ROWS = {
-    "cosine.py": ("schedules", "Cosine", "Schedule", "Cosine", "SUM", "schedule"),
     "redraw.py": ("kernels", "Redraw", "Kernel", "lambda: Redraw(TABLE, FAMILY)", "SUM", "kernel"),
     "missing.py": ("inverses", "Missing", "Inverse", "lambda: Missing(MIXED.rule)", "MIXED", "inverse"),
-    "even.py": ("objectives", "Even", "Objective", "Even", "SUM", "objective"),
+    "even.py": ("training", "Even", "Teacher", "Even", "SUM", "objective"),
+    "confident.py": ("training", "Confident", "Term", "lambda: Confident(0.1)", "SUM", "term"),
     "window.py": ("projections", "Window", "Projection", "lambda: Window(SPACE, 2)", "SUM", "projection"),
     "autoregressive.py": ("reals", "Autoregressive", "Space", "lambda: Autoregressive(3)", "LINE", "space"),
 }
 REGISTRY_HOMES = {
     "KERNELS": "softground.kernels.base",
-    "OBJECTIVES": "softground.objectives.base",
-    "SCHEDULES": "softground.schedules.base",
+    "OBJECTIVES": "softground.training.step",
+    "SCHEDULES": "softground.schedules",
     "TASKS": "softground.experiments.problem",
 }
 
@@ -207,7 +222,7 @@ def test_a_new_part_touches_what_the_page_says(tmp_path: Path) -> None:
     assert changed(tmp_path)[0] - edited == {"src/softground/tasks/__init__.py"}
 
     small = ["--epochs", "2", "--warmup", "0", "--train-size", "64", "--network", "lenet", "--device", "cpu", "--json"]
-    own = ["train", "products", "--kernel", "redraw", "--schedule", "cosine", *small, "--out", "a"]
+    own = ["train", "products", "--kernel", "redraw", *small, "--out", "a"]
     built_in = ["train", "addition", "--objective", "even", *small, "--out", "b"]
     code = f"import pytest; assert pytest.main({TESTED}) == 0; from softground.cli import main; "
     code += f"assert main({own}) == 0; assert main({built_in}) == 0"

@@ -21,9 +21,9 @@ from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
 from softground.experiments.recipe import IMPLIED, settings
 from softground.learner.describe import settings as settings_of
 from softground.learner.stage import make_optimizer
-from softground.objectives import OBJECTIVES, ZeroDegree
 from softground.runs import RunFolder
 from softground.tasks import TASKS
+from softground.training import OBJECTIVES, ZeroDegree
 
 WHERE = Path("config.json")
 TASK_NAMES = ["hwf", "sudoku", "sdsp", "addition", "sums"]

@@ -8,7 +8,7 @@ import pytest
 
 import softground as sg
 from softground.errors import ConstraintError, InverseError, LearnerError
-from softground.objectives import CompositeLikelihood
+from softground.training import CompositeLikelihood
 
 SPACE = sg.Categorical([range(3)] * 2)
 
@@ -28,4 +28,4 @@ def test_reals_have_no_laws_of_parts() -> None:
     space = sg.Gaussian(2, sigma=1.0)
     rule = sg.Equations([[1, 1]], space)
     with pytest.raises(LearnerError, match="has no parts"):
-        CompositeLikelihood().begin(sg.Task(space, rule), rule.encode([1.0]), 0)
+        CompositeLikelihood().begin(sg.Task(space, rule))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,17 +9,19 @@ import torch
 from torch import Tensor
 
 from problems import PROBLEMS
+from softground.constraints import Program
 from softground.dice import Dice, Sampler
 from softground.errors import LearnerError
 from softground.inverses import Listing
 from softground.inverses.base import Inverse
-from softground.kernels import Collapsed, Composed, DirectWalk, Exact, Guided, Info, Kernel, Metropolis, Uniform
+from softground.kernels import Composed, DirectWalk, Exact, Guided, Info, Kernel, Uniform
 from softground.kernels.base import redrawn
 from softground.kernels.composed import default_kernel
 from softground.kernels.exact import exact_kernel
 from softground.projections import ChangeOne, RandomDrop, Stay
 from softground.spaces import Categorical
 from softground.target import Target
+from softground.task import Task
 
 PROBLEM = PROBLEMS[0]
 MOVE, FAMILY = ChangeOne(PROBLEM.space), RandomDrop(PROBLEM.space, PROBLEM.drops)
@@ -29,8 +30,8 @@ MOVE, FAMILY = ChangeOne(PROBLEM.space), RandomDrop(PROBLEM.space, PROBLEM.drops
 class Adds(Kernel):
     """Adds to every site, and reports what it was told."""
 
-    def __init__(self, number: int, acceptance: float, unknown: bool, static: bool) -> None:
-        self.number, self.acceptance, self.unknown, self._static = number, acceptance, unknown, static
+    def __init__(self, number: int, acceptance: float, unknown: bool) -> None:
+        self.number, self.acceptance, self.unknown = number, acceptance, unknown
 
     def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         rows = len(z)
@@ -38,13 +39,10 @@ class Adds(Kernel):
         unknown = torch.tensor([self.unknown] + [False] * (rows - 1))
         return z + self.number, Info(torch.full((rows,), self.acceptance), moved, unknown)
 
-    def static(self, target: Target[Any]) -> bool:
-        return self._static
-
 
 def test_a_composition_reports_means_anys_and_the_whole_way() -> None:
     target: Any = None
-    one, back, none = Adds(1, 1.0, False, True), Adds(-1, 0.25, True, True), Adds(0, 0.25, False, False)
+    one, back, none = Adds(1, 1.0, False), Adds(-1, 0.25, True), Adds(0, 0.25, False)
     z = torch.zeros(2, 3, dtype=torch.long)
     after, info = Composed([one, back, none]).step(target, z, target)
     assert torch.equal(after, z)
@@ -53,8 +51,6 @@ def test_a_composition_reports_means_anys_and_the_whole_way() -> None:
     assert info.unknown.tolist() == [True, False]
     after, info = Composed([one, none, one]).step(target, z, target)
     assert (after.unique().tolist(), info.moved.tolist(), info.unknown.tolist()) == ([2], [True] * 2, [False] * 2)
-    assert Composed([one, back]).static(target)
-    assert not Composed([one, none]).static(target)
 
 
 def test_a_composition_says_what_it_is_made_of() -> None:
@@ -97,28 +93,6 @@ def test_the_kernel_where_none_is_named() -> None:
         default_kernel(Plain(), Categorical(["ab"]))
 
 
-@pytest.mark.parametrize("static", [False, True])
-def test_a_step_can_be_recorded_where_its_inverse_can(static: bool) -> None:
-    target: Any = SimpleNamespace(weights=None)
-
-    class Tensors(Plain):
-        def static_law(self, given: Any) -> bool:
-            assert given is target
-            return static
-
-    Tensors.static = static
-    inverse = Tensors()
-    for kernel in (
-        Uniform(inverse, FAMILY, MOVE),
-        Collapsed(inverse, FAMILY, MOVE),
-        Guided(inverse, FAMILY),
-        Metropolis(inverse, FAMILY, MOVE),
-        Exact(inverse),
-    ):
-        assert kernel.static(target) is static
-    assert DirectWalk(MOVE).static(target) is False
-
-
 def test_the_exact_kernel_is_for_inverses_that_know_the_law() -> None:
     listing = Listing(PROBLEM.space, PROBLEM.states)
     for inverse in (PROBLEM.table, listing):
@@ -126,19 +100,37 @@ def test_the_exact_kernel_is_for_inverses_that_know_the_law() -> None:
             assert exact_kernel(inverse, marginals) == Exact(inverse, marginals)
     with pytest.raises(LearnerError, match="knows all of S_y"):
         exact_kernel(PROBLEM.enumeration, True)
-    with pytest.raises(LearnerError, match="neither"):
-        Exact(listing, marginals=False, draws=False)
 
 
-@pytest.mark.parametrize(("marginals", "draws"), [(True, True), (True, False), (False, True)])
-def test_the_exact_kernel_gives_what_it_was_asked_for(marginals: bool, draws: bool) -> None:
-    z = PROBLEM.states[:1].expand(40, -1)
-    after, info = Exact(PROBLEM.table, marginals, draws).step(Sampler(0), z, PROBLEM.target(40, 1.0))
+@pytest.mark.parametrize("marginals", [True, False])
+def test_the_exact_kernel_gives_what_it_was_asked_for(marginals: bool) -> None:
+    z, kernel = PROBLEM.states[:1].expand(40, -1), Exact(PROBLEM.table, marginals)
+    assert kernel.walks is not marginals
+    after, info = kernel.step(Sampler(0), z, PROBLEM.target(40, 1.0))
     assert (info.marginals is not None) is marginals
-    assert torch.equal(after, z) is not draws
+    assert not torch.equal(after, z)
     assert torch.equal(info.moved, (after != z).any(-1))
     assert info.acceptance.tolist() == [1.0] * 40
     assert not info.unknown.any()
+
+
+def test_a_kernel_is_bound_to_the_task_that_it_is_to_walk_in() -> None:
+    table = PROBLEM.table
+    own = Task(PROBLEM.space, PROBLEM.program, table)
+    other = Task(PROBLEM.space, Program(lambda *z: 0, PROBLEM.space))
+    for kernel in (Guided(table, FAMILY), Uniform(table, FAMILY, MOVE), Exact(table)):
+        assert kernel.bound(own) is kernel
+        bound: Any = kernel.bound(other)
+        assert (type(bound), bound.inverse) == (type(kernel), other.inverse)
+        assert kernel.inverse is table
+    walk = DirectWalk(MOVE, PROBLEM.program)
+    assert walk.bound(own) is walk
+    assert walk.bound(other) == DirectWalk(MOVE, other.constraint)
+    both: Any = Composed([Exact(table), walk]).bound(other)
+    assert both.kernels == (Exact(other.inverse), DirectWalk(MOVE, other.constraint))
+    strange = Categorical(["ab"] * 2)
+    with pytest.raises(LearnerError, match="made for another space"):
+        Guided(table, FAMILY).bound(Task(strange, Program(lambda a, b: a, strange)))
 
 
 def test_redrawn_states_are_accepted_and_known() -> None:

@@ -1,4 +1,4 @@
-"""Kernels and objectives by name."""
+"""Kernels and teachers by name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from problems import PROBLEMS
 from softground.errors import SoftgroundError
 from softground.kernels import KERNELS, Exact
-from softground.objectives import OBJECTIVES, SoftenedGrounding
 from softground.projections import ChangeOne, Drop, RandomDrop, Walk
 from softground.registry import Registry
+from softground.training import OBJECTIVES, SoftenedGrounding
 
 PROBLEM = PROBLEMS[0]
 WALK = Walk(

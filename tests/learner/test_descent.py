@@ -17,7 +17,7 @@ from learner_cases import addition, assert_same_run, classifier, equal, examples
 from softground import Exponential, Learner, SoftenedGrounding, Stage, one_cycle
 from softground.errors import CheckpointError, LearnerError
 from softground.experiments import Experiment
-from softground.objectives import SemanticLoss
+from softground.training import Batch, SemanticLoss, Term
 
 COUNT = 100  # at 16 a batch: six batches and one of 4, which is a group of its own when three make one
 
@@ -89,10 +89,10 @@ def test_chains_walk_with_every_batch() -> None:
     task, walked = addition(), 0
 
     class Walk(SoftenedGrounding):
-        def loss(self, batch: Any) -> Any:
+        def teach(self, batch: Batch) -> Tensor:
             nonlocal walked
             walked += len(batch.index)
-            return super().loss(batch)
+            return super().teach(batch)
 
     stage = Stage("I", Walk(kernel("guided", task), Exponential(1.0)), 1, lambda p: SGD(p, lr=0.1))
     make_learner(task, [stage], batch_size=16, accumulate=3).fit(examples(task, COUNT))
@@ -153,15 +153,14 @@ def test_mixed_precision_multiplies_in_bf16_and_keeps_weights_and_beliefs_in_32_
                 inside.add(x.dtype)
             return x
 
-    class Loss(SemanticLoss):
-        def loss(self, batch: Any) -> Any:
+    class Asks(Term):
+        def loss(self, batch: Batch) -> None:
             beliefs.add(batch.belief.log_prob(batch.belief.mode()).dtype)
-            return super().loss(batch)
 
     task = addition()
     for precision in ("bf16-mixed", "32-true"):
         network = nn.Sequential(*classifier(), Look())
-        stage = Stage("I", Loss(), 2, lambda p: SGD(p, lr=0.5))
+        stage = Stage("I", SemanticLoss(), 2, lambda p: SGD(p, lr=0.5), terms=[Asks()])
         learner = make_learner(task, [stage], network, precision=precision)
         learner.fit(examples(task, COUNT))
         assert {p.dtype for p in network.parameters()} == {torch.float32}

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset
 
 from cli_cases import read
-from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
+from learner_cases import adam, addition, assert_same_run, chains_of, classifier, examples, kernel, make_learner
+from lessons import Lesson
 from reals import PROBLEMS as REALS
 from softground import (
     SMT,
@@ -24,6 +25,7 @@ from softground import (
     Learner,
     PerSite,
     Program,
+    Sampler,
     SoftenedGrounding,
     SoftGrounder,
     Stage,
@@ -35,7 +37,8 @@ from softground.cli import main
 from softground.data.known import known_codes, reveal
 from softground.errors import CheckpointError, DataError, InfeasibleAnswer, LearnerError, SoftgroundError
 from softground.learner.batches import Batches
-from softground.learner.labels import Labels
+from softground.training import Batch, Moment, TrainingSet
+from softground.training.anchors import LabelledInputs
 
 CPU = torch.device("cpu")
 
@@ -48,11 +51,16 @@ def anchors(data: Examples, task: Task, each: int = 2, **given: Any) -> Anchors:
     return Anchors.of(data, task.space, each, seed=0, **given)
 
 
-def labels(task: Task, data: Examples, beside: Anchors | None = None, world: int = 1) -> Labels:
-    batches = Batches(data, CPU)
-    batches.anchors = beside
-    batches.check(task.space)
-    return Labels(task, batches, task.constraint.encode(data.y), world)
+def joined(
+    task: Task, data: Examples, beside: Anchors, process: tuple[int, int] = (0, 1)
+) -> tuple[LabelledInputs, Batch]:
+    """A process's batch of all examples with anchors after them."""
+    y = task.constraint.encode(data.y)
+    term = LabelledInputs(beside).begin(TrainingSet(task, y, process=process))
+    order = torch.Generator().manual_seed(0)
+    batch = Batch(task=task, x=data.x, index=torch.arange(len(y)), y=y, dice=Sampler(0), moment=Moment(), order=order)
+    term.inputs(batch)
+    return term, batch
 
 
 def test_symbols_and_codes_say_the_same() -> None:
@@ -114,13 +122,13 @@ def test_known_symbols_against_the_true_ones_are_named() -> None:
         make_learner(addition()).fit(Examples(data.x, data.y, data.symbols, known))
 
 
-@pytest.mark.parametrize("name", ["exact", "guided", "collapsed", "uniform", "metropolis"])
+@pytest.mark.parametrize("name", ["guided", "collapsed", "uniform", "metropolis"])
 def test_chains_keep_what_is_known(name: str) -> None:
-    task = addition(tabulated=name == "exact")
+    task = addition(tabulated=False)
     data = some_known(examples(task, 64))
     stage = Stage("I", SoftenedGrounding(kernel(name, task), Exponential(1.0, 0.8, warmup=1), steps=3), 3, adam)
     learner = make_learner(task, [stage]).fit(data)
-    chains, known = stage.objective.state()["chains"], data.known
+    chains, known = chains_of(learner), data.known
     assert ((known < 0) | (chains == known)).all()
     assert task.feasible(chains, learner.loop.parts[0].y).all()
     assert (chains != data.symbols).any(), "the test shows nothing if all chains are right anyway"
@@ -140,11 +148,21 @@ def test_all_symbols_known_is_supervision() -> None:
 def test_only_unknown_symbols_count_in_training_figures() -> None:
     task = addition()
     data = some_known(examples(task, 65), 0.5)
-    guide = labels(task, data)
-    right = (torch.rand(65, 3, generator=torch.Generator().manual_seed(0)) < 0.5).double()
-    expected = right[data.known < 0].mean()
-    assert torch.allclose(guide.unknown(right, torch.arange(65)).mean(), expected)
-    assert labels(task, Examples(data.x, data.y)).unknown(right, torch.arange(65)).equal(right.mean(1))
+    y, known, symbols = task.constraint.encode(data.y), data.known, data.symbols
+    assert known is not None
+    assert symbols is not None
+    belief = task.space.belief(data.x)
+    share = known.numel() / int((known < 0).sum())
+    lesson = Lesson(SoftenedGrounding(kernel("guided", task), Constant(1.0)), task, y, known=known)
+    figure = lesson.loss(belief, symbols=symbols, unknown=share).figures["grounded_symbols"]
+    right = (lesson.memory["chains"] == symbols).double()
+    assert float(figure.mean()) == pytest.approx(float(right[known < 0].mean()))
+    free = Lesson(SoftenedGrounding(kernel("guided", task), Constant(1.0)), task, y)
+    figure = free.loss(belief, symbols=symbols).figures["grounded_symbols"]
+    assert torch.allclose(figure, (free.memory["chains"] == symbols).float().mean(1))
+    learner = make_learner(task, [Stage("I", Supervised(), 1, lambda p: torch.optim.SGD(p, lr=0.0))]).fit(data)
+    read = learner.predict_codes(data.x) == symbols
+    assert learner.history_[0]["train_symbol_accuracy"] == pytest.approx(float(read[known < 0].double().mean()))
 
 
 class Plain(Dataset[Any]):
@@ -207,21 +225,20 @@ def test_anchors_add_their_cross_entropy() -> None:
     task = addition()
     data = examples(task, 32)
     beside = anchors(data, task, 3, weight=0.5, batch=12)
-    guide, net = labels(task, data, beside), classifier()
-    index = torch.arange(32)
-    x, rows, codes = guide.join(data.x, index, torch.Generator().manual_seed(0))
-    assert rows.tolist() == [*range(32), -1, -1, -1, -1]
-    assert codes is not None
-    belief = task.space.belief(net(x))
-    given, loss = guide.split(belief, index, codes)
-    assert len(given) == 32
-    shown = x[32:].flatten(0, 1)
+    (term, batch), net = joined(task, data, beside), classifier()
+    rows, codes = batch.added[term]
+    assert rows == slice(32, 36)
+    assert torch.equal(batch.x[:32], data.x)
+    batch.outputs = task.space.belief(net(batch.x))
+    term.loss(batch)
+    (loss,) = batch.losses
+    shown = batch.x[32:].flatten(0, 1)
     truth = [beside.symbols[int((beside.inputs == one).flatten(1).all(1).nonzero()[0])] for one in shown]
     assert codes.flatten().tolist() == truth
     expected = 0.5 * nn.functional.cross_entropy(net(shown), torch.tensor(truth))
-    assert torch.allclose(loss, expected)  # type: ignore[arg-type]
+    assert torch.allclose(loss, expected)
     parameters = list(net.parameters())
-    for one, other in zip(*(torch.autograd.grad(v, parameters) for v in (loss, expected)), strict=True):  # type: ignore[arg-type]
+    for one, other in zip(*(torch.autograd.grad(v, parameters) for v in (loss, expected)), strict=True):
         assert torch.allclose(one, other, atol=1e-6)
 
 
@@ -230,8 +247,8 @@ def test_anchors_stand_where_their_symbol_can() -> None:
     task = Task(space, Program(lambda a, op, b, c: a, space))
     data = Examples(torch.zeros(4, 4, 5), [1] * 4)
     beside = Anchors(torch.arange(4.0)[:, None].expand(4, 5), [1, 2, "-", 3], batch=400)
-    x, _, codes = labels(task, data, beside).join(data.x, torch.arange(4), torch.Generator().manual_seed(0))
-    assert codes is not None
+    term, batch = joined(task, data, beside)
+    x, codes = batch.x, batch.added[term][1]
     for anchor, row in zip(x[4:, :, 0].long().tolist(), codes.tolist(), strict=True):
         assert row[3] == -1  # no anchor shows a 9
         assert [space.alphabets[i][row[i]] for i in range(3)] == [beside.symbols[anchor[i]] for i in range(3)]
@@ -242,7 +259,15 @@ def test_anchors_stand_where_their_symbol_can() -> None:
 def test_processes_share_the_anchors_of_a_step() -> None:
     task = addition()
     data = examples(task, 32)
-    assert [labels(task, data, anchors(data, task, batch=24), world).rows for world in (1, 2, 8)] == [8, 4, 1]
+    beside = anchors(data, task, batch=24)
+    alone, whole = joined(task, data, beside)
+    for world in (2, 3, 8):
+        dealt = [joined(task, data, beside, (rank, world)) for rank in range(world)]
+        assert all(torch.equal(batch.added[term][1], whole.added[alone][1]) for term, batch in dealt)
+        rows = torch.empty_like(whole.x[32:])
+        for rank, (_, batch) in enumerate(dealt):
+            rows[rank::world] = batch.x[32:]
+        assert torch.equal(rows, whole.x[32:])
 
 
 def test_a_few_anchors_teach_what_the_rule_cannot() -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, make_learner, weights
 from softground import Learner, SoftgroundError, Stage, grounding_stages, one_cycle
-from softground.objectives import Batch, Objective, Outcome
+from softground.training import Batch, Moment, Teacher
 
 OPTIMISERS = {
     "SGD with momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
@@ -79,17 +79,17 @@ def test_any_module_serves_and_keeps_its_own_mode() -> None:
         assert equal(state, weights(net))  # batch statistics do not move
 
 
-def test_an_objective_of_ones_own_needs_only_a_loss() -> None:
-    class Uninterested(Objective):
-        def loss(self, batch: Batch) -> Any:
-            return Outcome(-batch.belief.scores.amax(-1).mean(), {"size": torch.full((len(batch.index),), 2.0)})
+def test_a_teacher_of_ones_own_needs_only_to_teach() -> None:
+    class Uninterested(Teacher):
+        def teach(self, batch: Batch) -> torch.Tensor:
+            batch.figures["size"] = torch.full((len(batch.index),), 2.0)
+            return batch.reading.mode()  # type: ignore[no-any-return]
 
-        def settings(self, epoch: int) -> dict[str, float]:
-            return {"knob": 0.5 * epoch}
+        def numbers(self, moment: Moment) -> dict[str, float]:
+            return {"knob": 0.5 * moment.epoch}
 
-    objective = Uninterested()
     task = addition()
-    learner = make_learner(task, [Stage("mine", objective, 2, adam)]).fit(examples(task, 40))
+    learner = make_learner(task, [Stage("mine", Uninterested(), 2, adam)]).fit(examples(task, 40))
     assert [r["knob"] for r in learner.history_] == [0.0, 0.5]
     assert [r["size"] for r in learner.history_] == [2.0, 2.0]
 

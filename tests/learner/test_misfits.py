@@ -93,7 +93,7 @@ CHANGES: dict[str, tuple[Callable[[Tensors, Meta], None], str]] = {
     "chains below zero": (chains(torch.full((64, 3), -1)), "symbols that the space does not have"),
     "chains of another rule": (chains(torch.zeros(64, 3, dtype=torch.int64)), "so the rule has changed"),
     "learning rate": (lr, "its lr is 'fast'"),
-    "no betas": (no_betas, "stage I's optimiser or objective: 'betas'"),
+    "no betas": (no_betas, "stage I's optimiser or examples: 'betas'"),
 }
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from baseline_cases import batch_of
 from cli_cases import read
 from learner_cases import DIGITS, adam, addition, assert_same_run, classifier, examples, kernel, make_learner
+from lessons import Lesson
 from reals import PROBLEMS as REALS
 from softground import (
     All,
@@ -35,8 +35,8 @@ from softground import (
 )
 from softground.cli import main
 from softground.errors import LearnerError
-from softground.learner.noise import Noise
 from softground.tasks.sudoku import sudoku_task
+from softground.training import Noise, TrainingSet
 
 LEVEL = 0.2
 PARTS = All([Sum([0, 1]), Sum([1, 2]), Sum([1, 3])], Categorical([range(3)] * 4))
@@ -50,6 +50,12 @@ def noisy(task: Task, count: int = 400, share: float = 0.2) -> tuple[Examples, T
     other = torch.randint(DIGITS, (count, task.space.sites), generator=chance).sum(1)
     y = [int(b) if bad else a for a, b, bad in zip(data.y, other, wrong, strict=True)]
     return Examples(data.x, y, data.symbols), torch.tensor([a != b for a, b in zip(data.y, y, strict=True)])
+
+
+def meant(task: Task, belief: Any, y: Tensor, known: Tensor | None = None) -> Tensor:
+    """How probably each answer is meant, for a task whose law is known."""
+    noise = Noise(LEVEL).begin(TrainingSet(task, y, known))
+    return noise.meant(task, belief, y, torch.arange(len(y)), LEVEL, None)
 
 
 def mixture(task: Task, belief: Any, y: list[Any], known: Tensor | None = None) -> Tensor:
@@ -74,11 +80,9 @@ def test_the_gradient_is_that_of_the_mixture() -> None:
     codes = task.constraint.encode(y)
     output = torch.randn(4, 3, DIGITS, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
     belief = task.space.belief(output)
-    objective = SemanticLoss()
-    objective.begin(task, codes, 0)
-    weighed, weights = Noise(LEVEL, task, codes, None).weigh(belief, codes, torch.arange(4), LEVEL, objective)
-    assert ((weights["meant"] > 0) & (weights["meant"] < 1)).all()
-    ours = torch.autograd.grad(objective.loss(batch_of(weighed, codes)).loss, output, retain_graph=True)[0]
+    found = Lesson(SemanticLoss(), task, codes, terms=[Noise(LEVEL)]).loss(belief)
+    assert ((found.figures["meant"] > 0) & (found.figures["meant"] < 1)).all()
+    ours = torch.autograd.grad(found.loss, output, retain_graph=True)[0]
     exact = torch.autograd.grad(-mixture(task, belief, y).log().mean() / 3, output)[0]
     assert torch.allclose(ours, exact)
 
@@ -88,9 +92,8 @@ def test_known_symbols_count_on_both_sides() -> None:
     y, known = [3, 4], torch.tensor([[1, -1, -1], [-1, -1, -1]])
     codes = task.constraint.encode(y)
     belief = task.space.belief(torch.randn(2, 3, DIGITS, dtype=torch.float64)).given(known)
-    meant = Noise(LEVEL, task, codes, known).meant(belief, codes, torch.arange(2), LEVEL, None)
     mass = task.inverse.law(Target(belief, codes, 1.0)).log_mass().exp()
-    assert torch.allclose(meant, (1 - LEVEL) * mass / mixture(task, belief, y, known))
+    assert torch.allclose(meant(task, belief, codes, known), (1 - LEVEL) * mass / mixture(task, belief, y, known))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +110,7 @@ def test_a_network_that_knows_nothing_leaves_all_at_one_weight(task: Task) -> No
     answer = task.constraint.compute(torch.zeros(1, task.space.sites, dtype=torch.long))[0]
     y = task.constraint.encode([True if task.name == "sudoku" else answer] * 3)
     belief = task.space.belief(torch.zeros(3, task.space.sites, task.space.outputs))
-    meant = Noise(LEVEL, task, y, None).meant(belief, y, torch.arange(3), LEVEL, None)
-    assert torch.allclose(meant, torch.full((3,), 1 - LEVEL, dtype=torch.float64), atol=1e-5)
+    assert torch.allclose(meant(task, belief, y), torch.full((3,), 1 - LEVEL, dtype=torch.float64), atol=1e-5)
 
 
 def test_parts_speak_as_if_every_site_spoke_once() -> None:
@@ -116,14 +118,13 @@ def test_parts_speak_as_if_every_site_spoke_once() -> None:
     space, answers = PARTS.space, [(3, 2, 1), (0, 0, 0)]
     y = PARTS.encode(answers)
     belief = space.belief(torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
-    noise = Noise(LEVEL, Task(space, PARTS, Enumeration(space, PARTS)), y, None)
+    found = meant(Task(space, PARTS, Enumeration(space, PARTS)), belief, y)
     states = space.states(torch.arange(space.size))
     for row, answer in enumerate(answers):
         p = belief.rows(torch.full((space.size,), row)).log_prob(states).exp()
         holds = [states[:, piece.sites].sum(1) == own for piece, own in zip(PARTS.pieces, answer, strict=True)]
         odds = math.prod(float(p[part].sum() / part.double().mean()) for part in holds) ** (4 / 6)
-        meant = float(noise.meant(belief, y, torch.arange(2), LEVEL, None)[row])
-        assert meant == pytest.approx((1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
+        assert float(found[row]) == pytest.approx((1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
 
 
 def test_each_example_is_weighed_by_its_own_chain() -> None:
@@ -131,11 +132,11 @@ def test_each_example_is_weighed_by_its_own_chain() -> None:
     task = addition(tabulated=False)
     y, index = task.constraint.encode([3, 4, 5, 3]), torch.tensor([2, 0])
     belief = task.space.belief(torch.randn(2, 3, DIGITS, dtype=torch.float64))
-    objective = SoftenedGrounding(kernel("guided", task), Constant(1.0))
-    objective.begin(task, y, 0)
-    _, found = Noise(LEVEL, task, y, None).weigh(belief, y[index], index, LEVEL, objective)
-    odds = (belief.log_prob(objective.chains[index]) - belief.log_prob(belief.mode())).exp() / 0.1
-    assert torch.allclose(found["meant"], (1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
+    lesson = Lesson(SoftenedGrounding(kernel("guided", task), Constant(1.0)), task, y, terms=[Noise(LEVEL)])
+    chains = lesson.memory["chains"][index]
+    found = lesson.loss(belief, index).figures["meant"]
+    odds = (belief.log_prob(chains) - belief.log_prob(belief.mode())).exp() / 0.1
+    assert torch.allclose(found, (1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
 
 
 @pytest.mark.parametrize(("level", "tabulated"), [("learn", True), (0.2, True), ("learn", False)])
@@ -224,7 +225,7 @@ def test_what_no_probability_is_known_for_is_refused() -> None:
     real = REALS[0].rule
     reals = Task(real.space, real)
     with pytest.raises(LearnerError, match="needs symbols"):
-        Noise(0.1, reals, torch.zeros(2), None)
+        Noise(0.1).begin(TrainingSet(reals, torch.zeros(2)))
 
 
 def test_the_estimator_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

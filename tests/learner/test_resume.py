@@ -106,7 +106,7 @@ def test_a_run_stopped_at_any_event_ends_the_same(event: int, tmp_path: Path, wh
     assert_same_run(tmp_path / "run", whole[0])
     assert equal(weights(resumed.network), weights(whole[1].network))
     for stage in (0, 1):
-        mine, theirs = (x.stages[stage].objective.state() for x in (resumed, whole[1]))
+        mine, theirs = (x.loop.parts[0].memory[stage] for x in (resumed, whole[1]))
         assert equal(mine, theirs)
     assert resumed.results_ == whole[1].results_
     assert [r["epoch"] for r in resumed.history_] == [0, 1, 2, 0, 1]

@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from learner_cases import (
     adam,
     addition,
     assert_same_run,
+    chains_of,
     classifier,
     equal,
     examples,
@@ -48,10 +50,10 @@ from softground import (
     seeded,
 )
 from softground.errors import CheckpointError, ConstraintError, DataError, InfeasibleAnswer, LearnerError
-from softground.learner.batches import shuffled
-from softground.objectives.starts import EMPTY, WAITS, completed_readings
+from softground.learner.training import portions
 from softground.runs import RunFolder
 from softground.spaces import Categorical
+from softground.training.starts import EMPTY, WAITS, completed_readings
 
 BAD = [0, 3, 50, 51, 63]
 
@@ -213,8 +215,7 @@ def test_examples_without_a_first_state_wait_for_the_network() -> None:
     assert unstarted[-1] == 0
     assert {record["grounded_symbols"] for record in made.history_} == {1.0}  # of those that have a state: the only one
     assert made.results_["I"]["symbol_accuracy"] > 0.95
-    objective: Any = made.stages[0].objective
-    assert bool(made.task.feasible(objective.chains, made.loop.parts[0].y).all())
+    assert bool(made.task.feasible(chains_of(made), made.loop.parts[0].y).all())
 
 
 @pytest.mark.filterwarnings("default:No first state")
@@ -255,11 +256,18 @@ def test_a_batch_in_which_all_wait_teaches_nothing() -> None:
 
 def test_processes_keep_step_whatever_was_left_out() -> None:
     """One process has three examples left and another ten: both take as many steps."""
-    order = torch.Generator().manual_seed(0)
-    few, many = (shuffled(torch.arange(count), 10, 3, order) for count in (3, 10))
-    assert len(few) == len(many) == 4
-    assert torch.cat(few).unique().tolist() == [0, 1, 2]
-    assert torch.cat(many).sort().values.tolist() == list(range(10))
+    left = SimpleNamespace(trained=lambda: torch.tensor([0, 2, 4, *range(1, 20, 2)]))
+
+    def dealt(rank: int) -> list[Any]:
+        part: Any = SimpleNamespace(fabric=SimpleNamespace(global_rank=rank, world_size=2), unexplained=left)
+        return portions([part], 3, torch.Generator().manual_seed(0))
+
+    few, many = dealt(0), dealt(1)
+    assert len(few) == len(many) == 5
+    assert [count for *_, count in few] == [count for *_, count in many] == [3, 3, 3, 3, 1]
+    for batches, count in ((few, 3), (many, 10)):
+        assert torch.cat([own for _, own, idle, _ in batches if not idle]).sort().values.tolist() == list(range(count))
+        assert all(own.tolist() == [0] for _, own, idle, _ in batches if idle)
 
 
 def test_the_estimator_takes_the_option() -> None:
@@ -291,7 +299,7 @@ def test_examples_that_wait_are_no_suspects() -> None:
     made.fit(replace(data, y=[10**SITES, *data.y[1:]]), observer=lambda event, facts: event == "epoch")
     assert len(made.history_) == 1
     assert made.history_[0]["unstarted"] > 10
-    waiting = made.stages[0].objective.state()["waiting"]
+    waiting = made.loop.parts[0].memory[0]["waiting"]
     assert not {one.example for one in made.suspects_} & set((waiting == WAITS).nonzero().flatten().tolist())
 
 

@@ -16,7 +16,7 @@ from learner_cases import Stop, adam, addition, assert_same_run, classifier, equ
 from softground.cli import main
 from softground.errors import LearnerError
 from softground.networks import Ensemble, Scouted
-from softground.objectives import SemanticLoss
+from softground.training import SemanticLoss
 
 ADDITION = [
     "train",
@@ -142,7 +142,7 @@ def test_scouts_that_leave_symbols_out_are_held_back(monkeypatch: pytest.MonkeyP
     noted: dict[float, list[Tensor]] = {0.0: [], 2.0: []}
     for strict, seen in noted.items():
         task, net = addition(), scouted()
-        monkeypatch.setattr("softground.learner.training.STRICT", strict)
+        monkeypatch.setattr("softground.training.members.STRICT", strict)
         monkeypatch.setattr(net, "note", seen.append)
         stages = [sg.Stage(name, SemanticLoss(), 1, adam, terms=[sg.Usage(weight=0.0)]) for name in ("0", "I")]
         learner(task, net, stages).fit(examples(task), quiet=True)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from baseline_cases import batch_of
 from exhaustive import Replay
 from learner_cases import addition
+from lessons import Lesson
 from papers.li2023.baselines import BackSearch
 from papers.li2023.baselines.back_search import back_search, correct_one, walk
 from problems import PROBLEMS, Problem, small_sum
@@ -149,14 +149,13 @@ def test_the_loss_is_the_cross_entropy_with_the_labels_found() -> None:
     y = task.constraint.encode([9, 0, 3])  # (3, 3, 3) and (0, 0, 0) are three changes away, (1, 1, 1) none
     output = torch.zeros(3, 3, 4)
     output[..., 1] = 2.0
-    objective = BackSearch(1)
-    objective.begin(task, y, seed=0)
-    outcome = objective.loss(batch_of(task.space.belief(output), y))
-    assert outcome.diagnostics["used"].tolist() == [False, False, True]
+    lesson = Lesson(BackSearch(1), task, y)
+    outcome = lesson.loss(task.space.belief(output))
+    assert outcome.figures["used"].tolist() == [False, False, True]
     log_p = 2.0 - math.log(3 + math.exp(2.0))
     assert float(outcome.loss) == pytest.approx(-log_p)
     lost = output[:2].clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(objective.loss(batch_of(task.space.belief(lost), y[:2])).loss, lost)
+    (gradient,) = torch.autograd.grad(lesson.loss(task.space.belief(lost)).loss, lost)
     assert not bool(gradient.any())
 
 
@@ -200,7 +199,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
         BackSearch(0)
     rule = REALS[0].rule
     with pytest.raises(LearnerError, match="Back-search corrects one symbol of an alphabet"):
-        BackSearch().begin(Task(rule.space, rule), REALS[0].answer(), seed=0)
+        BackSearch().begin(Task(rule.space, rule))
 
 
 def test_back_search_does_not_correct_known_symbols() -> None:

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from baseline_cases import batch_of, boards, formulas, half_trained, reads_formulas, train
+from baseline_cases import boards, formulas, half_trained, reads_formulas, train
 from exhaustive import Replay
 from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, make_learner, stop_at
+from lessons import Lesson
 from papers.li2023.baselines import MAPO, BackSearch, BestMapping, FeasibleMapping, Reinforce
 from softground import Constant, Stage
 from softground.dice import Sampler
-from softground.objectives import Objective, SemanticLoss, SoftenedGrounding
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
+from softground.training import SemanticLoss, SoftenedGrounding, Teacher
 from sudoku_cases import board_kernel
 
-BASELINES: dict[str, Callable[[], Objective]] = {
+BASELINES: dict[str, Callable[[], Teacher]] = {
     "REINFORCE": Reinforce,
     "MAPO": lambda: MAPO(capacity=4),
     "NGS": lambda: BackSearch(3),
@@ -75,27 +76,15 @@ def test_what_was_saved_takes_the_same_next_step(name: str) -> None:
     y = task.constraint.encode(data.y)
     belief = task.space.belief(4 * data.x)
 
-    def steps(objective: Objective, seeds: range) -> list[float]:
-        return [float(objective.loss(batch_of(belief, y, dice=Sampler(seed))).loss) for seed in seeds]
+    def steps(lesson: Lesson, seeds: range) -> list[float]:
+        return [float(lesson.loss(belief, dice=Sampler(seed)).loss) for seed in seeds]
 
-    first, second = METHODS[name](), METHODS[name]()
-    for objective in (first, second):
-        objective.begin(task, y, seed=0)
+    first, second = Lesson(METHODS[name](), task, y), Lesson(METHODS[name](), task, y)
     steps(first, range(3))
-    second.restore({key: value.clone() for key, value in first.state().items()})
+    second.memory = {key: value.clone() for key, value in first.memory.items()}
     assert steps(second, range(3, 6)) == steps(first, range(3, 6))
-    assert all(len(value) == len(y) for value in first.state().values())  # a row an example
-    assert all(torch.equal(value, second.state()[key]) for key, value in first.state().items())
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_finished_stage_is_restored_without_begin(name: str) -> None:
-    task = addition()
-    y = task.constraint.encode([3, 4])
-    first, second = METHODS[name](), METHODS[name]()
-    first.begin(task, y, seed=0)
-    second.restore(first.state())
-    assert second.state().keys() == first.state().keys()
+    assert all(len(value) == len(y) for value in first.memory.values())  # a row an example
+    assert all(torch.equal(value, second.memory[key]) for key, value in first.memory.items())
 
 
 @pytest.mark.parametrize("name", ["REINFORCE", "MAPO"])
@@ -103,11 +92,9 @@ def test_a_reward_is_not_compared_with_itself(name: str) -> None:
     """The baseline is that of the batches before; with the batch's own rewards in it the gradient would be biased."""
     task = addition()
     y = task.constraint.encode([3])
-    objective = BASELINES[name]()
-    objective.begin(task, y, seed=0)
-    drawn = Replay(torch.tensor([[1, 1, 1]]))
-    outcome = objective.loss(batch_of(task.space.belief(torch.zeros(1, 3, 4)), y, dice=drawn))
-    assert outcome.diagnostics["reward"].tolist() == [1.0]
+    lesson, drawn = Lesson(BASELINES[name](), task, y), Replay(torch.tensor([[1, 1, 1]]))
+    outcome = lesson.loss(task.space.belief(torch.zeros(1, 3, 4)), dice=drawn)
+    assert outcome.figures["reward"].tolist() == [1.0]
     assert float(outcome.loss) == pytest.approx(math.log(4))
 
 
@@ -119,8 +106,7 @@ def test_draws_come_from_the_dice_alone(name: str) -> None:
 
     def loss(noise: int) -> float:
         torch.manual_seed(noise)
-        objective = BASELINES[name]()
-        objective.begin(task, y, seed=noise)
-        return float(objective.loss(batch_of(task.space.belief(data.x), y)).loss)
+        lesson = Lesson(BASELINES[name](), task, y, seed=noise)
+        return float(lesson.loss(task.space.belief(data.x)).loss)
 
     assert loss(1) == loss(2)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
-from baseline_cases import batch_of, logits
+from baseline_cases import logits
 from learner_cases import adam, addition, make_learner
+from lessons import Lesson
 from papers.li2023.baselines import BestMapping, FeasibleMapping
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
@@ -20,11 +19,11 @@ from softground.reals import Intervals
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_the_best_mapping_is_that_of_brute_force(problem: Problem) -> None:
     """The value and the gradient are those of min over h of −log P(h(x)|x), over all of S_y."""
-    objective, y = BestMapping(), problem.program.encode([problem.answer])
-    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
+    y = problem.program.encode([problem.answer])
+    lesson = Lesson(BestMapping(), Task(problem.space, problem.program, problem.table), y)
     for seed in range(3):
         output = logits(problem, seed).requires_grad_()
-        ours = objective.loss(batch_of(problem.space.belief(output), y)).loss
+        ours = lesson.loss(problem.space.belief(output)).loss
         states = problem.states
         theirs = -problem.space.belief(output.expand(len(states), -1, -1)).log_prob(states).max() / problem.space.sites
         assert torch.allclose(ours, theirs, atol=1e-12)
@@ -36,9 +35,8 @@ def test_a_feasible_mapping_is_drawn_once() -> None:
     """Uniformly from S_y, whatever the network says, and the network is fitted to it from then on."""
     task, count = addition(), 3000
     y = task.constraint.encode([4] * count)
-    objective = FeasibleMapping()
-    objective.begin(task, y, seed=0)
-    mapping = objective.state()["chains"].clone()
+    lesson = Lesson(FeasibleMapping(), task, y)
+    mapping = lesson.memory["chains"].clone()
     feasible = task.space.states(torch.arange(64))
     feasible = feasible[feasible.sum(1) == 4]
     often = (mapping[:, None] == feasible).all(2).sum(0)
@@ -49,36 +47,26 @@ def test_a_feasible_mapping_is_drawn_once() -> None:
     for epoch in range(2):
         output = torch.randn(count, 3, 4, generator=torch.Generator().manual_seed(epoch), dtype=torch.float64)
         belief = task.space.belief(output)
-        assert torch.allclose(objective.loss(batch_of(belief, y)).loss, -belief.log_prob(mapping).mean() / 3)
-        assert torch.equal(objective.state()["chains"], mapping)
-    other = FeasibleMapping()
-    other.begin(task, y, seed=1)
-    assert not torch.equal(other.state()["chains"], mapping)
+        assert torch.allclose(lesson.loss(belief).loss, -belief.log_prob(mapping).mean() / 3)
+        assert torch.equal(lesson.memory["chains"], mapping)
+    assert not torch.equal(Lesson(FeasibleMapping(), task, y, seed=1).memory["chains"], mapping)
 
 
 def test_examples_that_wait_for_a_first_state_are_left_out() -> None:
-    task, objective = addition(), FeasibleMapping()
-    y = task.constraint.encode([4] * 3)
-    objective.begin(task, y, seed=0)
-    objective.waiting = torch.tensor([0, 1, 0])
-    belief, rest = task.space.belief(torch.arange(36.0).sin().view(3, 3, 4)), torch.tensor([0, 2])
-    expected = -belief.rows(rest).log_prob(objective.mapping[rest]).mean() / 3
-    assert torch.allclose(objective.loss(batch_of(belief, y)).loss, expected)
-
-
-def test_some_examples_of_a_batch_keep_their_places() -> None:
     task = addition()
-    batch, rows = batch_of(task.space.belief(torch.zeros(3, 3, 4)), torch.arange(3)), torch.tensor([2, 0])
-    assert batch.rows(rows).places == [2, 0]
-    assert replace(batch, positions=torch.tensor([7, 8, 9])).rows(rows).places == [9, 7]
+    lesson = Lesson(FeasibleMapping(), task, task.constraint.encode([4] * 3))
+    lesson.memory["waiting"] = torch.tensor([0, 1, 0])
+    belief, rest = task.space.belief(torch.arange(36.0).sin().view(3, 3, 4)), torch.tensor([0, 2])
+    expected = -belief.rows(rest).log_prob(lesson.memory["chains"][rest]).mean() / 3
+    assert torch.allclose(lesson.loss(belief).loss, expected)
 
 
 def test_an_inverse_that_does_not_know_the_best_is_refused() -> None:
     task = addition()
-    objective, y = BestMapping(), task.constraint.encode([4])
-    objective.begin(Task(task.space, task.constraint, Enumeration(task.space, task.constraint)), y, seed=0)
+    searched = Task(task.space, task.constraint, Enumeration(task.space, task.constraint))
+    lesson = Lesson(BestMapping(), searched, task.constraint.encode([4]))
     with pytest.raises(LearnerError, match="does not know"):
-        objective.loss(batch_of(task.space.belief(torch.zeros(1, 3, 4)), y))
+        lesson.loss(task.space.belief(torch.zeros(1, 3, 4)))
 
 
 def test_an_answer_that_nothing_explains_is_named() -> None:
@@ -96,8 +84,7 @@ def test_of_reals_the_best_is_the_nearest_point() -> None:
     task, y = Task(rule.space, rule, Intervals(rule)), rule.encode(problem.answer(4))
     inside = problem.exact_draws(4, 1.0, 0)
     outside = inside + 5 * torch.randn(inside.shape, generator=torch.Generator().manual_seed(0), dtype=inside.dtype)
-    objective = BestMapping()
-    objective.begin(task, y, seed=0)
-    best, worse = (float(objective.loss(batch_of(task.space.belief(mean), y)).loss) for mean in (inside, outside))
+    lesson = Lesson(BestMapping(), task, y)
+    best, worse = (float(lesson.loss(task.space.belief(mean)).loss) for mean in (inside, outside))
     assert best == pytest.approx(-float(task.space.belief(inside).log_prob(inside).mean()) / task.space.sites)
     assert best < worse < -float(task.space.belief(outside).log_prob(inside).mean()) / task.space.sites

@@ -21,11 +21,11 @@ from softground.errors import LearnerError, SoftgroundError
 from softground.experiments import Experiment
 from softground.experiments.named import named_recipe
 from softground.learner import Stage
-from softground.objectives import OBJECTIVES, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from softground.schedules import SCHEDULES
 from softground.tasks import TASKS, ShortestPaths
 from softground.tasks.sdsp.task import PATH_INVERSES
 from softground.tasks.sudoku.boards import BOARDS
+from softground.training import OBJECTIVES, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 KINDS = {

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from baseline_cases import batch_of, expected_gradient, gradient_of, logits
+from baseline_cases import expected_gradient, gradient_of, logits
 from exhaustive import Replay
 from learner_cases import addition
+from lessons import Lesson
 from papers.li2023.baselines import Reinforce
 from papers.li2023.baselines.reinforce import average, no_rewards, note_rewards
 from problems import PROBLEMS, Problem
@@ -22,12 +23,12 @@ from softground.reals import Gaussian
 from softground.reals.gaussian import GRID
 
 
-def begun(problem: Problem, total: float, weight: float) -> Reinforce:
-    """An objective for one example, whose average reward is total/weight."""
-    objective = Reinforce()
-    objective.begin(Task(problem.space, problem.program), problem.program.encode([problem.answer]), seed=0)
-    objective.restore({"baseline": torch.tensor([[total, weight]], dtype=torch.float64)})
-    return objective
+def begun(problem: Problem, total: float, weight: float) -> Lesson:
+    """A lesson for one example, whose average reward is total/weight."""
+    task, y = Task(problem.space, problem.program), problem.program.encode([problem.answer])
+    lesson = Lesson(Reinforce(), task, y)
+    lesson.memory["baseline"][:] = torch.tensor([[total, weight]])
+    return lesson
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
@@ -43,39 +44,35 @@ def test_a_good_baseline_lowers_the_variance() -> None:
     """What it is there for: with b = E[R] the gradients of single draws scatter less."""
     problem = PROBLEMS[0]
     output = logits(problem) * 0  # uniform: 12 of 64 states are feasible
-    y = problem.program.encode([problem.answer]).expand(4000)
 
     def scatter(average: float) -> float:
         leaf = output.repeat(4000, 1, 1).requires_grad_()
-        objective = begun(problem, average, 1.0)
-        batch = batch_of(problem.space.belief(leaf), y, torch.zeros(4000, dtype=torch.long), Sampler(5))
-        (gradient,) = torch.autograd.grad(objective.loss(batch).loss * 4000, leaf)
+        same = torch.zeros(4000, dtype=torch.long)
+        outcome = begun(problem, average, 1.0).loss(problem.space.belief(leaf), same, Sampler(5))
+        (gradient,) = torch.autograd.grad(outcome.loss * 4000, leaf)
         return float(gradient.var(0).sum())
 
     assert scatter(12 / 64) < 0.9 * scatter(0.0)
     assert scatter(12 / 64) < 0.9 * scatter(0.8)
 
 
-def feasible_share(objective: Reinforce, z: Tensor, y: Tensor, index: Tensor) -> None:
+def feasible_share(lesson: Lesson, z: Tensor, index: Tensor) -> None:
     """One step in which the samples are z."""
-    belief = objective.task.space.belief(torch.zeros(len(z), 3, 4))
-    objective.loss(batch_of(belief, y, index, Replay(z)))
+    lesson.loss(lesson.task.space.belief(torch.zeros(len(z), 3, 4)), index, Replay(z))
 
 
 def test_the_baseline_is_a_moving_average_of_earlier_rewards() -> None:
     task = addition()
-    objective = Reinforce(decay=0.9)
-    y = task.constraint.encode([3, 3, 3, 3])
-    objective.begin(task, y, seed=0)
+    lesson = Lesson(Reinforce(decay=0.9), task, task.constraint.encode([3, 3, 3, 3]))
     right, wrong, everyone = [1, 1, 1], [3, 3, 3], torch.arange(4)
     rewards = []
     for good in (4, 0, 2, 1):
         z = torch.tensor([right] * good + [wrong] * (4 - good))
-        feasible_share(objective, z, y, everyone)
+        feasible_share(lesson, z, everyone)
         rewards.append(good / 4)
         weights = [0.9 ** (len(rewards) - 1 - t) for t in range(len(rewards))]
         expected = sum(w * r for w, r in zip(weights, rewards, strict=True)) / sum(weights)
-        total, weight = objective.state()["baseline"][3].tolist()
+        total, weight = lesson.memory["baseline"][3].tolist()
         assert total / weight == pytest.approx(expected)
 
 
@@ -84,21 +81,20 @@ def test_every_process_finds_its_own_baseline_in_a_shared_checkpoint() -> None:
     task = addition()
     y = task.constraint.encode([3, 3, 3, 3])
     owned = (torch.tensor([0, 2]), torch.tensor([1, 3]))
-    processes = (Reinforce(), Reinforce())
+    processes = (Lesson(Reinforce(), task, y), Lesson(Reinforce(), task, y))
     right = torch.tensor([[1, 1, 1], [1, 1, 1]])
-    for objective, own, z in zip(processes, owned, (right, right + 1), strict=True):
-        objective.begin(task, y, seed=0)
-        feasible_share(objective, z, y[own], own)
-    states = [objective.state()["baseline"].clone() for objective in processes]
+    for lesson, own, z in zip(processes, owned, (right, right + 1), strict=True):
+        feasible_share(lesson, z, own)
+    states = [lesson.memory["baseline"].clone() for lesson in processes]
     assert not torch.equal(*states)
     gathered = torch.where(torch.arange(4)[:, None] % 2 == 0, *states)
-    for objective, own, before in zip(processes, owned, states, strict=True):
-        feasible_share(objective, right, y[own], own)
-        after = objective.state()["baseline"].clone()
+    for lesson, own, before in zip(processes, owned, states, strict=True):
+        feasible_share(lesson, right, own)
+        after = lesson.memory["baseline"].clone()
         assert not torch.equal(after, before)
-        objective.restore({"baseline": gathered.clone()})
-        feasible_share(objective, right, y[own], own)
-        assert torch.equal(objective.state()["baseline"], after)
+        lesson.memory["baseline"] = gathered.clone()
+        feasible_share(lesson, right, own)
+        assert torch.equal(lesson.memory["baseline"], after)
 
 
 def test_reals_have_the_gradient_of_the_feasible_share() -> None:
@@ -108,8 +104,7 @@ def test_reals_have_the_gradient_of_the_feasible_share() -> None:
     mean = torch.tensor([problem.centre], dtype=torch.float64)
     leaf = mean.repeat(points**2, 1).requires_grad_()
     rule = problem.rule
-    objective = Reinforce()
-    objective.begin(Task(rule.space, rule), problem.answer(), seed=0)
+    lesson = Lesson(Reinforce(), Task(rule.space, rule), problem.answer())
 
     class Grid:
         """Every pair of quantiles once."""
@@ -118,8 +113,8 @@ def test_reals_have_the_gradient_of_the_feasible_share() -> None:
             return torch.cartesian_prod(middle, middle).flatten()
 
     same = torch.zeros(points**2, dtype=torch.long)
-    batch = batch_of(rule.space.belief(leaf), problem.answer(points**2), same, Grid())  # type: ignore[arg-type]
-    (gradient,) = torch.autograd.grad(objective.loss(batch).loss, leaf)
+    outcome = lesson.loss(rule.space.belief(leaf), same, Grid())  # type: ignore[arg-type]
+    (gradient,) = torch.autograd.grad(outcome.loss, leaf)
     centre = mean.clone().requires_grad_()
     share = torch.special.ndtr((1 - (centre[0, 0] - centre[0, 1])) / (problem.sigma * math.sqrt(2)))
     (exact,) = torch.autograd.grad(-share / 2, centre)

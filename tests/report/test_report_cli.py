@@ -130,14 +130,16 @@ def test_a_run_that_another_program_started_has_the_whole_report(
 def test_runs_side_by_side(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folders = [str(runs / name) for name in ("paper", "best")]
-    assert main(["runs", "compare", *folders, "--page", "other.html"]) == 0
-    html = (tmp_path / "other.html").read_text()
+    assert main(["report", *folders, "--compare"]) == 0
+    html = (tmp_path / "compare.html").read_text()
     page = Page(html)
     assert loads(html) == []
     assert "A paper" in page.text
     assert "B best" in page.text
     for name in ("paper", "best"):
         assert f"{read(runs / name / 'summary.json')['symbol_accuracy']:.2%}" in page.text
+    assert main(["report", *folders, "--compare", "--out", "other.html"]) == 0
+    assert (tmp_path / "other.html").read_text() == html
     assert main(["report", folders[0], "--out", "one.html"]) == 0
     assert (tmp_path / "one.html").read_text() == (runs / "paper" / "report.html").read_text()
 
@@ -153,8 +155,8 @@ def test_a_page_can_be_opened_in_a_browser(copy: Path, monkeypatch: pytest.Monke
     ("arguments", "message"),
     [
         ([], "No run folder was given"),
-        (["RUN", "RUN", "--compare"], "--compare is gone. Use softground runs compare RUN RUN --page FILE."),
-        (["RUN", "RUN", "--out", "x.html"], "leave --out out"),
+        (["RUN", "--compare"], "give two or more run folders"),
+        (["RUN", "RUN", "--out", "x.html"], "add --compare"),
         (["RUN", "--out", "."], "is a folder"),
         (["nowhere"], "no such folder"),
         (["RUN", "--out", "nowhere/x.html"], "could not be written"),
@@ -177,5 +179,5 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["report", "--help"])
     text = capsys.readouterr().out
-    for option in ("--out", "--open", "RUN-FOLDERS"):
+    for option in ("--compare", "--out", "--open", "RUN-FOLDERS"):
         assert option in text

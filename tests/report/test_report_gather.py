@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset
 
-from learner_cases import addition, classifier, examples, make_learner
+from learner_cases import adam, addition, classifier, examples, kernel, make_learner
 from report_cases import findings
-from softground import Categorical, Examples, Learner, Program, Task
+from softground import Categorical, Examples, Learner, Program, Task, grounding_stages
 from softground.errors import CheckpointError
 from softground.report import gather
 from softground.report.findings import FINDINGS, Findings
@@ -31,7 +31,8 @@ from softground.tasks.sudoku import sudoku_task
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Learner, RunFolder]:
     path = tmp_path_factory.mktemp("gather") / "run"
     task = addition()
-    learner = make_learner(task).fit(examples(task), examples(task, 50, seed=1), out=path)
+    stages = grounding_stages(task, kernel("guided", task), epochs=3, optimizer=adam)
+    learner = make_learner(task, stages).fit(examples(task), examples(task, 50, seed=1), out=path)
     return learner, RunFolder.open(path)
 
 

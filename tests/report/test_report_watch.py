@@ -79,7 +79,7 @@ def test_a_line_for_each_epoch_has_the_chains_and_the_networks_reading(tmp_path:
     assert all(r["examples"] == [0, 1, 2, 3, 4, 5] for r in records)
     assert [r["grounded"] is None for r in records] == [True, False, False, True, True]
     assert [len(r.get("inputs", [])) for r in records] == [6, 0, 0, 0, 0]
-    chains = learner.stages[0].objective.state()["chains"][:6]
+    chains = learner.loop.parts[0].memory[0]["chains"][:6]
     assert records[2]["grounded"] == [[str(s) for s in z] for z in learner.task.space.decode(chains)]
     data = examples(learner.task, 40)
     assert all(sum(map(int, z)) == y for z, y in zip(records[1]["grounded"], data.y, strict=False))

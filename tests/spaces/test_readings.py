@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from baseline_cases import batch_of
+from lessons import Lesson
 from papers.li2023.baselines import MAPO, BackSearch, Reinforce
 from papers.li2023.baselines.back_search import correct_one
 from problems import PROBLEMS
@@ -17,8 +17,8 @@ from softground import Categorical, Constant, Exact, Scan, SoftenedGrounding, Ta
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses import Inverse, Scanned
-from softground.objectives import Batch, Objective, SemanticLoss, Supervised, ZeroDegree
 from softground.target import Target
+from softground.training import SemanticLoss, Supervised, Teacher, ZeroDegree
 
 PROBLEM = PROBLEMS[4]  # formulas of three symbols, digits 1 … 4 and + - *
 SPACE, PLAIN = PROBLEM.space, PROBLEMS[1].space
@@ -131,7 +131,7 @@ def test_samples_are_strings_with_their_probabilities() -> None:
     assert float(seen[[value(*s) is None for s in STRINGS]].sum()) > 0.1
 
 
-OBJECTIVES: dict[str, Objective] = {
+TEACHERS: dict[str, Teacher] = {
     "grounding": SoftenedGrounding(Exact(PROBLEM.table), Constant(1.0)),
     "chains": SoftenedGrounding(Exact(PROBLEM.table, marginals=False), Constant(1.0)),
     "semantic": SemanticLoss(),
@@ -142,7 +142,7 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", TEACHERS)
 def test_every_loss_pushes_strange_symbols_down(name: str) -> None:
     """Of the outputs, those of symbols that cannot stand at a site fall; with grammatical readings they stay."""
     formulas = [(1, "+", 3), (4, "*", 1)]
@@ -154,14 +154,11 @@ def test_every_loss_pushes_strange_symbols_down(name: str) -> None:
         leaf = output.clone().requires_grad_()
         problem = PROBLEM if space is SPACE else PROBLEMS[1]
         task = Task(space, problem.program, problem.table)
-        objective = OBJECTIVES[name]
-        y = task.constraint.encode([4, 4])
-        objective.begin(task, y, seed=0)
-        if isinstance(objective, MAPO):
-            objective.memory[:, 0], objective.rewards[:, 0], objective.held[:] = z, 1.0, 1
-        batch = batch_of(space.belief(leaf), y)
-        batch = Batch(batch.index, batch.belief, y, z, 0, batch.dice, batch.stopwatch)
-        (found,) = torch.autograd.grad(objective.loss(batch).loss, leaf)
+        lesson = Lesson(TEACHERS[name], task, task.constraint.encode([4, 4]))
+        if name == "mapo":
+            known = lesson.memory
+            known["memory"][:, 0], known["rewards"][:, 0], known["held"][:] = z, 1.0, 1
+        (found,) = torch.autograd.grad(lesson.loss(space.belief(leaf), symbols=z).loss, leaf)
         gradients.append(torch.cat([found[:, ::2, 4:].flatten(), found[:, 1, :4].flatten()]))
     if name == "mapo":  # an outside draw pulls too, by less than the memory pushes
         assert float(gradients[0].sum()) > 0
@@ -174,11 +171,9 @@ def test_a_policy_is_paid_nothing_for_what_is_no_formula() -> None:
     """REINFORCE draws from all strings: with reward 1 for every answer, only formulas would be paid."""
     output = torch.zeros(1, 3, 7, dtype=torch.float64)
     output[..., 4:] = 9.0  # operators everywhere
-    objective = Reinforce()
-    y = TASK.constraint.encode([4])
-    objective.begin(TASK, y, seed=0)
-    outcome = objective.loss(batch_of(SPACE.belief(output.expand(500, -1, -1)), y.expand(500), torch.zeros(500).long()))
-    assert float(outcome.diagnostics["reward"].max()) == 0.0
+    lesson = Lesson(Reinforce(), TASK, TASK.constraint.encode([4]))
+    outcome = lesson.loss(SPACE.belief(output.expand(500, -1, -1)), torch.zeros(500).long())
+    assert float(outcome.figures["reward"].max()) == 0.0
 
 
 def test_back_search_mends_one_strange_symbol_and_not_two() -> None:

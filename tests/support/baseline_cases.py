@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from exhaustive import Replay
+from lessons import Lesson
 from problems import Problem
-from softground import Examples, Learner, Stage, Task
-from softground.dice import Dice, Sampler
-from softground.objectives import Batch, Objective
-from softground.spaces.base import Belief
+from softground import Examples, Learner, Stage, Task, Teacher
 from softground.tasks.formulas import formula_task
 from softground.tasks.formulas.data.alphabet import value
 from sudoku_cases import BOARDS
 
 NOISE = 0.2
-
-
-def batch_of(belief: Belief, y: Tensor, index: Tensor | None = None, dice: Dice | None = None) -> Batch:
-    """A batch outside any loop."""
-    index = torch.arange(len(belief)) if index is None else index
-    return Batch(index, belief, y, None, 0, dice or Sampler(0), lambda part: nullcontext())
 
 
 def one_hot(symbols: Tensor, width: int, generator: torch.Generator) -> Tensor:
@@ -57,7 +48,7 @@ def half_trained() -> nn.Linear:
     return network
 
 
-def reads_formulas(objective: Objective, length: int, epochs: int, count: int = 400, rate: float = 0.05) -> Learner:
+def reads_formulas(objective: Teacher, length: int, epochs: int, count: int = 400, rate: float = 0.05) -> Learner:
     """A linear network trained on formulas from their values alone, from all zeros."""
     task = formula_task(length)
     network = nn.Linear(task.space.outputs, task.space.outputs)
@@ -67,7 +58,7 @@ def reads_formulas(objective: Objective, length: int, epochs: int, count: int = 
 
 
 def train(
-    task: Task, network: nn.Module, objective: Objective, data: Examples, test: Examples, epochs: int, rate: float
+    task: Task, network: nn.Module, objective: Teacher, data: Examples, test: Examples, epochs: int, rate: float
 ) -> Learner:
     """One stage of Adam, in batches of 32."""
     stage = Stage("I", objective, epochs, lambda p: torch.optim.Adam(p, lr=rate))
@@ -81,19 +72,18 @@ def logits(problem: Problem, seed: int = 0) -> Tensor:
     return 1.5 * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def expected_gradient(problem: Problem, make: Callable[[], Objective]) -> Tensor:
+def expected_gradient(problem: Problem, make: Callable[[], Lesson]) -> Tensor:
     """The loss's gradient in the output, added up over **all** outcomes of its draws: ``[1, sites, outputs]``.
 
-    ``make`` returns the objective as it stands before the step, begun on a training set of one example.
+    ``make`` returns the lesson as it stands before the step, of one example.
     """
     probability = torch.ones(1, dtype=torch.float64)
     decided = torch.zeros(1, 0, dtype=torch.long)
-    y = problem.program.encode([problem.answer])
     while True:
         rows, dice = len(decided), Replay(decided)
         output = logits(problem).repeat(rows, 1, 1).requires_grad_()
         same = torch.zeros(rows, dtype=torch.long)  # every row is the one example
-        outcome = make().loss(batch_of(problem.space.belief(output), y.expand(rows), same, dice))
+        outcome = make().loss(problem.space.belief(output), same, dice)
         if dice.next is None:
             break
         row, choice = dice.next.nonzero(as_tuple=True)

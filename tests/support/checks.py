@@ -14,18 +14,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from baseline_cases import batch_of
 from exhaustive import every_draw, transition_matrix
+from lessons import Lesson
 from proofs import BATCH, EVERYTHING, GAMMA, LINE, NONE, PROBLEM, SPACE, SUM, TASK, Ground
 from softground.constraints import SMT, CPMpy
 from softground.dice import Sampler
-from softground.errors import ConstraintError, InverseError, NonFiniteOutput, SpaceError
+from softground.errors import ConstraintError, InverseError, LearnerError, NonFiniteOutput, SpaceError
 from softground.inverses import Inverse
 from softground.kernels import DirectWalk
-from softground.objectives import Objective
 from softground.projections import Dropped
 from softground.reals import Differences, LinearRule
 from softground.target import Target
+from softground.training import Moment, SemanticLoss
+from softground.training.step import step
 
 
 def chance() -> list[Any]:
@@ -45,7 +46,11 @@ def check_kernel(make: Any, ground: Ground) -> None:
     assert torch.equal(info.moved, (after != z).any(-1))
     assert info.unknown.dtype == torch.bool
     assert info.marginals is None or info.marginals.shape == target.weights.marginals().shape
-    assert isinstance(kernel.static(target), bool)
+    if kernel.walks:
+        with pytest.raises(LearnerError, match="by its chains alone"):
+            kernel.marginals_of(target)
+    else:
+        assert torch.equal(kernel.marginals_of(target), info.marginals)
 
 
 def check_inverse(make: Any, ground: Ground) -> None:
@@ -105,38 +110,47 @@ def _check_law(inverse: Inverse, ground: Ground, own: Tensor) -> None:
         assert torch.allclose(drawn[space.index(states)], log_weight.softmax(0), atol=1e-12)
 
 
-def check_objective(make: Any, ground: Ground) -> None:
-    y, objective, again, before = PROBLEM.program.encode(ground.answers), make(), make(), chance()
+def check_teacher(make: Any, ground: Ground) -> None:
+    y, teacher, before = PROBLEM.program.encode(ground.answers), make(), chance()
     noise = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0))
     output = (3 * one_hot(ground.z, SPACE.outputs) + noise).double().requires_grad_()  # some predictions are feasible
 
-    def loss(objective: Objective, seed: int) -> Tensor:
-        outcome = objective.loss(replace(batch_of(SPACE.belief(output), y, dice=Sampler(seed)), symbols=ground.z))
-        assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
+    def loss(lesson: Lesson, seed: int) -> Tensor:
+        outcome = lesson.loss(SPACE.belief(output), dice=Sampler(seed), symbols=ground.z)
+        assert all(value.shape == (BATCH,) for value in outcome.figures.values())
         return outcome.loss
 
-    objective.begin(TASK, y, seed=0)
-    again.begin(TASK, y, seed=1)
-    (gradient,) = torch.autograd.grad(loss(objective, 1), output)
+    described = repr(teacher)
+    one, other = Lesson(teacher, TASK, y, seed=0), Lesson(teacher, TASK, y, seed=1)  # which share a description
+    (gradient,) = torch.autograd.grad(loss(one, 1), output)
     assert gradient.isfinite().all()
     assert gradient.abs().max() > 0
-    state = {name: value.clone() for name, value in objective.state().items()}
-    assert all(len(value) == len(y) for value in state.values())
-    again.restore(state)
-    assert torch.equal(loss(objective, 2), loss(again, 2))
-    assert json.loads(json.dumps(objective.settings(3))) == objective.settings(3)
+    assert all(len(value) == len(y) for value in one.memory.values())
+    other.memory = {name: value.clone() for name, value in one.memory.items()}  # all that there is to remember
+    assert torch.equal(loss(one, 2), loss(other, 2))
+    numbers = one.teacher.numbers(Moment(epoch=3))
+    assert json.loads(json.dumps(numbers)) == numbers
+    assert repr(teacher) == described
     assert chance() == before
 
 
 def check_term(make: Any, ground: Ground) -> None:
     y, term, before = PROBLEM.program.encode(ground.answers), make(), chance()
     output = torch.randn(BATCH, SPACE.sites, SPACE.outputs, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    term.begin(TASK)
-    outcome = term.loss(TASK, batch_of(SPACE.belief(output), y), 0.0)
-    assert all(value.shape == (BATCH,) for value in outcome.diagnostics.values())
-    (gradient,) = torch.autograd.grad(outcome.loss, output)
-    assert gradient.isfinite().all()
-    assert gradient.abs().max() > 0
+    described, teacher = repr(term), SemanticLoss()
+    plain, lesson = Lesson(teacher, TASK, y), Lesson(teacher, TASK, y, terms=[term])
+    x, order = torch.zeros(BATCH, SPACE.sites, 1), torch.Generator().manual_seed(0)
+    found = []
+    for each in (plain, lesson):
+        batch = replace(each.batch(None, torch.arange(BATCH), order=order), x=x)
+        loss = step(batch, lambda x: torch.cat([output, output[: len(x) - BATCH]]), each.teacher, each.terms)
+        assert all(value.shape == (BATCH,) for value in batch.figures.values())
+        found.append(torch.autograd.grad(loss, output)[0])
+    assert found[1].isfinite().all()
+    assert not torch.equal(*found)  # it takes part
+    numbers = lesson.terms[0].numbers(Moment())
+    assert json.loads(json.dumps(numbers)) == numbers
+    assert repr(term) == described
     assert chance() == before
 
 

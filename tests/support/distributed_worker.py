@@ -42,11 +42,12 @@ from softground.errors import DataError
 from softground.learner.checkpoint import Checkpoints
 from softground.learner.device import everyone
 from softground.learner.kept import chains_of
-from softground.objectives import SemanticLoss, Usage
 from softground.runs import RunFolder
 from softground.runs.codec import encode
+from softground.training import SemanticLoss, Usage
 
-COUNT = 65  # one process owns 33, the other 32: at 16 a batch it must repeat an example to keep step
+COUNT = 65  # one process owns 33, the other 32: in a batch of one example the other is idle
+CASES = ("plain", "dropped", "known", "usage", "anchors", "everything")
 CHAINS, GAMMA = 4_000, 0.7
 ALARM = 1e-5  # how probably a right law is refused, once for each process
 
@@ -65,6 +66,48 @@ def run(folder: Path, stop: int = 0, resume: bool = False, lost: int = 0) -> Lea
     return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=stop_at(stop))
 
 
+def exact(case: str, folder: Path | None = None, stop: int = 0, resume: bool = False) -> Learner:
+    """Training that draws nothing but the order of the batches and the anchors."""
+    task = addition()
+    given = set(CASES[1:-1]) if case == "everything" else {case}
+    stages = [
+        Stage("I", SemanticLoss(), 4, lambda p: SGD(p, lr=0.5), terms=[Usage()] if "usage" in given else []),
+        Stage("II", ZeroDegree(), 2, lambda p: SGD(p, lr=0.1)),
+    ]
+    learner = make_learner(task, stages, classifier(), batch_size=16, unexplained="drop")
+    data = examples(task, COUNT)
+    anchors = Anchors.of(data, task.space, 2, seed=0, batch=9) if "anchors" in given else None
+    lost = {i for i in range(COUNT) if i % 5 == 0 or (i % 4 == 2 and i < 20)} if "dropped" in given else set()
+    answers = [99 if i in lost else y for i, y in enumerate(data.y)]
+    known = reveal(data, 0.1, seed=0).known if "known" in given else None
+    if known is not None:
+        known[sorted(lost)] = -1
+    data = Examples(data.x, answers, data.symbols, known=known)
+    test = examples(task, 40, seed=1)
+    return learner.fit(data, test, anchors=anchors, out=folder, resume=resume, observer=stop_at(stop))
+
+
+def assert_exact_runs_resume(out: Path) -> None:
+    for case in CASES:
+        learner = exact(case, out / case)
+        fabric = learner.fabric
+        try:
+            exact(case, out / f"{case}, stopped", 13)
+            raise AssertionError("it was not stopped")
+        except Stop:
+            fabric.barrier()
+        exact(case, out / f"{case}, stopped", resume=True)
+        fabric.barrier()
+        if fabric.is_global_zero:
+            assert_same_run(out / f"{case}, stopped", out / case)
+        fabric.barrier()
+
+
+def memory_of(learner: Learner, stage: int = 0) -> dict[str, torch.Tensor]:
+    """What a stage remembers of this process's examples."""
+    return learner.loop.parts[0].memory[stage]
+
+
 def go_on(folder: Path, lost: int = 0) -> Learner:
     """Resume with another number of processes: network, optimiser and every example's chain are as they were saved."""
     saved, chains = left_behind(folder)["tensors"], chains_of(RunFolder.open(folder))
@@ -76,7 +119,7 @@ def go_on(folder: Path, lost: int = 0) -> Learner:
         moments: dict[str, Any] = {}
         encode(optimizer.state_dict(), moments)
         optimised = {f"optimizer/{name}": value.clone() for name, value in moments.items()}
-        memory = {name: value.clone() for name, value in self.loop.parts[0].objectives[0].state().items()}
+        memory = {name: value.clone() for name, value in self.loop.parts[0].memory[0].items()}
         restored.update(network | optimised | memory if not restored else {})
 
     with mock.patch.object(Checkpoints, "restore_stage", look):
@@ -163,7 +206,7 @@ def assert_suspects_are_found_by_all() -> None:
     task = addition()
     data = examples(task, COUNT)
     wrong = Examples(data.x, [0 if i < 8 else y for i, y in enumerate(data.y)], data.symbols)
-    stage = Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 40, adam)
+    stage = Stage("I", SemanticLoss(), 40, adam)
     learner = make_learner(task, [stage], classifier(), noise=0.1).fit(wrong)
     told = everyone(learner.fabric, learner.suspects_)
     assert told[0] == told[1]
@@ -184,7 +227,7 @@ def assert_accumulation_is_one_larger_batch() -> None:
 
 
 def assert_examples_can_be_dropped(out: Path) -> None:
-    """Process 0 has 13 of its 33 examples left, and takes as many steps as the other; resumed, in Stage II, too."""
+    """Process 0 has 13 of its 33 examples left, the other all of its own; resumed, in Stage II, too."""
     learner = run(out / "dropped", lost=20)
     fabric = learner.fabric
     assert [record["unexplained"] for record in learner.history_] == [20] * 5
@@ -250,7 +293,7 @@ def main(out: Path) -> None:
         everyone = fabric.all_gather(value)
         assert torch.equal(everyone[0], everyone[1]), name  # type: ignore[index]
     part, rank = learner.loop.parts[0], fabric.global_rank
-    chains = learner.stages[0].objective.state()["chains"]
+    chains = memory_of(learner)["chains"]
     task, y = learner.task, part.y
     assert len(chains) == len(y) == len(part.data.answers) == len(part.data.inputs) == 33 - rank  # type: ignore[arg-type]
     assert part.data.at(torch.arange(2)).tolist() == [rank, rank + 2]
@@ -282,6 +325,7 @@ def main(out: Path) -> None:
         left = left_behind(out / "whole")["tensors"]
         assert len(left["process 1: objective/0/chains"]) == 32
         assert not torch.equal(left["random/dice"], left["process 1: random/dice"])  # each process has its own stream
+    assert_exact_runs_resume(out / "exact")
     assert_shapes(out)
     assert_the_law(out / "law")
     assert_all_end_together(out / "early")

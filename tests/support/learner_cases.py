@@ -79,6 +79,11 @@ def make_learner(
     return Learner(task, net or classifier(), stages, **({"batch_size": 32, "device": "cpu"} | settings))
 
 
+def chains_of(learner: Learner, stage: int = 0) -> Tensor:
+    """Where the chains of a learner's stage stand."""
+    return learner.loop.parts[0].memory[stage]["chains"]
+
+
 def weights(net: nn.Module) -> dict[str, Tensor]:
     """A copy of the network's state."""
     return {name: value.clone() for name, value in net.state_dict().items()}

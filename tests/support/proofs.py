@@ -1,4 +1,4 @@
-"""The table of proofs: one row for each kernel, inverse, objective, schedule, space, constraint, projection and move.
+"""The table of proofs: one row for each kernel, inverse, teacher, schedule, space, constraint, projection and move.
 
 The paper's baselines, which papers.li2023 registers, have rows too.
 
@@ -17,14 +17,13 @@ from torch import Tensor
 import reals
 from papers.li2023 import baselines
 from problems import small_sum
-from softground import inverses, kernels, objectives, projections, schedules
+from softground import inverses, kernels, projections, schedules, training
 from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
 from softground.constraints.program import Recorded
-from softground.gpu import Graphed
+from softground.data.anchors import Anchors
 from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
-from softground.objectives import Objective, Term
 from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
 from softground.reals import (
     AddNoise,
@@ -50,6 +49,8 @@ from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
 from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.rule import Boards, sudoku_program
+from softground.training import Teacher, Term
+from softground.training.anchors import LabelledInputs
 from sudoku_cases import BOARDS
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
@@ -116,6 +117,10 @@ def lists() -> inverses.Lists:
     return inverses.Lists.of(inverses.Z3(rule), rule.encode(MIXED.answers))
 
 
+def anchors() -> LabelledInputs:
+    return LabelledInputs(Anchors(torch.arange(3.0)[:, None], [0, 1, 3], batch=4))
+
+
 BIAS, LINES = "kernels_exact::bias_of_the_papers_kernel", "hit_and_run::the_law_is_that_of_integration"
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
 WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
@@ -128,7 +133,6 @@ REAL_DRAWS = "gaussian_kernels::leaves_the_law_invariant"
 REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
 NEAREST = "intervals::nearest_points_against_a_quadratic_program"
 CORNERS = "hit_and_run::nearest_points_are_those_of_a_quadratic_program"
-RECORDED = "graphed::recorded_steps_are_the_steps_themselves"
 FIBRES, LAW = "inverses::fibres_equal_brute_force", "sets::the_law_is_that_of_enumeration"
 LONG_SUMS = "long_sums::mass_and_marginals_are_those_of_the_recursion_site_by_site"
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
@@ -148,7 +152,7 @@ PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_o
 # How a kernel's law is known: by its transition matrix, over all outcomes of the code that runs; or by drawing.
 MATRICES = {MATRIX, WALK, BOARD_MATRIX}
 STATISTICS = {REAL_DRAWS, LINES}
-OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST, Graphed: RECORDED}  # they do not claim to sample Q* by themselves
+OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST}  # they do not claim to sample Q* by themselves
 
 TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Kernel: {
@@ -164,7 +168,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
         HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, LINES),
         PointMass: (lambda: PointMass(Intervals(REAL.rule)), LINE, NEAREST),
-        Graphed: (lambda: Graphed(GUIDED), SUM, RECORDED),
     },
     Inverse: {
         inverses.Table: (lambda: TABLE, MIXED, FIBRES, LAW),
@@ -182,19 +185,23 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Interior: (lambda: Interior(ORDERS.rule), ORDERS, CORNERS),
         baselines.Z3Reals: (lambda: baselines.Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
-    Objective: {
-        objectives.SoftenedGrounding: (lambda: objectives.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
-        objectives.SemanticLoss: (objectives.SemanticLoss, SUM, "semantic::the_gradient_is_that_of_brute_force"),
-        objectives.CompositeLikelihood: (objectives.CompositeLikelihood, SUM, COMPOSITE),
+    Teacher: {
+        training.SoftenedGrounding: (lambda: training.SoftenedGrounding(GUIDED, schedules.Linear()), SUM, SOFTENED),
+        training.SemanticLoss: (training.SemanticLoss, SUM, "semantic::the_gradient_is_that_of_brute_force"),
+        training.CompositeLikelihood: (training.CompositeLikelihood, SUM, COMPOSITE),
         baselines.Reinforce: (baselines.Reinforce, SUM, "reinforce::the_gradient_is_that_of_the_expected_reward"),
         baselines.MAPO: (baselines.MAPO, SUM, "mapo::unclipped_it_has_the_gradient_of_the_expected_reward"),
         baselines.BackSearch: (baselines.BackSearch, SUM, TREES),
         baselines.FeasibleMapping: (baselines.FeasibleMapping, SUM, "hard::a_feasible_mapping_is_drawn_once"),
         baselines.BestMapping: (baselines.BestMapping, SUM, "hard::the_best_mapping_is_that_of_brute_force"),
-        objectives.ZeroDegree: (objectives.ZeroDegree, SUM, STAGE_TWO),
-        objectives.Supervised: (objectives.Supervised, SUM, YARDSTICK),
+        training.ZeroDegree: (training.ZeroDegree, SUM, STAGE_TWO),
+        training.Supervised: (training.Supervised, SUM, YARDSTICK),
     },
-    Term: {objectives.Usage: (objectives.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings")},
+    Term: {
+        training.Usage: (training.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
+        training.Noise: (lambda: training.Noise("learn"), SUM, "noise::the_gradient_is_that_of_the_mixture"),
+        LabelledInputs: (anchors, SUM, "labelled::anchors_add_their_cross_entropy"),
+    },
     Schedule: {
         baselines.CodeLinear: (baselines.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
         baselines.CodeLogarithmic: (baselines.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),

@@ -17,11 +17,11 @@ from softground.experiments import Experiment
 from softground.inverses import Enumeration
 from softground.kernels import Guided
 from softground.learner import pace
-from softground.objectives import SoftenedGrounding
 from softground.projections import Dropped, RandomDrop
 from softground.schedules import Constant
 from softground.tasks.formulas import Formulas, formula_program, formula_task, windows
 from softground.tasks.formulas.long import LongFormulas
+from softground.training import SoftenedGrounding
 
 
 @pytest.mark.parametrize(("length", "width"), [(9, 3), (11, 5), (35, 3)])
@@ -130,8 +130,10 @@ def test_t_is_as_many_steps_as_move_the_chains() -> None:
     for kernel in (slow, fast):
         objective = SoftenedGrounding(kernel, Constant(1.0), steps=0)
         assert objective.open
-        steps.append(pace.paced(objective, task, y, None)["steps"])
-        assert objective.steps == steps[-1]
+        paced, kept = pace.paced(objective, task, y, None)
+        steps.append(kept["steps"])
+        assert paced.steps == steps[-1]
+        assert objective.open
     assert steps[0] == pace.MOST_STEPS > steps[1]
     with pytest.raises(CheckpointError, match="expected whole numbers"):
         pace.paced(objective, task, y, {"steps": "2", "tries": 8})

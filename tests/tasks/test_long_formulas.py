@@ -13,11 +13,12 @@ from softground.constraints import Between, Not, OneOf, Program
 from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
-from softground.objectives.starts import first_states
 from softground.projections import Dropped
 from softground.tasks.formulas import Formulas, formula_program, formula_task, terms
 from softground.tasks.formulas.long import DENOMINATOR_BOUND, LongFormulas, missing
 from softground.tasks.formulas.problem import LONGEST_TABULATED
+from softground.training import TrainingSet
+from softground.training.starts import first_states
 
 
 def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:
@@ -94,9 +95,9 @@ def test_a_run_on_long_formulas_starts_with_all_examples(length: int) -> None:
     problem = Formulas(length=length, train_size=300, test_size=1, image_size=4)
     task, train = problem.task(), problem.load(0).train
     y = task.constraint.encode(train.y)
-    z, waiting = first_states(task, y, seed=0)
-    assert waiting is None
-    assert bool(task.feasible(z, y).all())
+    memory = first_states(TrainingSet(task, y), seed=0)
+    assert memory.keys() == {"chains"}
+    assert bool(task.feasible(memory["chains"], y).all())
 
 
 def test_relations_among_long_formulas() -> None:

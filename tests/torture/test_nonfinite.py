@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from softground.errors import LearnerError, NonFiniteOutput
-from softground.learner.finite import FiniteOutputs, broken, everything, gradients
+from softground.learner.finite import broken, everything, gradients
 from softground.learner.loop import Loop
+from softground.learner.outputs import FiniteOutputs
 from softground.learner.stage import Stage, make_optimizer
-from softground.objectives import ZeroDegree
+from softground.training import ZeroDegree
 from torture.trial import Tally, Unavailable
 from torture.trials import nonfinite, nonfinite_gpu
 from torture.trials._hurt import Place
@@ -69,7 +70,7 @@ def test_a_learning_rate_that_no_optimiser_can_hold_is_refused() -> None:
 
 def test_a_step_is_refused_before_it_is_taken() -> None:
     network, watch = nn.Linear(2, 1), FiniteOutputs()
-    watch.begin(4, torch.arange(3))
+    watch.begin(4, lambda rows: rows, torch.arange(3))
     watch.watch(output := network(torch.ones(3, 2)))
     output.sum().backward()
     watch.learn(output.sum(), network)
@@ -96,18 +97,15 @@ def test_sparse_gradients_are_watched_too() -> None:
 
 
 def test_everything_that_would_be_saved_is_looked_at() -> None:
-    class Objective:
-        def state(self) -> dict[str, torch.Tensor]:
-            return {"chains": torch.tensor([[0.0, math.inf]])}
-
+    memory = {"chains": torch.tensor([[0.0, math.inf]])}
     network = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     optimizer = torch.optim.Adam(network.parameters())
     network(torch.rand(4, 2)).sum().backward()
     optimizer.step()
     network[1].running_var[1] = math.inf  # type: ignore[union-attr, index]
     optimizer.state[network[0].bias]["exp_avg_sq"][0] = math.nan
-    names = broken(everything(network, optimizer, [Objective()]))  # type: ignore[arg-type]
-    assert names == ["network's 1.running_var", "optimiser's exp_avg_sq of parameter 1", "objective's chains"]
+    names = broken(everything(network, optimizer, [memory]))
+    assert names == ["network's 1.running_var", "optimiser's exp_avg_sq of parameter 1", "examples' chains"]
 
 
 def test_on_a_gpu_the_trial_needs_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,11 @@ from softground.inverses.base import Fibre, Inverse, Start
 from softground.inverses.z3 import Z3
 from softground.kernels import Uniform
 from softground.learner import Learner, Stage
-from softground.objectives import SoftenedGrounding
 from softground.projections import ChangeOne, Dropped, RandomDrop
 from softground.schedules import Exponential
 from softground.spaces import Categorical
 from softground.task import Task
+from softground.training import SoftenedGrounding
 
 DIGITS, SITES = 5, 3
 SPARE = 2.0  # seconds beyond its limit that a hung worker may cost
@@ -175,8 +175,9 @@ def train(inverse: Any, program: Program, seed: int, count: int = 16, epochs: in
     task = Task(space, program, inverse)
     learner = Learner(task, nn.Linear(DIGITS, DIGITS), [Stage("I", objective, epochs, _adam)], batch_size=16, seed=seed)
     learner.fit(data, out=out)
-    assert objective.chains.shape == (count, SITES), f"{len(objective.chains)} chains for {count} examples"
-    lost = int((~program.feasible(objective.chains, program.encode(data.y))).sum())
+    chains = learner.loop.parts[0].memory[0]["chains"]
+    assert chains.shape == (count, SITES), f"{len(chains)} chains for {count} examples"
+    lost = int((~program.feasible(chains, program.encode(data.y))).sum())
     assert not lost, f"{lost} of {count} chains are infeasible"
     faults = {name: n for name, n in inverse.faults.items() if n}
     told = {name.removeprefix("solver_"): n for name, n in learner.history_[-1].items() if name.startswith("solver_")}

@@ -20,10 +20,10 @@ from softground.data import RandomAffine
 from softground.experiments import Experiment
 from softground.experiments.named import named_recipe
 from softground.networks import PerSite
-from softground.objectives.base import Batch, Objective, Outcome
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.tasks import ShortestPaths
+from softground.training import Batch, Term
 
 from ._small import DIGITS, IMAGE, SITES, patterns, small_network, small_stages
 
@@ -157,8 +157,7 @@ def hurt(experiment: Experiment, clock: Clock, fault: Fault, at: Place | None) -
     experiment.network.register_forward_pre_hook(before)
     experiment.network.register_forward_hook(after)
     stages = [
-        replace(s, objective=_Hurt(s.objective, fault, here), learning_rate=_Rate(fault, here))
-        for s in experiment.stages
+        replace(s, terms=[*s.terms, _Hurt(fault, here)], learning_rate=_Rate(fault, here)) for s in experiment.stages
     ]
     return replace(experiment, stages=stages)
 
@@ -174,17 +173,13 @@ class _Rate:
         return self.fault.rate if self.here() else 1.0
 
 
-@dataclass
-class _Hurt:
-    """An objective whose loss is spoilt at one place."""
+@dataclass(frozen=True)
+class _Hurt(Term):
+    """A term that spoils the loss at one place."""
 
-    inner: Objective
     fault: Fault = field(repr=False)  # no setting of the run's, so that it resumes when it is healed
     here: Callable[[], bool] = field(repr=False)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def loss(self, batch: Batch) -> Outcome:
-        outcome = self.inner.loss(batch)
-        return replace(outcome, loss=self.fault.loss(outcome.loss)) if self.fault.loss and self.here() else outcome
+    def loss(self, batch: Batch) -> None:
+        if self.fault.loss and self.here():
+            batch.losses.append(self.fault.loss(batch.belief.log_prob(batch.reading.mode()).sum() * 0.0))

@@ -21,12 +21,12 @@ from softground.inverses import Enumeration, Table
 from softground.kernels import Exact, Guided, Kernel, Metropolis
 from softground.learner import Stage, one_cycle
 from softground.networks import PerSite
-from softground.objectives import SoftenedGrounding, ZeroDegree
 from softground.projections import ChangeOne, RandomDrop
 from softground.schedules import Exponential
 from softground.seeds import stream
 from softground.spaces import Categorical
 from softground.task import Task
+from softground.training import SoftenedGrounding, ZeroDegree
 
 SITES, DIGITS, IMAGE = 3, 4, (1, 6, 6)
 EXAMPLES = {"train": 96, "test": 32}

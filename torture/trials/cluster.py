@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import joblib
-
 from softground.constraints.smt import SMT
 from softground.inverses.z3 import Z3
 
@@ -30,6 +28,7 @@ def cluster() -> Iterator[Any]:
     if importlib.util.find_spec("distributed") is None:
         raise Unavailable("distributed is not installed: pip install distributed")
     import distributed
+    import joblib
 
     quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
     with (

@@ -38,11 +38,10 @@ from softground.dice import Dice
 from softground.errors import LearnerError
 from softground.experiments.recipe import IMPLIED
 from softground.inverses.base import Inverse
-from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
-from softground.objectives.labels import label_loss
 from softground.projections.base import Dropped
 from softground.spaces.categorical import CategoricalBelief
 from softground.task import Task
+from softground.training.step import OBJECTIVES, Batch, Teacher
 
 from .adam import ADAM
 
@@ -57,8 +56,8 @@ class Correction:
 
 
 @OBJECTIVES.register("ngs")
-@dataclass
-class BackSearch(Objective):
+@dataclass(frozen=True)
+class BackSearch(Teacher):
     """m-step back-search, for any categorical task; ``steps`` is m.
 
     >>> BackSearch()
@@ -71,20 +70,19 @@ class BackSearch(Objective):
         if self.steps < 1:
             raise LearnerError(f"steps={self.steps} was given; expected at least one step of back-search.")
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
+    def begin(self, task: Task) -> Teacher:
         if not task.space.categorical:
             raise LearnerError(
                 f"Back-search corrects one symbol of an alphabet; {task.space!r} has none. Use SoftenedGrounding or "
                 "Reinforce for real symbols."
             )
-        self.task = task
+        return self
 
-    def loss(self, batch: Batch) -> Outcome:
-        with batch.stopwatch("sampling"), torch.no_grad():
-            belief: CategoricalBelief = batch.belief.detach()  # type: ignore[assignment]
-            label = back_search(batch.dice, self.task.inverse, belief, batch.y, self.steps)
-        loss = label_loss(batch.belief, label.z, label.found, self.task.space.sites)
-        return Outcome(loss, {"used": label.found, "unknown": label.unknown})
+    def teach(self, batch: Batch) -> Tensor:
+        label = back_search(batch.dice, batch.task.inverse, batch.evidence, batch.y, self.steps)
+        batch.scale(label.found)
+        batch.figures |= {"used": label.found, "unknown": label.unknown}
+        return label.z
 
 
 IMPLIED["ngs"] = lambda preset, given: ADAM | {"steps": BackSearch.steps}

@@ -9,7 +9,7 @@ from typing import Any
 
 from softground.errors import LearnerError
 from softground.experiments.recipe import IMPLIED
-from softground.objectives import OBJECTIVES, SoftenedGrounding
+from softground.training import OBJECTIVES, SoftenedGrounding
 
 from .adam import ADAM
 

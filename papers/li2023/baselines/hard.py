@@ -24,48 +24,36 @@ Both losses are divided by the number of sites, like the other objectives'.
 Reference: Z. Li et al., ICLR 2023, Section 2.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from softground.errors import LearnerError
-from softground.objectives.base import CHAINS, OBJECTIVES, Batch, Objective, Outcome
-from softground.objectives.starts import WAITING, first_states, has_state, kept, mean_loss
 from softground.target import Target
-from softground.task import Task
+from softground.training.starts import first_states, ready
+from softground.training.step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
 
 
 @OBJECTIVES.register("hard-feasible")
-@dataclass
-class FeasibleMapping(Objective):
+@dataclass(frozen=True)
+class FeasibleMapping(Teacher):
     """Problem (1) for one feasible mapping: drawn before the network is looked at, and never changed.
 
     >>> FeasibleMapping()
     FeasibleMapping()
     """
 
-    mapping: Tensor = field(init=False, repr=False)
-    waiting: Tensor | None = field(init=False, repr=False)  # examples without a first state are left out
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        return first_states(train, seed)
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task = task
-        self.mapping, self.waiting = first_states(task, y, seed, self.known)
-
-    def loss(self, batch: Batch) -> Outcome:
-        batch = has_state(batch, self.waiting)
-        return Outcome(mean_loss(batch.belief.log_prob(self.mapping[batch.index]), self.task.space.sites), {})
-
-    def state(self) -> dict[str, Tensor]:
-        return {CHAINS: self.mapping} | kept(self.waiting)
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        self.mapping, self.waiting = state[CHAINS], state.get(WAITING)
+    def teach(self, batch: Batch) -> Tensor:
+        _, _, index = ready(batch, ask=False)  # examples without a first state are left out
+        return batch.memory[CHAINS][index]
 
 
 @OBJECTIVES.register("hard-best")
-@dataclass
-class BestMapping(Objective):
+@dataclass(frozen=True)
+class BestMapping(Teacher):
     """Problem (2): fit the most probable feasible state of the moment; the inverse must know it.
 
     >>> BestMapping()
@@ -74,25 +62,18 @@ class BestMapping(Objective):
 
     open = True
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task = task
-        self.waiting = first_states(task, y, seed, self.known)[1]  # which says whose answers nothing explains
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        memory = first_states(train, seed)  # which says whose answers nothing explains
+        return {name: rows for name, rows in memory.items() if name != CHAINS}
 
-    def state(self) -> dict[str, Tensor]:
-        return kept(self.waiting)
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        self.waiting = state.get(WAITING)
-
-    def loss(self, batch: Batch) -> Outcome:
-        with batch.stopwatch("sampling"), torch.no_grad():
-            z = self.task.inverse.most_probable(Target(batch.belief.detach(), batch.y, 1.0))
+    def teach(self, batch: Batch) -> Tensor:
+        z = batch.task.inverse.most_probable(Target(batch.evidence, batch.y, 1.0))
         if z is None:
             raise LearnerError(
-                f"The best mapping needs the most probable z of all S_y, which {self.task.inverse!r} does not know. "
+                f"The best mapping needs the most probable z of all S_y, which {batch.task.inverse!r} does not know. "
                 "Tables, listings and scans do; otherwise sample, with SoftenedGrounding at a small γ."
             )
-        return Outcome(mean_loss(batch.belief.log_prob(z), self.task.space.sites), {})
+        return z
 
-    def settings(self, epoch: int) -> dict[str, float]:
+    def numbers(self, moment: Moment) -> dict[str, float]:
         return {"gamma": 0.0}

@@ -32,10 +32,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softground.errors import CheckpointError, LearnerError
+from softground.errors import LearnerError
 from softground.experiments.recipe import IMPLIED
-from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
-from softground.task import Task
+from softground.training.step import OBJECTIVES, Batch, Memory, Teacher, TrainingSet
 
 from .adam import policy
 from .reinforce import average, check_decay, no_rewards, note_rewards
@@ -45,8 +44,8 @@ IMPLIED["mapo"] = policy
 
 
 @OBJECTIVES.register("mapo")
-@dataclass
-class MAPO(Objective):
+@dataclass(frozen=True)
+class MAPO(Teacher):
     """Policy gradient with a memory of rewarded samples for each example."""
 
     weight: float = 0.5  # α, the least share of the gradient that a memory gets which is not empty; 0 clips nothing
@@ -60,78 +59,70 @@ class MAPO(Objective):
         if self.capacity < 1:
             raise LearnerError(f"capacity={self.capacity} was given; expected room for one sample or more.")
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task = task
-        self.baseline = no_rewards(y)
-        nothing: Tensor = task.space.encode([])  # of the type that the space's symbols have
-        self.memory = nothing.new_zeros(len(y), self.capacity, task.space.sites, device=y.device)
-        self.rewards = torch.zeros(len(y), self.capacity, dtype=torch.float64, device=y.device)
-        self.drawn = torch.zeros_like(self.rewards)  # log P(z|x) at the time
-        self.held = torch.zeros(len(y), dtype=torch.long, device=y.device)
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        y, nothing = train.y, train.task.space.encode([])  # of the type that the space's symbols have
+        rewards = torch.zeros(len(y), self.capacity, dtype=torch.float64, device=y.device)
+        return {
+            "memory": nothing.new_zeros(len(y), self.capacity, train.task.space.sites, device=y.device),
+            "rewards": rewards,
+            "drawn": torch.zeros_like(rewards),  # log P(z|x) at the time
+            "held": torch.zeros(len(y), dtype=torch.long, device=y.device),
+            "baseline": no_rewards(y),
+        }
 
-    def loss(self, batch: Batch) -> Outcome:
-        memory, held = self.memory[batch.index], self.held[batch.index]
+    def teach(self, batch: Batch) -> None:
+        known, index = batch.memory, batch.index
+        memory, held = known["memory"][index], known["held"][index]
         filled = torch.arange(memory.shape[1], device=held.device) < held[:, None]
         # rows() repeats each example's belief, one row per sample of its memory.
         owner = torch.arange(len(held), device=held.device).repeat_interleave(memory.shape[1])
-        log_memory = batch.belief.rows(owner).log_prob(memory.flatten(0, 1)).view_as(filled)
-        with batch.stopwatch("sampling"), torch.no_grad():
-            z = batch.belief.sample(batch.dice)
-            reward = self.task.reward(z, batch.y)
-            known = ((memory == z[:, None]).all(-1) & filled).any(-1)
-            b = average(self.baseline, batch.index)
-            scores = log_memory.masked_fill(~filled, -torch.inf)
-            share, outside = self._weights(scores, held > 0)
-            worth = self.rewards[batch.index] - b
-            inside = share[:, None] * worth * self._inside(scores, filled, self.drawn[batch.index])
-            outside = outside * (reward - b) * ~known
-        log_prob = batch.belief.log_prob(z)
-        gain = (inside.to(log_prob.dtype) * log_memory.masked_fill(~filled, 0.0)).sum(-1)
-        gain = gain + outside.to(log_prob.dtype) * log_prob
-        with torch.no_grad():
-            note_rewards(self.baseline, batch.index, reward, self.decay)
-            new = (reward > 0) & (reward >= b) & ~known
-            self._remember(batch.index, z, new, reward, scores, log_prob.detach())
-        diagnostics = {"reward": reward, "remembered": held, "memory_weight": share}
-        return Outcome(-gain.mean() / self.task.space.sites, diagnostics)
+        with torch.enable_grad():
+            belief = batch.given(batch.belief)
+            log_memory = belief.rows(owner).log_prob(memory.flatten(0, 1)).view_as(filled)
+        z = batch.informed.sample(batch.dice)
+        reward = batch.task.reward(z, batch.y)
+        seen = ((memory == z[:, None]).all(-1) & filled).any(-1)
+        b = average(known["baseline"], index)
+        scores = log_memory.detach().masked_fill(~filled, -torch.inf)
+        categorical = batch.task.space.categorical
+        share, outside = self._weights(scores, held > 0, categorical)
+        worth = known["rewards"][index] - b
+        inside = share[:, None] * worth * self._inside(scores, filled, known["drawn"][index], categorical)
+        outside = outside * (reward - b) * ~seen
+        with torch.enable_grad():
+            log_prob = belief.log_prob(z)
+            gain = (inside.to(log_prob.dtype) * log_memory.masked_fill(~filled, 0.0)).sum(-1)
+            gain = gain + outside.to(log_prob.dtype) * log_prob
+            batch.losses.append(-batch.mean(gain) / batch.processes / batch.task.space.sites)
+        note_rewards(known["baseline"], index, reward, self.decay)
+        new = (reward > 0) & (reward >= b) & ~seen
+        self._remember(known, index, z, new, reward, scores, log_prob.detach())
+        batch.figures |= {"reward": reward, "remembered": held, "memory_weight": share}
 
-    def state(self) -> dict[str, Tensor]:
-        state = {"memory": self.memory, "rewards": self.rewards, "drawn": self.drawn}
-        return state | {"held": self.held, "baseline": self.baseline}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        if state["memory"].shape[1] != self.capacity:
-            raise CheckpointError(
-                f"The checkpoint's memory has room for {state['memory'].shape[1]} samples per example, this one for "
-                f"{self.capacity}. Resume with the capacity the run was started with."
-            )
-        self.memory, self.rewards, self.drawn = state["memory"], state["rewards"], state["drawn"]
-        self.held, self.baseline = state["held"], state["baseline"]
-
-    def _inside(self, scores: Tensor, filled: Tensor, drawn: Tensor) -> Tensor:
+    def _inside(self, scores: Tensor, filled: Tensor, drawn: Tensor, categorical: bool) -> Tensor:
         """What each remembered sample takes of its memory's share."""
-        if self.task.space.categorical:
+        if categorical:
             return scores.masked_fill(~filled.any(-1, keepdim=True), 0.0).softmax(-1)
         return (scores - drawn).exp().clamp(max=LARGEST_RATIO) / filled.sum(-1, keepdim=True).clamp(min=1)
 
-    def _weights(self, scores: Tensor, remembers: Tensor) -> tuple[Tensor, Tensor]:
+    def _weights(self, scores: Tensor, remembers: Tensor, categorical: bool) -> tuple[Tensor, Tensor]:
         """The memory's share max(π_B, α), and the factor on a sample from outside, (1 − share) / (1 − π_B)."""
-        mass = scores.double().logsumexp(-1).exp().clamp(max=1.0) * self.task.space.categorical
+        mass = scores.double().logsumexp(-1).exp().clamp(max=1.0) * categorical
         clipped = remembers & (mass < self.weight)
         share = torch.where(clipped, self.weight, mass)
         return share, torch.where(clipped, (1 - self.weight) / (1 - mass), 1.0)
 
     def _remember(
-        self, index: Tensor, z: Tensor, new: Tensor, reward: Tensor, scores: Tensor, log_prob: Tensor
+        self, known: Memory, index: Tensor, z: Tensor, new: Tensor, reward: Tensor, scores: Tensor, log_prob: Tensor
     ) -> None:
         """Put new rewarded samples into the next free place, or into that of a less probable one."""
-        held = self.held[index]
+        held = known["held"][index]
         full = held == self.capacity
         worst, place = scores.min(-1)
         new = new & (~full | (log_prob > worst))
         here = torch.arange(self.capacity, device=held.device) == torch.where(full, place, held)[:, None]
         here &= new[:, None]
-        self.memory[index] = torch.where(here[..., None], z[:, None], self.memory[index])
-        self.rewards[index] = torch.where(here, reward[:, None], self.rewards[index])
-        self.drawn[index] = torch.where(here, log_prob.double()[:, None], self.drawn[index])
-        self.held[index] = held + (new & ~full)
+        known["memory"][index] = torch.where(here[..., None], z[:, None], known["memory"][index])
+        known["rewards"][index] = torch.where(here, reward[:, None], known["rewards"][index])
+        known["drawn"][index] = torch.where(here, log_prob.double()[:, None], known["drawn"][index])
+        known["held"][index] = held + (new & ~full)

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from softground.errors import LearnerError
 from softground.experiments.recipe import IMPLIED
-from softground.objectives.base import OBJECTIVES, Batch, Objective, Outcome
-from softground.task import Task
+from softground.training.step import OBJECTIVES, Batch, Memory, Teacher, TrainingSet
 
 from .adam import policy
 
@@ -31,8 +30,8 @@ IMPLIED["reinforce"] = policy
 
 
 @OBJECTIVES.register("reinforce")
-@dataclass
-class Reinforce(Objective):
+@dataclass(frozen=True)
+class Reinforce(Teacher):
     """Policy gradient with the task's reward, by default 1 for a feasible sample; any space."""
 
     decay: float = 0.99  # weight of the past in the moving average of rewards
@@ -40,25 +39,20 @@ class Reinforce(Objective):
     def __post_init__(self) -> None:
         check_decay(self.decay)
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task = task
-        self.baseline = no_rewards(y)
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        return {"baseline": no_rewards(train.y)}
 
-    def loss(self, batch: Batch) -> Outcome:
-        with batch.stopwatch("sampling"), torch.no_grad():
-            z = batch.belief.sample(batch.dice)
-            reward = self.task.reward(z, batch.y)
-            advantage = reward - average(self.baseline, batch.index)
-            note_rewards(self.baseline, batch.index, reward, self.decay)
-        log_prob = batch.belief.log_prob(z)
-        loss = -(advantage.to(log_prob.dtype) * log_prob).mean() / self.task.space.sites
-        return Outcome(loss, {"reward": reward})
-
-    def state(self) -> dict[str, Tensor]:
-        return {"baseline": self.baseline}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        self.baseline = state["baseline"]
+    def teach(self, batch: Batch) -> None:
+        baseline = batch.memory["baseline"]
+        z = batch.informed.sample(batch.dice)
+        reward = batch.task.reward(z, batch.y)
+        advantage = reward - average(baseline, batch.index)
+        note_rewards(baseline, batch.index, reward, self.decay)
+        with torch.enable_grad():
+            log_prob = batch.given(batch.belief).log_prob(z)
+            gain = batch.mean(advantage.to(log_prob.dtype) * log_prob) / batch.processes
+            batch.losses.append(-gain / batch.task.space.sites)
+        batch.figures["reward"] = reward
 
 
 def check_decay(decay: float) -> None:

@@ -13,8 +13,7 @@ Reference: https://github.com/SoftWiser-group/Soften-NeSy-learning, fs_training.
 import math
 from dataclasses import dataclass
 
-from softground.schedules import SCHEDULES, Exponential, Linear
-from softground.schedules.base import Cooling
+from softground.schedules import SCHEDULES, Cooling, Exponential, Linear
 from softground.tasks.sudoku.problem import BOARD_SCHEDULES
 
 

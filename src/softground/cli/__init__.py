@@ -23,7 +23,7 @@ COMMANDS = {
     "predict": "Read symbols in image files with a run's network.",
     "solve": "Solve Sudoku puzzles in image files, or test puzzles, with a run's network.",
     "open": "Show a run in a browser as it goes on, and read what you draw.",
-    "report": "Write a run's page again.",
+    "report": "Write a run's page again, or put runs side by side.",
     "runs": "List runs, compare them, remove them.",
     "inspect": "Look at a task, or a DIMACS file, before training: what y can tell, projections.",
     "export": "Write a run's network as ONNX.",

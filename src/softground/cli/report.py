@@ -1,4 +1,4 @@
-"""``softground report``: write a run's page again."""
+"""``softground report``: write a run's page again, or put runs side by side."""
 
 import json
 import sys
@@ -10,20 +10,24 @@ from typing import Annotated
 import tyro
 
 from ..errors import SoftgroundError
-from ..report import gather, write_report
+from ..report import gather, write_comparison, write_report
 from ..report.findings import Findings
 from ..runs import RunFolder
 from .loading import load_run
 
+COMPARISON = "compare.html"
+
 
 @dataclass(frozen=True)
 class Command:
-    """Write each run's report.html again."""
+    """Write each run's report.html again, or one page with runs side by side."""
 
     run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The run folders."""
+    compare: bool = False
+    """One page with all runs side by side."""
     out: Path | None = None
-    """The file to write (default: report.html in the run folder)."""
+    """The file to write (default: report.html in the run folder; compare.html here)."""
     data_dir: Path | None = None
     """Where the runs' data lie now, in case examples must be read again."""
     open: bool = False
@@ -36,7 +40,10 @@ class Command:
         self._check(len(folders))
         for folder in folders:
             self._look(folder)
-        pages = [write_report(folder, path=self.out) for folder in folders]
+        if self.compare:
+            pages = [write_comparison(folders, self.out or Path(COMPARISON))]
+        else:
+            pages = [write_report(folder, path=self.out) for folder in folders]
         if self.json:
             print(json.dumps({"reports": [str(page) for page in pages]}))
         for page in pages:
@@ -49,8 +56,10 @@ class Command:
         wrong = ""
         if count == 0:
             wrong = "No run folder was given; give at least one, such as softground report runs/NAME."
-        elif self.out is not None and count > 1:
-            wrong = f"{count} runs and one --out were given; leave --out out. softground runs compare writes one page."
+        elif self.compare and count < 2:
+            wrong = "--compare was given with one run; give two or more run folders, or leave it out."
+        elif self.out is not None and count > 1 and not self.compare:
+            wrong = f"{count} runs and one --out were given; add --compare for one page, or leave --out out."
         elif self.out is not None and self.out.is_dir():
             wrong = f"--out {self.out} is a folder; give a file, such as {self.out}/report.html."
         if wrong:

@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
-from ..report import write_comparison
 from ..report.facts import Facts
 from ..report.html.compare import letter
 from ..report.html.config import flat
@@ -65,20 +64,14 @@ class Compare:
     """Put runs side by side: figures, and the settings that differ. Seeds of one setting are averaged."""
 
     run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """The run folders, two or more."""
-    page: Path | None = None
-    """Write a page with the runs side by side too."""
+    """The run folders, two or more. softground report --compare writes a page of them."""
     json: bool = False
     """Print one JSON object instead of tables."""
 
     def run(self) -> None:
         if len(self.run_folders) < 2:
             raise SoftgroundError("runs compare was given fewer than two run folders; give two or more.")
-        if self.page is not None and self.page.is_dir():
-            raise SoftgroundError(f"--page {self.page} is a folder; give a file, such as {self.page}/compare.html.")
-        folders = [RunFolder.open(path) for path in self.run_folders]
-        runs = [Facts.read(folder) for folder in folders]
-        page = self.page and write_comparison(folders, self.page)
+        runs = [Facts.read(RunFolder.open(path)) for path in self.run_folders]
         names = list(dict.fromkeys(n for run in runs for n, v in run.final.items() if is_number(v) and is_brief(n)))
         asked = [{"task": run.task} | flat({"recipe": run.config.get("recipe")}) for run in runs]
         settings = {name: [each.get(name, "–") for each in asked] for one in asked for name in one}
@@ -96,7 +89,6 @@ class Compare:
                     | {part: {name: getattr(each, part) for name, each in found.items()} for part in ("mean", "sd")}
                     for places, found in means
                 ],
-                "report": page and str(page),
             }
             return print(json.dumps(document))
         console, letters = _console(), [letter(place) for place in range(len(runs))]
@@ -108,8 +100,6 @@ class Compare:
             console.print(side_by_side("asked for", letters, settings))
         for places, found in means:
             console.print(seeds_table(f"{', '.join(letters[place] for place in places)}: {len(places)} seeds", found))
-        if page:
-            console.print(f"Report: {page}", soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ..report.facts import Facts
 from ..report.seeds import seeds_table, spreads
 from ..runs import RunFolder
 from .options import RunOptions
+from .report import COMPARISON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Command(RunOptions):
             return  # process 0 shows them
         runs = [RunFolder.open(folder) for folder in folders]
         found = spreads([Facts.read(run) for run in runs])
-        page = write_comparison(runs, home / "compare.html")
+        page = write_comparison(runs, home / COMPARISON)
         if self.json:
             each = {"mean": {n: s.mean for n, s in found.items()}, "sd": {n: s.sd for n, s in found.items()}}
             print(json.dumps({"seeds": self.seeds, **each, "runs": summaries, "report": str(page)}))

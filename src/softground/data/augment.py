@@ -44,7 +44,7 @@ class RandomAffine:
         draw = torch.rand(6, len(images), generator=generator, device=x.device) * 2 - 1
         angle = draw[0] * math.radians(self.degrees)
         # The grid says where each pixel is read from: reading from a larger square makes the symbol smaller.
-        wide, high = (1 + (self.shrink - self.grow + (self.shrink + self.grow) * d) / 2 for d in draw[1:3])
+        wide, high = 1 + (self.shrink - self.grow + (self.shrink + self.grow) * draw[1:3]) / 2
         cos, sin, slant = angle.cos(), angle.sin(), draw[3] * self.shear
         rows = [
             cos * wide,

@@ -21,10 +21,10 @@ from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, InverseError, LearnerError
 from ..family import Family
+from ..features import FEATURES
 from ..learner import Learner
 from ..learner.device import Precision
 from ..learner.loop import Augment
-from ..learner.noise import Level
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
 from ..learner.unexplained import Mode
@@ -39,7 +39,7 @@ from .place import Place, deterministic
 from .recipe import Recipe, checked
 
 # Settings of a recipe that a learner takes as they are.
-OF_RECIPE = ("batch_size", "seed", "evaluate_every", "unexplained", "noise", "clip", "accumulate", "precision")
+OF_RECIPE = ("batch_size", "seed", "evaluate_every", "unexplained", "clip", "accumulate", "precision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,9 @@ class Experiment:
         One sentence on where the data come from.
     recipe, place
         What the experiment was made from, where it was made by name.
-    anchors, noise
-        Labelled inputs of single symbols to learn from as well, and the share of wrong answers.
+    anchors, features
+        Labelled inputs of single symbols to learn from as well; other settings that terms carry out, such as a noise
+        level, by their names (:mod:`softground.features`).
     more
         Further test sets by name, evaluated at the end.
 
@@ -82,7 +83,7 @@ class Experiment:
     data_dir: Path | None = None
     validation: Data | None = None
     anchors: Anchors | None = None
-    noise: Level = 0.0
+    features: Mapping[str, Any] = field(default_factory=dict)
     clip: float = 0.0
     accumulate: int = 1
     precision: Precision = "32-true"
@@ -115,6 +116,7 @@ class Experiment:
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
         made: dict[str, Any] = {name: getattr(recipe, name) for name in OF_RECIPE}
+        made["features"] = {name: getattr(recipe, name) for name in FEATURES}
         made |= {"augment": problem.distortion if recipe.augment else None, "note": data.note, "more": data.more}
         made |= {"validation": data.validation, "anchors": anchors, "place": place, "data_dir": data_dir}
         return cls(task, network, data.train, data.test, stages, recipe=recipe, **made)
@@ -147,7 +149,7 @@ class Experiment:
     def learner(self) -> Learner:
         """The learner that trains it."""
         made: dict[str, Any] = {name: getattr(self, name) for name in (*OF_RECIPE, "augment", "note")}
-        made["device"] = self.place.device
+        made |= {**self.features, "device": self.place.device}
         made["recipe"] = self.recipe and self.recipe.to_json()
         made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
         return Learner(self.task, self.network, self.stages, **made)

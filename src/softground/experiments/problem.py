@@ -23,15 +23,16 @@ from ..family import Family
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
-from ..learner.stage import Stage, one_cycle
+from ..learner.descent import one_cycle
+from ..learner.stage import Stage
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..networks.activations import check_activations
-from ..objectives import OBJECTIVES, Objective, SoftenedGrounding, Term, Usage, ZeroDegree
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Task
+from ..training import OBJECTIVES, SoftenedGrounding, Teacher, Term, Usage, ZeroDegree
 from .recipe import Recipe, check, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
@@ -93,7 +94,7 @@ class Problem(ABC):
         make = self.schedules.get(recipe.schedule) or SCHEDULES[recipe.schedule]
         return make(recipe.gamma, recipe.floor, recipe.warmup, recipe.epochs)
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Teacher:
         """The paper's Stage I."""
         kernel: Kernel | None
         if recipe.kernel == "auto" and not task.inverse.exact:
@@ -104,7 +105,7 @@ class Problem(ABC):
             kernel = self.kernels[recipe.kernel](self.walk(task), recipe.marginals)
         return SoftenedGrounding(kernel, self.schedule(recipe), recipe.steps)
 
-    def zero(self, recipe: Recipe, task: Task) -> Objective:
+    def zero(self, recipe: Recipe, task: Task) -> Teacher:
         """Stage II."""
         return ZeroDegree()
 
@@ -158,7 +159,7 @@ class Problem(ABC):
         """What is added to Stage I's loss."""
         return [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
 
-    def _objective(self, recipe: Recipe, task: Task) -> Objective:
+    def _objective(self, recipe: Recipe, task: Task) -> Teacher:
         objective = OBJECTIVES[recipe.objective]
         if objective is SoftenedGrounding:
             return self.grounding(recipe, task)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import CheckpointError, LearnerError
+from ..features import FEATURES
 from ..learner.device import PRECISIONS
 from ..learner.stage import KEPT
-from ..objectives import OBJECTIVES
 from ..schedules import SCHEDULES
+from ..training.step import OBJECTIVES
 from ..typed import LARGEST_WHOLE, typed_fields
 
 IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]] = {}
@@ -28,8 +29,16 @@ def setting(default: Any, help: str, choices: Mapping[str, Any] | tuple[str, ...
     return field(default=default, metadata={"help": help, "choices": choices})
 
 
+_Features = make_dataclass(
+    "_Features",
+    [(name, each.kind, setting(each.default, each.help)) for name, each in FEATURES.items()],
+    frozen=True,
+    kw_only=True,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(_Features):  # type: ignore[misc, valid-type]
     """Everything that decides a run. The defaults are the paper's (Appendix B.3) where it has one for all tasks.
 
     The paper's 1,000 epochs count every walk over the data as one: with T = 10 they are 100 epochs that update the
@@ -78,9 +87,6 @@ class Recipe:
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
     augment: bool = setting(False, "Random distortions of the training images.")
-    noise: float | Literal["learn"] = setting(
-        0.0, "ε, the share of wrong answers, or learn: examples count by how probably their answer is meant."
-    )
     known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
     anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
     anchor_symbols: tuple[str, ...] = setting(

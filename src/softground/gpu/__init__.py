@@ -1,7 +1,6 @@
-"""Work that a GPU plays back from a recording: functions of tensors, kernel steps, the passes of a network."""
+"""Work that a GPU plays back from a recording: functions of tensors, the passes of a network."""
 
-from .graphed import Graphed
 from .passes import Passes
 from .recorded import NotRecordable, Recorded
 
-__all__ = ["Graphed", "NotRecordable", "Passes", "Recorded"]
+__all__ = ["NotRecordable", "Passes", "Recorded"]

@@ -15,8 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..beside import Branch, branching
-
 WARM_UP_CALLS = 2  # before the recording, so that tables and libraries are in place
 SHAPES_KEPT = 4  # recordings of a function
 
@@ -87,7 +85,7 @@ def taken(
     graph = torch.cuda.CUDAGraph()
     for generator in generators:
         graph.register_generator_state(generator)
-    with torch.cuda.graph(graph, pool=pool), branching(Branch()):
+    with torch.cuda.graph(graph, pool=pool):
         outputs = function()
     return graph, outputs
 

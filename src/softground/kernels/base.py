@@ -4,22 +4,28 @@ r"""The kernel seam: one transition that leaves Q* invariant.
 parameters live in the kernel itself. A kernel works on a whole batch, one chain per example, and never looks at labels.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..dice import Dice
+from ..errors import LearnerError
 from ..inverses.base import Fibre, Inverse, complete
 from ..projections.base import Dropped, Projection, Walk
 from ..registry import Registry
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
+
+if TYPE_CHECKING:
+    from ..task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +52,34 @@ class Kernel(ABC):
 
     independent: ClassVar[bool] = False
 
+    @property
+    def walks(self) -> bool:
+        """Whether a network learns from where chains are, and not from :meth:`marginals_of`."""
+        return True
+
+    def marginals_of(self, target: Target[Any]) -> Tensor:
+        """Q*'s marginals without any chain, for a kernel that knows them, as in :class:`Info`."""
+        raise LearnerError(f"{self!r} knows Q* by its chains alone; take steps.")
+
+    def bound(self, task: Task) -> Kernel:
+        """The same kernel for a task: with its inverse, if the kernel's is for another rule."""
+        own = getattr(self, "inverse", None)
+        rule = getattr(self, "rule", getattr(self, "constraint", getattr(own, "constraint", None)))
+        if own is task.inverse or rule is None or rule is task.constraint:
+            return self
+        sites = getattr(getattr(self, "projection", None), "of", task.space.sites)
+        space = getattr(getattr(self, "move", None), "space", task.space)
+        if sites != task.space.sites or getattr(space, "sizes", None) != getattr(task.space, "sizes", None):
+            raise LearnerError(
+                f"The kernel {self!r} was made for another space than that of the task {task.name!r}, {task.space!r}. "
+                "Make it for this task, or leave it out and let the learner choose."
+            )
+        parts = {"inverse": task.inverse, "rule": task.constraint, "constraint": task.constraint}
+        return replace(self, **{name: part for name, part in parts.items() if hasattr(self, name)})  # type: ignore[type-var]
+
     @abstractmethod
     def step(self, dice: Dice, z: Tensor, target: Target[Any]) -> tuple[Tensor, Info]:
         """One transition of every chain, from feasible states ``z[batch, sites]``."""
-
-    def static(self, target: Target[Any]) -> bool:
-        """Whether a step does no device-to-host synchronisation, so that a GPU can record it."""
-        return False
 
 
 KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
@@ -65,9 +92,6 @@ class Projected(Kernel):
 
     inverse: Inverse
     projection: Projection
-
-    def static(self, target: Target[Any]) -> bool:
-        return self.inverse.static
 
     def two_fibres(self, z: Tensor, other: Tensor, y: Tensor, dropped: Dropped) -> tuple[Fibre, Fibre]:
         """F(Π(z)) and F(Π(other)) in one call of the inverse."""

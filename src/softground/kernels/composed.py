@@ -1,7 +1,9 @@
 """Kernels one after the other, and the kernel of a task that names none."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -16,6 +18,9 @@ from ..target import Target
 from .base import KERNELS, Info, Kernel
 from .exact import Exact
 from .guided import Guided
+
+if TYPE_CHECKING:
+    from ..task import Task
 
 
 class Composed(Kernel):
@@ -42,8 +47,8 @@ class Composed(Kernel):
         unknown = torch.stack([s.unknown for s in steps]).any(0)
         return z, Info(acceptance, (before != z).any(-1), unknown, steps[-1].marginals)
 
-    def static(self, target: Target[Any]) -> bool:
-        return all(kernel.static(target) for kernel in self.kernels)
+    def bound(self, task: Task) -> Kernel:
+        return Composed([kernel.bound(task) for kernel in self.kernels])
 
 
 @KERNELS.register("auto")

@@ -7,11 +7,10 @@ Q*_i(s) come from the same weights: with them the loss −Σ_i Σ_s Q*_i(s) log 
 that of the semantic loss (Proposition 2), with no sampling noise at all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..beside import beside
 from ..dice import Dice
 from ..errors import LearnerError
 from ..inverses.base import Inverse
@@ -25,37 +24,28 @@ from .base import KERNELS, Info, Kernel, redrawn
 class Exact(Kernel):
     """Target Q*; each step is an independent draw from it, whatever the chain's state.
 
-    The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. Steps report Q*'s
-    marginals by default, which cost little and remove the sampling noise. The loss then needs no draws; without
-    ``draws`` the chains stay at the states they began with. A ``late`` draw goes :func:`~softground.beside.beside` the
-    marginals in a GPU's recording, and may not be there yet when a step returns; for callers that read it beside too.
+    The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. A network learns from
+    Q*'s marginals by default, which cost little and remove the sampling noise; it then needs no draws, and no chains.
     """
 
     independent = True
     inverse: Inverse
     marginals: bool = True
-    draws: bool = True
-    late: bool = False
 
-    def __post_init__(self) -> None:
-        if not (self.marginals or self.draws):
-            raise LearnerError("Exact was told to give neither marginals nor draws; it must give one of them.")
+    @property
+    def walks(self) -> bool:
+        return not self.marginals
+
+    def marginals_of(self, target: Target[CategoricalBelief]) -> Tensor:
+        return self.inverse.law(target).marginals()
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = self.inverse.law(target)
-        if self.late and self.draws and self.marginals:
-            with beside(target, z, law):
-                after = law.draw(dice)
-                told = redrawn(z, after, None)
-            return after, replace(told, marginals=law.marginals())
-        if self.draws and self.marginals:
+        if self.marginals:
             after, marginals = law.draw_with_marginals(dice)
             return after, redrawn(z, after, marginals)
-        after = law.draw(dice) if self.draws else z
-        return after, redrawn(z, after, law.marginals() if self.marginals else None)
-
-    def static(self, target: Target[CategoricalBelief]) -> bool:
-        return self.inverse.static_law(target)
+        after = law.draw(dice)
+        return after, redrawn(z, after, None)
 
 
 def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:

@@ -1,6 +1,5 @@
 """Examples on their way to the network: held on the device where they are tensors, fetched otherwise."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -213,12 +212,8 @@ def _to(x: Any, device: torch.device) -> Any:
     return x.to(device)
 
 
-def shuffled(own: Tensor, most: int, size: int, order: torch.Generator) -> list[Tensor]:
-    """A process's ``own`` examples in random order, in as many batches of ``size`` as it takes for ``most``.
-
-    Those are the most that any process has. A process with fewer batches begins again with its first examples, so that
-    all take as many steps.
-    """
-    least = (math.ceil(most / size) - 1) * size + 1
-    mixed = own[torch.randperm(len(own), generator=order)]
-    return list(torch.split(mixed[torch.arange(max(least, len(own))) % len(own)], size))
+def length(x: Any) -> int:
+    """The number of examples in a batch of inputs."""
+    while isinstance(x, dict | list | tuple):
+        x = next(iter(x.values() if isinstance(x, dict) else x))
+    return len(x)

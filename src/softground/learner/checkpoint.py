@@ -1,8 +1,8 @@
 """What a run must remember to go on as if it had never stopped.
 
-Tensors are named ``part/…``: the network's, the optimiser's, each objective's memory (``objective/STAGE/…``, and
-``objective/STAGE/SHAPE/…`` for a family), the best network so far and the states of the streams of chance. All else is
-in the checkpoint's meta.
+Tensors are named ``part/…``: the network's, the optimiser's, what each stage remembers of the examples
+(``objective/STAGE/…``, and ``objective/STAGE/SHAPE/…`` for a family), the best network so far and the states of the
+streams of chance. All else is in the checkpoint's meta.
 
 Memory and streams are those of one process. Where several train, process 0 has its own in the checkpoint and each other
 one in a file of its own: row k of process r of W belongs to example r + kW. With another number of processes, each
@@ -24,14 +24,14 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError
-from ..objectives.base import CHAINS
-from ..objectives.starts import WAITING
 from ..runs.checkpoint import part, save_part, upcoming
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..task import Task
+from ..training.starts import WAITING
+from ..training.step import CHAINS, Memory
 from .device import everyone
-from .kept import BEST, NETWORK, OBJECTIVE, OPTIMIZER, RANDOM, State, files_of, place_of, read
+from .kept import BEST, MEMORY, NETWORK, OPTIMIZER, RANDOM, STATE, State, files_of, place_of, read, refuse_older
 from .progress import Progress
 from .stage import Stage, lay_out_like_parameters
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 # What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
-STATE = 0  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 GROUNDED = 64  # chains that are held against the rule
 
 
@@ -51,7 +50,7 @@ class Checkpoints:
         self.folder, self.loop, self.fabric = folder, loop, loop.fabric
         self._config = folder.config_digest()
         self._loaded: State | None = None
-        self._memory: dict[tuple[int, str], dict[str, Tensor]] = {}  # of objectives, by stage and key of a shape
+        self._memory: dict[tuple[int, str], Memory] = {}  # of this process's examples, by stage and key of a shape
 
     def save(self) -> None:
         """Write a checkpoint: every process its own part of it."""
@@ -61,9 +60,9 @@ class Checkpoints:
         states = {
             f"{number}/{part.key}{name}": value
             for number, part in product(range(progress.stage + 1), self.loop.parts)
-            for name, value in part.objectives[number].state().items()
+            for name, value in part.memory[number].items()
         }
-        own = _flat({OBJECTIVE: states, RANDOM: self.loop.streams.states()})
+        own = _flat({MEMORY: states, RANDOM: self.loop.streams.states()})
         number, rank = self.fabric.broadcast(upcoming(self.folder.path)), self.fabric.global_rank
         names = everyone(self.fabric, save_part(self.folder.path, number, rank, own) if rank else None)
         meta = {
@@ -99,12 +98,7 @@ class Checkpoints:
                 )
             return Progress()  # stopped before anything was saved: begin again
         tensors, meta = read(self.folder, previous)
-        if meta.get("state", 0) != STATE:
-            version = str(self.folder.read_config().get("version"))[:40]
-            raise CheckpointError(
-                f"softground {version} started the run in {self.folder.path}, and this version cannot resume it: what "
-                f"a run remembers has changed. Resume it with softground {version}, or start a new run."
-            )
+        refuse_older(self.folder, meta)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].most):
@@ -117,7 +111,7 @@ class Checkpoints:
             self.loop.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(self._divide(tensors, meta), meta)
             for number in range(stage + (following is not None)):
-                self._restore_objectives(number)
+                self._restore_memory(number)
             results = meta["results"]
             if not all(isinstance(v, int | float | None) for figures in results.values() for v in figures.values()):
                 raise ValueError("its results are not numbers")
@@ -149,7 +143,7 @@ class Checkpoints:
                         raise ValueError(f"its {name} is {str(given)[:60]!r}")
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
-            self._restore_objectives(meta["stage"], begun=True)
+            self._restore_memory(meta["stage"], begun=True)
             # What nothing explains is what the run found, even if a search with less time would not find it again.
             begun = {record["stage"] for record in self.loop.progress.history} | {stage.name}
             for each in self.loop.parts:
@@ -158,7 +152,7 @@ class Checkpoints:
                     if self.loop.stages[number].name in begun:
                         each.note(number)
         except MISFITS as error:
-            raise self._misfit(f"stage {stage.name}'s optimiser or objective", error) from error
+            raise self._misfit(f"stage {stage.name}'s optimiser or examples", error) from error
 
     def _divide(self, tensors: dict[str, Tensor], meta: Mapping[str, Any]) -> dict[str, Tensor]:
         """Keep the memory of this process's examples in mind, and give the streams in the last file that was read."""
@@ -167,7 +161,7 @@ class Checkpoints:
         for of, found in files:
             for number, each in product(range(int(meta["stage"]) + 1), self.loop.parts):
                 mine = self._memory.setdefault((number, each.key), {})
-                for name, value in part(part(found, OBJECTIVE), f"{number}/{each.key}".rstrip("/")).items():
+                for name, value in part(part(found, MEMORY), f"{number}/{each.key}".rstrip("/")).items():
                     places = torch.arange(of, each.data.total, saved)
                     if value.shape[:1] != places.shape:
                         raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
@@ -176,13 +170,12 @@ class Checkpoints:
                     rows[(places[held] - rank) // world] = value[held]
         return part(found, RANDOM)
 
-    def _restore_objectives(self, stage: int, begun: bool = False) -> None:
-        """Give a stage's objectives their memory back; those that have ``begun`` know what it must look like."""
+    def _restore_memory(self, stage: int, begun: bool = False) -> None:
+        """Give the loop a stage's memory back; where the stage has ``begun``, it is known what that must look like."""
         for each in self.loop.parts:
-            state = {k: v.to(self.fabric.device) for k, v in self._memory.pop((stage, each.key)).items()}
-            objective = each.objectives[stage]
-            _check_memory(state, objective.state() if begun else {}, each.task, each.y)
-            objective.restore(state)
+            memory = {k: v.to(self.fabric.device) for k, v in self._memory.pop((stage, each.key)).items()}
+            _check_memory(memory, each.memory[stage] if begun else {}, each.task, each.y)
+            each.memory[stage] = memory
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
         fabric = self.fabric
@@ -211,7 +204,7 @@ def _flat(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:
-    """An objective's memory has one row per example, like a ``fresh`` one; chains explain the answers ``y``."""
+    """A memory has one row per example, like a ``fresh`` one; chains explain the answers ``y``."""
     for name, value in state.items():
         like, symbols = fresh.get(name, value), name == CHAINS and task.space.categorical
         fits = value.shape[:1] == y.shape[:1] and (value.shape, value.dtype) == (like.shape, like.dtype)

@@ -15,16 +15,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
-from .finite import FiniteOutputs
-from .judging import Judged
-from .stage import Stage, set_learning_rate
+from ..errors import NonFiniteOutput
 
 if TYPE_CHECKING:
     from .loop import Loop
+    from .stage import Stage
+
+
+LARGEST = torch.finfo(torch.float32).max
+
+
+@dataclass(frozen=True)
+class OneCycle:
+    """Rise linearly over the first ``warm`` share of the stage, then fall along a cosine to ``end``.
+
+    >>> rate = OneCycle(warm=0.25, end=0.0)
+    >>> [round(rate(p), 3) for p in (0.0, 0.125, 0.25, 0.625, 1.0)]
+    [0.04, 0.52, 1.0, 0.5, 0.0]
+    """
+
+    warm: float = 0.2
+    end: float = 0.01
+
+    def __call__(self, progress: float) -> float:
+        """The factor on the optimiser's own rate."""
+        if progress < self.warm:
+            return 0.04 + 0.96 * progress / self.warm
+        angle = math.pi * (progress - self.warm) / (1 - self.warm)
+        return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
+
+
+one_cycle = OneCycle
+"""See :class:`~softground.learner.OneCycle`."""
 
 
 class Descent:
@@ -33,35 +61,26 @@ class Descent:
     ``epoch`` is counted without those in which the schedule stands still.
     """
 
-    def __init__(
-        self, loop: Loop, stage: Stage, epoch: int, base: list[float], watch: FiniteOutputs, sizes: Sequence[int]
-    ) -> None:
-        self.loop, self.stage, self.epoch, self.base, self.watch, self.sizes = loop, stage, epoch, base, watch, sizes
+    def __init__(self, loop: Loop, stage: Stage, epoch: int, base: list[float], sizes: Sequence[int]) -> None:
+        self.loop, self.stage, self.epoch, self.base, self.sizes = loop, stage, epoch, base, sizes
         self.every = loop.learner.accumulate
         self.groups = math.ceil(len(sizes) / self.every)
 
     def apart(self, step: int) -> AbstractContextManager[None]:
         """For forward and backward passes: processes average their gradients once, with the last batch of a group."""
-        context: AbstractContextManager[None] = self.loop.fabric.no_backward_sync(
-            self.loop.module, enabled=not self._last(step)
-        )
+        last = (step + 1) % self.every == 0 or step + 1 == len(self.sizes)
+        context: AbstractContextManager[None] = self.loop.fabric.no_backward_sync(self.loop.module, enabled=not last)
         return context
 
-    def learn(self, judged: Judged, output: Tensor, step: int) -> None:
+    def learn(self, loss: Tensor, step: int) -> None:
         """Add the gradient of a batch's loss; after the last batch of a group, step."""
         loop, (group, place) = self.loop, divmod(step, self.every)
         if place == 0:
             loop.optimizer.zero_grad()
         own = self.sizes[group * self.every : (group + 1) * self.every]
-        # The loss, or its slope where only that was recorded.
-        tip, *slope = [judged.loss] if judged.slope is None else [output, judged.slope]
-        if len(own) > 1:
-            weight = self.sizes[step] / sum(own)
-            tip, slope = (tip, [each * weight for each in slope]) if slope else (tip * weight, [])
-        with self.apart(step):
-            loop.fabric.backward(tip, *slope)
-        self.watch.learn(judged.loss, loop.network, loop.outputs.norm)
-        if not self._last(step):
+        loop.fabric.backward(loss if len(own) == 1 else loss * (self.sizes[step] / sum(own)))
+        loop.outputs.watch.learn(loss, loop.network, loop.outputs.norm)
+        if place + 1 < len(own):
             return
         if self.stage.learning_rate is not None:
             progress = (self.epoch + group / self.groups) / self.stage.epochs
@@ -73,5 +92,13 @@ class Descent:
             )
         loop.optimizer.step()
 
-    def _last(self, step: int) -> bool:
-        return (step + 1) % self.every == 0 or step + 1 == len(self.sizes)
+
+def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
+    """Scale each parameter group's own rate."""
+    for group, rate in zip(optimizer.param_groups, base, strict=True):
+        if not abs(rate * factor) <= LARGEST:
+            raise NonFiniteOutput(
+                f"Its learning rate is {float(rate):g} times {factor:g}; expected a finite number. Correct the factor, "
+                "which is the stage's learning_rate."
+            )
+        group["lr"] = rate * factor

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
+from ..features import FEATURES
 from ..runs.digests import tensor_digest
 from .device import tensor_cores
 from .parts import tasks_of
@@ -60,7 +61,6 @@ def settings(learner: Learner) -> dict[str, Any]:
         "evaluate_every": learner.evaluate_every,
         "unexplained": learner.unexplained,
         "augment": told(learner.augment),
-        "noise": learner.noise,
         "clip": learner.clip,
         "accumulate": learner.accumulate,
         "precision": learner.precision,
@@ -82,6 +82,7 @@ def settings(learner: Learner) -> dict[str, Any]:
             | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
+        **{name: value for name, value in learner.features.items() if value != FEATURES[name].default},
     } | ({"tensor_cores": cores} if cores else {})
 
 

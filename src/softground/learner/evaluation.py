@@ -1,18 +1,27 @@
 """Predictions for a whole data set, and how good they are."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from ..data.gathered import Gathered
+from ..dice import Sampler
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
 from ..networks.dropout import RandomLayer
+from ..target import Target
+from ..task import Task
+from ..training import Moment, SoftenedGrounding
 from .batches import Batches
 from .finite import complaint
 from .parts import Part, together
+
+if TYPE_CHECKING:
+    from .stage import Stage
 
 BATCH = 256  # examples that are read at once
 IMAGES = 2048  # images, where each is read once
@@ -97,6 +106,26 @@ def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None 
     for index, output in outputs(reader(network, data.device), data):
         belief = believe(space, output, data.at(index))
         yield index, belief if known is None else belief.given(known[index])
+
+
+@torch.no_grad()
+def groundings(task: Task, stages: Sequence[Stage], network: nn.Module, data: Batches, y: Tensor) -> Tensor | None:
+    """Symbols drawn from Q* as it is now: what stages ground to whose kernel needs no chain. None for other stages.
+
+    Where S_y is empty, what the network reads.
+    """
+    last = next((s for s in reversed(stages) if isinstance(s.objective, SoftenedGrounding)), None)
+    if last is None or not task.inverse.exact or not task.space.categorical:
+        return None
+    gamma, dice, found = last.objective.numbers(Moment(epoch=last.most - 1))["gamma"], Sampler(0, data.device), []
+    for index, belief in beliefs(task.space, network, data, data.known):
+        target, z = Target.at(belief, y[index], gamma), belief.mode()
+        rows = (task.inverse.law(target).log_mass() > -torch.inf).nonzero().flatten()
+        if len(rows):
+            law = task.inverse.law(Target.at(belief.rows(rows), y[index[rows]], gamma))
+            z = z.index_copy(0, rows, law.draw(dice))
+        found.append(z)
+    return torch.cat(found)
 
 
 def predictions(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Tensor:

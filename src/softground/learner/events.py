@@ -29,3 +29,8 @@ def ends(answer: object) -> bool:
     (True, False, False)
     """
     return isinstance(answer, bool | np.bool_) and bool(answer)
+
+
+def wants_batches(observer: Observer) -> bool:
+    """Whether an observer is told of batches: not if it says that it looks at epochs alone."""
+    return bool(getattr(observer, "every_batch", True))

@@ -7,12 +7,12 @@ import torch
 
 from ..errors import LearnerError
 from ..family import Family
-from ..kernels import Exact, Kernel
-from ..objectives import SoftenedGrounding, ZeroDegree
-from ..objectives.term import Term
+from ..kernels import Kernel
 from ..schedules import Constant, Schedule
 from ..task import Task
-from .stage import MakeOptimizer, Stage, one_cycle
+from ..training import SoftenedGrounding, Term, ZeroDegree
+from .descent import one_cycle
+from .stage import MakeOptimizer, Stage
 
 
 def grounding_stages(
@@ -44,8 +44,6 @@ def grounding_stages(
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
-    if kernel is None and task.inverse.exact:
-        kernel = Exact(task.inverse)
     objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
     stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
     if zero_epochs:

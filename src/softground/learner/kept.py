@@ -8,13 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
+from ..errors import CheckpointError
 from ..files import failure
-from ..objectives.base import CHAINS
 from ..runs.checkpoint import load_part, one_is_missing, part
 from ..runs.folder import RunFolder
+from ..training.step import CHAINS
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
-NETWORK, OPTIMIZER, OBJECTIVE, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
+NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
+STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
@@ -27,12 +29,12 @@ def chains_of(folder: RunFolder, shape: Any = None) -> Tensor | None:
     if not folder.has_checkpoint():
         return None
     (tensors, meta), name = read(folder), CHAINS if shape is None else f"{shape}/{CHAINS}"
-    found = part(tensors, OBJECTIVE)
+    found = part(tensors, MEMORY)
     stages = [int(stage) for key in found for stage, _, rest in [key.partition("/")] if rest == name]
     if not stages:
         return None
     saved, files = files_of(folder, tensors, meta)
-    each = [tensors[f"{OBJECTIVE}/{max(stages)}/{name}"] for _, tensors in files]
+    each = [tensors[f"{MEMORY}/{max(stages)}/{name}"] for _, tensors in files]
     whole = each[0].new_empty(sum(map(len, each)), *each[0].shape[1:])
     for rank, rows in enumerate(each):
         whole[rank::saved] = rows
@@ -50,6 +52,16 @@ def read(folder: RunFolder, previous: bool = False) -> State:
             stacklevel=2,
         )
     return tensors, meta
+
+
+def refuse_older(folder: RunFolder, meta: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that remembers other things, by its ``meta``."""
+    if meta.get("state", 0) != STATE:
+        version = str(folder.read_config().get("version"))[:40]
+        raise CheckpointError(
+            f"softground {version} started the run in {folder.path}, and this version cannot resume it: what a run "
+            f"remembers has changed. Resume it with softground {version}, or start a new run."
+        )
 
 
 def files_of(

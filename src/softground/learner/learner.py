@@ -13,6 +13,7 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
 from ..family import Family
+from ..features import checked
 from ..runs.folder import RunFolder
 from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
@@ -20,11 +21,11 @@ from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
-from .noise import Level, check_level, suspects
 from .parts import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .reading import Reader
 from .settling import Choices, settle
-from .stage import Stages, refuse_judging, staged, whole
+from .stage import Stage, Stages, refuse_judging, staged, whole
+from .suspects import suspects
 from .unexplained import Mode, check_mode
 
 if TYPE_CHECKING:
@@ -51,9 +52,6 @@ class Learner(Reader):
         The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.descent`).
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
-    noise
-        ε, the share of answers that are wrong, or ``"learn"``: examples then count by how probably their answer is
-        meant (:mod:`softground.learner.noise`).
     evaluate_every
         Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
@@ -70,6 +68,9 @@ class Learner(Reader):
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.
+    features
+        Settings that terms carry out (:mod:`softground.features`). ``noise`` is ε, the share of answers that are wrong,
+        or ``"learn"``: examples then count by how probably their answer is correct (:mod:`softground.training.noise`).
 
     Attributes
     ----------
@@ -97,7 +98,6 @@ class Learner(Reader):
         batch_size: int = 64,
         seed: int = 0,
         augment: Augment | None = None,
-        noise: Level = 0.0,
         clip: float = 0.0,
         accumulate: int = 1,
         device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -109,6 +109,7 @@ class Learner(Reader):
         recipe: Mapping[str, Any] | None = None,
         place: Mapping[str, Any] | None = None,
         note: str = "",
+        **features: Any,
     ) -> None:
         if not isinstance(network, nn.Module):
             raise LearnerError(
@@ -117,15 +118,15 @@ class Learner(Reader):
         self.task: Task | Family = task
         self.space, self.fitted = spaces_of(task), False
         self.network = network
-        self.staged = staged(task, grounding_stages if stages is None else stages)
-        self.stages = next(iter(self.staged.values()))
+        self.described = staged(task, grounding_stages if stages is None else stages)
+        self.staged = self.described  # once the learner fits, with what was left open
         if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
             raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
         self.batch_size, self.accumulate = whole("batch_size", batch_size), whole("accumulate", accumulate)
         self.evaluate_every, self.workers = whole("evaluate_every", evaluate_every), whole("workers", workers, least=0)
         self.clip, self.seed, self.augment = float(clip), seed, augment
         self.unexplained = check_mode(unexplained)
-        self.noise = check_level(noise)
+        self.features = checked(features)
         self.recipe, self.place = recipe, place
         self.choice_: Choices = {}
         self.note = note
@@ -196,6 +197,7 @@ class Learner(Reader):
             if part.shape not in self.staged:
                 raise unserved(part.shape, torch.tensor(part.places), self.staged)
         kept = RunFolder.open(out) if out is not None and resume else None
+        self.staged = {shape: list(stages) for shape, stages in self.described.items()}
         self.choice_ = settle(self, trained, kept, quiet)
         with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
             self.input_, self.fitted = inputs_of(trained), True
@@ -213,11 +215,16 @@ class Learner(Reader):
             progress = self.loop.progress
             self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             looked = last_look(self, held_out, further)
-            if self.noise:
+            if self.features["noise"]:
                 self.suspects_ = suspects(self)
             if folder:
                 self.summary_ = finish(self, (train, test), trained, looked, first, folder)
         return self
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages, those of the first shape of a family."""
+        return next(iter(self.staged.values()), [])
 
     @property
     def model(self) -> Model:
@@ -234,7 +241,7 @@ class Learner(Reader):
     def __getstate__(self) -> dict[str, Any]:
         """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
         return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {
-            "stages": [],
+            "described": {},
             "staged": {},
         }
 

@@ -9,17 +9,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NonFiniteOutput
+from ..errors import CheckpointError, NonFiniteOutput
 from ..files import replace_file
+from ..runs.checkpoint import load
 from ..runs.environment import environment
 from ..runs.folder import RunFolder, plain
+from ..training.noise import Noise
 from .device import everyone
 from .evaluation import named, results
 from .figures import Reading, all_figures, constrained_figures, read, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
-from .noise import written
+from .kept import refuse_older
 from .parts import Data, Part
 from .signs import signs
+from .suspects import written
 from .unexplained import summed_up
 
 if TYPE_CHECKING:
@@ -46,7 +49,12 @@ def run_folder(
             folder = RunFolder.open(out) if resume else RunFolder.create(out, name)
             stack.enter_context(folder.lock())
             if resume:
-                refuse_another(folder, config)
+                try:
+                    refuse_another(folder, config)
+                except CheckpointError:
+                    if folder.has_checkpoint():  # an older version's settings have other names
+                        refuse_older(folder, load(folder.path)[1])
+                    raise
             else:
                 RunFolder.create(out, name)  # still empty, now that nobody else can fill it
                 folder.write_config(config)
@@ -140,13 +148,14 @@ def finish(
         **({"signs": warned} if (warned := signs(history)) else {}),
         "versions": environment(),
     }
-    if learner.noise:
+    noise = learner.features["noise"]
+    if noise:
         found = learner.suspects_
-        summary["noise"] = learner.loop.parts[0].noise.level(history)  # type: ignore[union-attr]
+        summary["noise"] = Noise(noise).at(history)
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
     if not fabric.is_global_zero:
         return summary
-    if learner.noise:
+    if noise:
         replace_file(folder.path / SUSPECTS, written(learner.suspects_))
     if len(train) == 1:  # readings of one shape alone say too little of the others'
         part, fine = train[0], explained[0]

@@ -1,41 +1,47 @@
 """Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
 The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds the examples
-``rank, rank + world, …`` of each shape, and their chains, and no others; gradients are averaged by Fabric.
+``rank, rank + world, …`` of each shape, and their chains, and no others. All deal the same batches, take their own
+examples of each, and divide by what counts in all of them, so that together they take the steps that one would.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from ..errors import CheckpointError, NonFiniteOutput
-from ..gpu import Graphed
 from ..networks.dropout import draw_from
+from ..networks.ensemble import Several
+from ..networks.scouts import Scouted
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed
+from ..training.members import side_by_side
+from ..training.step import Half, Moment, lesson
+from ..training.step import step as take
 from .checkpoint import Checkpoints
 from .descent import Descent
-from .evaluation import check_rows, evaluate, named, results
-from .events import Observer, ends
-from .finite import FiniteOutputs, broken, everything
-from .judging import Judge, Moment
+from .evaluation import evaluate, named, results
+from .events import Observer, ends, wants_batches
+from .finite import broken, everything
 from .outputs import Outputs
 from .parts import Part
 from .progress import Progress, validation_figure
+from .recording import RecordedHalf
 from .settling import in_words
 from .signs import signs
 from .stage import Stage, make_optimizer
 from .streams import Streams
-from .tally import Tally
-from .training import Training, mixed, walked
+from .tally import Stopwatch, Tally
+from .training import Training, portions, walked
 from .unexplained import of_every_shape
 
 if TYPE_CHECKING:
@@ -60,6 +66,7 @@ class Loop:
     def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
         self.learner, self.folder = learner, folder
         self.observer: Observer = observer or (lambda event, facts: None)
+        self.told_batches = observer is not None and wants_batches(observer)
         self.network, self.fabric = learner.network, learner.fabric
         self.stages = learner.stages
 
@@ -98,27 +105,34 @@ class Loop:
         """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
         self.began, self.progress = time.perf_counter(), Progress()
-        self.streams = Streams(self.learner.seed, fabric.global_rank, device)
+        self.streams, self.stopwatch = Streams(self.learner.seed, fabric.global_rank, device), Stopwatch(device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.parts = [Training(part, self.learner) for part in train]
+        self.parts = [Training(part, self) for part in train]
         self.held_out, self.told = held_out or {}, set[str]()  # told: signs that it does not learn, which were seen
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
-        """Make the stage's optimiser and its memory of the examples; gives the learning rates it starts from."""
+        """Make the stage's optimiser, teachers and memory; gives the learning rates it starts from."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
-        self.optimizer = optimizer
-        begins = {part.shape: partial(part.begin, self.number(stage), stage.name) for part in self.parts}
-        for objective in of_every_shape(begins):
-            if self.fabric.device.type == "cuda":
-                objective.record(Graphed)
+        self.optimizer, number = optimizer, self.number(stage)
+        of_every_shape({part.shape: partial(part.begin, number) for part in self.parts})
+        if isinstance(self.network, Scouted):
+            self.network.scouting = number == 0 and len(self.stages) > 1
+        several = isinstance(self.network, Several)
+        self.half: Half = side_by_side(self.network) if several else lesson  # type: ignore[arg-type]
+        # Recordings are rehearsed, and several processes would not do that in step.
+        if self.fabric.device.type == "cuda" and self.fabric.world_size == 1:
+            memory = list(self.network.buffers()) if several else []
+            self.half = RecordedHalf(self.half, self.streams.dice, memory)
         self.outputs = Outputs(self)
-        for part in self.parts:
-            part.judge = Judge(part, self.streams.dice)
         return [group["lr"] for group in optimizer.param_groups]
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum of a number over all processes."""
+        return value if self.fabric.world_size == 1 else self.fabric.all_reduce(value.clone(), reduce_op="sum")  # type: ignore[return-value]
 
     def number(self, stage: Stage) -> int:
         """Which of the stages this one is, by its name."""
@@ -187,62 +201,52 @@ class Loop:
         self.module.eval()
         found: dict[str, Any] = {}
         for name, parts in self.held_out.items():
-            with self._named(stage, epoch, f"on the {name} data".__str__):
+            try:
                 found |= named(name, evaluate(parts, self.network))
+            except NonFiniteOutput as error:
+                raise self._placed(error, stage, epoch, f"on the {name} data") from error
         return found
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
-        """One pass over this process's examples: walk the chains, step the network."""
-        tally, watch, waited = Tally(self), FiniteOutputs(), self.progress.waited(stage)
+        """One pass over the examples: every batch is one step of the network."""
+        tally, watch, waited = Tally(self), self.outputs.watch, self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
-        stopwatch = tally.stopwatch
-        noise = self.parts[0].noise if stage.objective.weak else None
-        level = 0.0 if noise is None else noise.level(self.progress.history)
-        number = self.number(stage)
-        size = max(1, int(stage.batch_size or self.learner.batch_size) // self.fabric.world_size)
-        batches = mixed(self.parts, size, self.streams.order)
-
-        def named() -> AbstractContextManager[None]:
-            return self._named(stage, epoch, lambda: f"batch {watch.step + 1} of {len(batches)}")
-
-        descent = Descent(self, stage, tick, base, watch, [len(index) for _, index in batches])
+        number, history = self.number(stage), self.progress.history
+        batches = portions(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
+        descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
-        for step, (part, index, x) in enumerate(walked(batches)):
-            x, rows, anchors = part.labels.join(x, part.data.at(index), self.streams.order)
-            with named(), stopwatch("network"), descent.apart(step):
-                watch.begin(step, rows)
-                output = self.outputs(x)
-                check_rows(output, len(rows))
-            moment = Moment(number, tick, level, (tick + step / len(batches)) / stage.epochs)
-            with named():
-                judged = part.judge(output, index, rows, anchors, moment, watch, stopwatch)
-            with named(), stopwatch("network"):
-                descent.learn(judged, output, step)
-            tally.add(judged)
-            self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": len(batches)})
-        with named():
-            watch.settle()
-        more = {"waited": waited} if stage.wait else {}
-        return tally.record(stage, epoch, tick) | more | ({} if noise is None else {"noise": level})
-
-    @contextmanager
-    def _named(self, stage: Stage, epoch: int, where: Callable[[], str]) -> Iterator[None]:
-        """Add stage, epoch and ``where`` in the epoch to the error for a number that is not finite."""
+        step, steps = 0, len(batches)
         try:
-            yield
+            for step, (part, index, x, idle) in enumerate(walked(batches)):
+                self.stopwatch.begin()
+                watch.begin(step, part.data.at, index)
+                batch = part.batch(index, x, Moment(number, tick, (tick + step / steps) / stage.epochs, history), idle)
+                with descent.apart(step) if descent.every > 1 else nullcontext():
+                    loss = take(batch, self.outputs, part.teacher, part.terms, self.half)
+                    descent.learn(loss, step)
+                self.stopwatch.lap("network")
+                tally.add(part, batch)
+                if self.told_batches:
+                    self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": steps})
+            watch.settle()
         except NonFiniteOutput as error:
-            kept = ""
-            if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
-                late = "; if that is too late, resume from the one before it (previous=True)"
-                kept = f" The last checkpoint is in {self.folder.path}{late if self.progress.history else ''}."
-            place = f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where()}"
-            raise NonFiniteOutput(f"{place}: {error}{kept}") from error
+            raise self._placed(error, stage, epoch, f"batch {watch.step + 1} of {steps}") from error
+        more = {"waited": waited} if stage.wait else {}
+        return tally.record(stage, epoch, Moment(number, tick, tick / stage.epochs, history)) | more
+
+    def _placed(self, error: NonFiniteOutput, stage: Stage, epoch: int, where: str) -> NonFiniteOutput:
+        """The error for a number that is not finite, with stage, epoch and ``where`` in the epoch."""
+        kept = ""
+        if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
+            late = "; if that is too late, resume from the one before it (previous=True)"
+            kept = f" The last checkpoint is in {self.folder.path}{late if self.progress.history else ''}."
+        return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where}: {error}{kept}")
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
-        with self._named(stage, epoch, lambda: "after its last batch"):
-            objectives = [part.objectives[self.number(stage)] for part in self.parts]
-            if found := broken(everything(self.network, self.optimizer, objectives)):
-                raise NonFiniteOutput(
-                    f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
-                )
+        memories = [part.memory[self.number(stage)] for part in self.parts]
+        if found := broken(everything(self.network, self.optimizer, memories)):
+            error = NonFiniteOutput(
+                f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
+            )
+            raise self._placed(error, stage, epoch, "after its last batch")

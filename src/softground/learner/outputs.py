@@ -1,21 +1,101 @@
-"""A training batch's way through the network: distortion and forward pass, on a GPU recorded with the way back."""
+"""A training batch's way through the network: distortion and forward pass, on a GPU recorded with the way back.
+
+Outputs, loss and gradients are checked to be finite. A loss may be infinite although the outputs are finite (a feasible
+symbol of probability 0), and a gradient although the loss is finite (a square root at 0). So the error names the batch
+that caused it, not the next one, whose outputs come from a broken network.
+
+A GPU works through a queue that the CPU fills. Asking for a result empties the queue, and the next kernels start late.
+So on a GPU the answer for one batch is read when the next batch comes; by then it has long been there. Until then the
+batch goes on with zeros in place of NaN. They do no harm, because the run stops before anything is saved. On a CPU the
+answer is read at once, before the step is taken.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
 from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
 from ..networks.dropout import draw_from
+from .batches import length
 from .device import PRECISIONS
-from .evaluation import each_once, output_of
+from .evaluation import check_rows, each_once
+from .finite import complaint, gradients, unlearnable
 
 if TYPE_CHECKING:
     from .loop import Loop
+
+
+_SPARSE = attrgetter("is_sparse")
+
+
+class FiniteOutputs:
+    """Watches a run's outputs and what is learnt from them; an error is about the batch whose number is ``step``."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self._open: Callable[[], None] | None = None  # a GPU's answer about the batch before
+
+    def begin(self, step: int, at: Callable[[Tensor], Tensor], index: Tensor) -> None:
+        """A batch of the rows ``index`` comes, which stand ``at`` places of the data set.
+
+        Raises for the one before, if its answer is still open.
+        """
+        if self._open is not None:
+            self.settle()
+        self.step, self._at, self._index = step, at, index
+
+    def watch(self, output: Tensor) -> Tensor:
+        """The batch's output, safe to go on with. Raises on a CPU."""
+        finite = torch.isfinite(output)
+        if output.is_cuda:
+            self._good = finite.flatten(1).all(1)
+            return torch.where(finite, output, 0.0)
+        if not bool(finite.all()):
+            raise complaint(~finite.flatten(1).all(1), self._at(self._index))
+        return output
+
+    def learn(self, loss: Tensor, network: nn.Module, norm: Tensor | None = None) -> None:
+        """Watch the loss of the output just seen, and the gradients it left in the network, or their ``norm``."""
+        loss = loss.detach()
+        # One reduction, which NaN and infinity pass through. (Not the largest number: that is slower on a CPU.)
+        parts = self._gradients(network) if norm is None else [norm]
+        usable = get_total_norm([loss, *parts]) < math.inf
+        if not loss.is_cuda:
+            if not bool(usable):
+                raise unlearnable(loss, network)
+            return
+        at, index, good = self._at, self._index, self._good
+        answer = torch.empty((), dtype=torch.bool, pin_memory=True)
+        answer.copy_(good.all() & usable, non_blocking=True)
+        ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        ready.record()
+
+        def read() -> None:
+            ready.synchronize()
+            if not bool(answer):  # the network's gradients stay until those of the next batch are computed
+                raise unlearnable(loss, network) if bool(good.all()) else complaint(~good, at(index))
+
+        self._open = read
+
+    def _gradients(self, network: nn.Module) -> list[Tensor]:
+        found = [weight.grad for weight in network.parameters() if weight.grad is not None]
+        return [*gradients(network).values()] if any(map(_SPARSE, found)) else found
+
+    def settle(self) -> None:
+        """Read the answer that is still open; ``step`` is still the number of its batch."""
+        read, self._open = self._open, None
+        if read is not None:
+            read()
 
 
 class Outputs:
@@ -26,17 +106,25 @@ class Outputs:
     """
 
     def __init__(self, loop: Loop) -> None:
-        self.loop, learner = loop, loop.learner
+        self.loop, learner, self.watch = loop, loop.learner, FiniteOutputs()
         fabric, network = loop.fabric, loop.network
+        self.dtype = next((p.dtype for p in network.parameters() if p.is_floating_point()), None)
         alone = fabric.device.type == "cuda" and fabric.world_size == 1 and learner.accumulate == 1
         self.passes: Passes | None = None
         if alone and of_known_layers(network) and learner.precision in PRECISIONS:
             self.passes = Passes(self._recorded, network, lambda: [loop.streams.distortion, loop.streams.chance])
 
     def __call__(self, x: Any) -> Any:
-        """The output for inputs x, attached to the gradient tape."""
-        if isinstance(x, Gathered):  # with one distortion for each image, however many rows show it
-            return each_once(self.loop.network, x, self)
+        """The output for inputs x, attached to the gradient tape; it has a row for each, of finite numbers."""
+        # Images that recur get one distortion each, however many rows show them.
+        output = each_once(self.loop.network, x, self._read) if isinstance(x, Gathered) else self._read(x)
+        if not isinstance(output, Tensor):
+            return output
+        if len(output) != (rows := len(x) if isinstance(x, Tensor) else length(x)):
+            check_rows(output, rows)
+        return self.watch.watch(output)
+
+    def _read(self, x: Any) -> Any:
         own = self.loop.learner.augment
         if own is not None and not isinstance(own, RandomAffine):
             x = own(x, self.loop.streams.distortion)  # which may be different every time
@@ -47,19 +135,25 @@ class Outputs:
                 self.passes = None
                 self.loop.streams.renew(*error.places)
                 draw_from(self.loop.network, self.loop.streams.chance)
-        return output_of(self.loop.module, self._distorted(x))
+        return self._through(self.loop.module, x)
 
     @property
     def norm(self) -> Tensor | None:
         """The norm of the last gradient, where it is known without another look."""
         return None if self.passes is None else self.passes.norm
 
-    def _distorted(self, x: Any) -> Any:
+    def _through(self, network: nn.Module, x: Any) -> Any:
         augment = self.loop.learner.augment
-        return augment(x, self.loop.streams.distortion) if isinstance(augment, RandomAffine) else x
+        if isinstance(augment, RandomAffine):
+            x = augment(x, self.loop.streams.distortion)
+        if isinstance(x, Tensor) and x.is_floating_point() and self.dtype is not None:
+            x = x.to(self.dtype)
+        output = network(x)
+        if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
+            output = output.float()  # sums over S_y need more precision
+        return output
 
     def _recorded(self, x: Tensor) -> Any:
         # Not Fabric's module, whose outputs insist on Fabric's way back; alone, it adds nothing but the precision.
         with self.loop.fabric.autocast():
-            output = output_of(self.loop.network, self._distorted(x))
-        return output
+            return self._through(self.loop.network, x)

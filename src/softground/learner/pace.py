@@ -19,9 +19,9 @@ from torch import Tensor
 from ..dice import Sampler
 from ..errors import CheckpointError
 from ..kernels import Kernel, Several
-from ..objectives import SoftenedGrounding
 from ..target import Target
 from ..task import Task
+from ..training import SoftenedGrounding
 
 PACE = ("steps", "tries")  # what is kept, and decides how a run goes
 CHAINS, STEPS = 128, 4  # that are tried
@@ -29,20 +29,21 @@ MOVED, TAKEN = 0.5, 0.25  # shares of the symbols that a visit changes, and of t
 MOST_STEPS, MOST_TRIES = 8, 64
 
 
-def paced(objective: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give the objective its T, and its kernel its tries; what to keep of it."""
-    kernel = objective.kernel
-    assert kernel is not None
+def paced(
+    objective: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
+) -> tuple[SoftenedGrounding, dict[str, Any]]:
+    """The objective with its T, and its kernel's tries; and what to keep of it."""
+    assert objective.kernel is not None
+    kernel = objective.kernel.bound(task)
     if kept is None:
         kept = _measured(kernel, task, y[:CHAINS])
     elif not all(isinstance(kept.get(name), int) and kept[name] >= 0 for name in PACE):
         raise CheckpointError(
             f"The run's config has the pace {dict(kept)!r}; expected whole numbers. Restore the file."
         )
-    objective.steps = max(1, kept["steps"])
     if isinstance(kernel, Several):
-        objective.kernel = replace(kernel, tries=max(1, kept["tries"]))
-    return dict(kept)
+        kernel = replace(kernel, tries=max(1, kept["tries"]))
+    return replace(objective, kernel=kernel, steps=max(1, kept["steps"])), dict(kept)
 
 
 def _measured(kernel: Kernel, task: Task, y: Tensor) -> dict[str, Any]:

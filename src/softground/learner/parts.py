@@ -33,6 +33,7 @@ class Part:
     def __init__(self, shape: Any, task: Task | None, data: Batches, space: Any = None) -> None:
         self.shape, self.data, self.space = shape, data, space or task.space  # type: ignore[union-attr]
         self.task = task  # type: ignore[assignment]  # only a model whose rule could not be saved has none
+        self.prefix = prefix(shape)  # what the names of this part's own figures begin with
 
     @cached_property
     def y(self) -> Tensor:
@@ -51,11 +52,6 @@ class Part:
     def places(self) -> list[int]:
         """Where these examples stand in the whole data set."""
         return self.data.at(torch.arange(len(self.data))).tolist()
-
-    @property
-    def prefix(self) -> str:
-        """What the names of this part's own figures begin with."""
-        return prefix(self.shape)
 
 
 def prefix(shape: Any) -> str:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CheckpointError
 from ..inverses.ladder import ORDER
 from ..kernels import default_kernel
-from ..objectives import Objective, SemanticLoss, SoftenedGrounding, parts_objective
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
+from ..training import SoftenedGrounding, Teacher, parts_objective
 from .pace import PACE, paced
 from .parts import Part
 
@@ -55,21 +55,22 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
             if name not in found:
                 choice = part.task.settle(part.y, before.get("rung"))
                 found[name] = choice.to_json() if choice else {}
-            objective = stage.objective
-            named = isinstance(objective, SemanticLoss)  # whose kernel is exact, or there is an error
-            if named or not isinstance(objective, SoftenedGrounding) or not objective.open:
+            objective: Teacher = stage.objective
+            if not isinstance(objective, SoftenedGrounding) or not objective.open:
                 continue
             if objective.kernel is not None:
-                found[name] |= {"pace": paced(objective, part.task, part.y, before.get("pace"))}
+                objective, pace = paced(objective, part.task, part.y, before.get("pace"))
+                found[name] |= {"pace": pace}
             elif (other := _by_parts(part, objective)) is not None:
-                stages[number] = replace(stage, objective=other)
+                objective = other
             else:
-                walk = _walk(objective, part, before.get("walk"))
+                objective, walk = _walk(objective, part, before.get("walk"))
                 found[name] |= {"walk": walk} if walk else {}
+            stages[number] = replace(stage, objective=objective)
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _by_parts(part: Part, objective: SoftenedGrounding) -> Objective | None:
+def _by_parts(part: Part, objective: SoftenedGrounding) -> Teacher | None:
     """The objective of a rule that is learnt part by part; also where an inverse without a law was given."""
     task, choice = part.task, part.task.choice
     if choice is None and (task.inverse.exact or task.inverse.default_kernel() is not None):
@@ -77,19 +78,18 @@ def _by_parts(part: Part, objective: SoftenedGrounding) -> Objective | None:
     return parts_objective(task, objective.schedule) if choice is None or choice.rung == "parts" else None
 
 
-def _walk(objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Give the objective its kernel; what to keep of it where chains walk."""
+def _walk(
+    objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
+) -> tuple[SoftenedGrounding, dict[str, Any] | None]:
+    """The objective with its kernel; and what to keep of it where chains walk."""
     from ..inspection.recommendation import rebuilt, recommend
 
     task, inverse = part.task, part.task.inverse
     if inverse.exact or inverse.default_kernel() is not None or not task.space.categorical or task.space.sites < 2:
-        objective.kernel = default_kernel(inverse, task.space)
-        return None
+        return replace(objective, kernel=default_kernel(inverse, task.space)), None
     best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
-    objective.kernel, objective.steps = best.kernel, max(objective.steps, best.steps)
-    if objective.schedule == Constant(1.0):
-        objective.schedule = Constant(best.gamma0)
-    return best.kept
+    schedule = Constant(best.gamma0) if objective.schedule == Constant(1.0) else objective.schedule
+    return SoftenedGrounding(best.kernel, schedule, max(objective.steps, best.steps)), best.kept
 
 
 def _kept(folder: RunFolder) -> Choices:

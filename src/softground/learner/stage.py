@@ -1,6 +1,6 @@
 """A stage of training: an objective with its optimiser and its number of passes over the data."""
 
-import math
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
-from ..errors import LearnerError, NonFiniteOutput
+from ..errors import LearnerError
 from ..family import Family
-from ..objectives.base import Objective
-from ..objectives.term import Term
 from ..task import Task
+from ..training.step import Teacher, Term
 from .parts import tasks_of
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
@@ -24,14 +23,14 @@ LARGEST = torch.finfo(torch.float32).max
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a run.
+    """One stage of a run: a description, which learners may share. It holds nothing of any task or data.
 
     Parameters
     ----------
     name
         Shown in reports, such as ``"I"``.
     objective
-        The loss.
+        What the network learns from: a :class:`~softground.training.Teacher`.
     epochs
         Passes over the training set that update the network.
     wait
@@ -50,11 +49,11 @@ class Stage:
     batch_size
         Examples per gradient step, where not the learner's.
     terms
-        What is added to the objective's loss, such as :class:`~softground.objectives.Usage`.
+        What is added to the objective's loss, such as :class:`~softground.training.Usage`.
     """
 
     name: str
-    objective: Objective
+    objective: Teacher
     epochs: int
     optimizer: MakeOptimizer
     learning_rate: Callable[[float], float] | None = None
@@ -76,6 +75,7 @@ class Stage:
                 given = f"{value!r} epochs" if name == "epochs" else f"{name}={value!r}"
                 wanted = "give at least one, or leave it out" if least else "expected 0 or more epochs"
                 raise LearnerError(f"Stage {self.name} has {given}; {wanted} (a whole number).")
+        _refuse_old_hooks(self)
         if self.keep not in KEPT:
             raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
         rate = self.learning_rate
@@ -86,29 +86,24 @@ class Stage:
             )
 
 
-@dataclass(frozen=True)
-class OneCycle:
-    """Rise linearly over the first ``warm`` share of the stage, then fall along a cosine to ``end``.
-
-    >>> rate = OneCycle(warm=0.25, end=0.0)
-    >>> [round(rate(p), 3) for p in (0.0, 0.125, 0.25, 0.625, 1.0)]
-    [0.04, 0.52, 1.0, 0.5, 0.0]
-    """
-
-    warm: float = 0.2
-    end: float = 0.01
-
-    def __call__(self, progress: float) -> float:
-        """The factor on the optimiser's own rate."""
-        if progress < self.warm:
-            return 0.04 + 0.96 * progress / self.warm
-        angle = math.pi * (progress - self.warm) / (1 - self.warm)
-        return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
+def _refuse_old_hooks(stage: Stage) -> None:
+    """Refuse objectives and terms that were written for softground 0.3."""
+    if not isinstance(stage.objective, Teacher):
+        given = type(stage.objective).__name__
+        raise LearnerError(
+            f"Stage {stage.name} has the objective {given}; expected a softground.Teacher. An objective of softground "
+            "0.3 becomes one by renaming begin and loss: see 'Extending' in the documentation."
+        )
+    for term in stage.terms:
+        if not isinstance(term, Term) or len(inspect.signature(term.loss).parameters) != 1:
+            raise LearnerError(
+                f"Stage {stage.name} has the term {type(term).__name__}; expected a softground.Term whose hooks take "
+                "the batch alone. A term of softground 0.3 has loss(task, batch, share): see 'Extending' in the "
+                "documentation."
+            )
 
 
 Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Any, Sequence[Stage]]
-one_cycle = OneCycle
-"""See :class:`~softground.learner.OneCycle`."""
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
@@ -156,8 +151,6 @@ def staged(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
                     f"The stages of shape {shape!r} have {name} {two}, those of another shape {one}; the shapes of a "
                     "family are trained together, so that only objectives may differ."
                 )
-    if len(tasks) > 1 and len({id(each[0].objective) for each in made.values()}) < len(tasks):
-        raise LearnerError("Shapes of a family share an objective; make one for each, since it remembers its examples.")
     return made
 
 
@@ -176,17 +169,6 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
         if not abs(float(group["lr"])) <= LARGEST:
             raise LearnerError(f"Stage {stage.name}'s learning rate is {float(group['lr'])}; expected a finite number.")
     return optimizer
-
-
-def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
-    """Scale each parameter group's own rate."""
-    for group, rate in zip(optimizer.param_groups, base, strict=True):
-        if not abs(rate * factor) <= LARGEST:
-            raise NonFiniteOutput(
-                f"Its learning rate is {float(rate):g} times {factor:g}; expected a finite number. Correct the factor, "
-                "which is the stage's learning_rate."
-            )
-        group["lr"] = rate * factor
 
 
 def lay_out_like_parameters(optimizer: Any) -> None:

@@ -24,7 +24,9 @@ class Streams:
 
     def begin(self, again: str = "") -> None:
         """Seed every stream; ``again`` names a second beginning, whose draws are independent of the first."""
-        seeds = {name: stream(self.seed, f"{name} {again}".strip(), self.rank) for name in self._generators()}
+        # All processes deal the same batches, and the same anchors.
+        ranks = {name: 0 if name == "order" else self.rank for name in self._generators()}
+        seeds = {name: stream(self.seed, f"{name} {again}".strip(), rank) for name, rank in ranks.items()}
         for name, generator in self._generators().items():
             generator.manual_seed(seeds[name])
         reseed(seeds["network"])

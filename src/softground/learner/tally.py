@@ -5,46 +5,113 @@ Numbers of several batches are kept and added up together: on a GPU every additi
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from ..objectives.base import CHAINS
-from ..objectives.starts import WAITING
-from .judging import Judged
+from ..training.starts import WAITING
+from ..training.step import Batch, Moment
 from .stage import Stage
-from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from .loop import Loop
+    from .training import Training
 
 TOGETHER = 64  # batches whose numbers are added up at a time
-GROUNDED = "grounded_symbols"
 Names = tuple[tuple[str, int], ...]  # what a batch's numbers are called, and how many each has
+
+
+class Stopwatch:
+    """Adds up the time of named parts. On a GPU it records events, and waits for them only when read."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device.type == "cuda"
+        self._now: Callable[[], Any] = _event if self._cuda else time.perf_counter
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
+        self._last: Any = None
+
+    def begin(self) -> None:
+        """Begin a part."""
+        self._last = self._now()
+
+    def lap(self, part: str) -> None:
+        """The part that has gone on until now has this name; another one begins."""
+        now = self._now()
+        if self._cuda:
+            self._events.append((part, self._last, now))
+        else:
+            self._seconds[part] += now - self._last
+        self._last = now
+
+    def read(self) -> dict[str, float]:
+        """Seconds per part since the last reading."""
+        if self._events:
+            torch.cuda.synchronize()
+            for part, begin, end in self._events:
+                self._seconds[part] += begin.elapsed_time(end) / 1000
+            self._events.clear()
+        seconds, self._seconds = dict(self._seconds), defaultdict(float)
+        return seconds
+
+
+def _event() -> torch.cuda.Event:
+    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record()
+    return event
 
 
 class Tally:
     """Sums over one epoch of a loop."""
 
     def __init__(self, loop: Loop) -> None:
-        self.loop, self.stopwatch = loop, Stopwatch(loop.fabric.device)
+        self.loop = loop
         self._batches: dict[Names, list[Tensor]] = {}
         self._sums: dict[Names, Tensor] = {}  # of each number over batches that were added up
         self._counts: dict[Names, int] = {}  # how many these are
+        self._read: dict[Training, list[tuple[Tensor, Tensor]]] = {part: [] for part in loop.parts}
         self._solver = self._solver_seconds
 
     @property
     def _solver_seconds(self) -> float:
         return sum(part.task.inverse.solver_seconds for part in self.loop.parts)
 
-    def add(self, judged: Judged) -> None:
-        """The numbers of a batch, each for all or for some of its examples."""
-        batches = self._batches.setdefault(judged.names, [])
-        batches.append(judged.numbers)
+    def add(self, part: Training, batch: Batch) -> None:
+        """The figures of a batch, each for all or for some of its examples, and what the network reads."""
+        if not batch.counts:
+            return
+        self._read[part].append((batch.index, batch.read))
+        figures = batch.figures
+        if part.prefix:
+            figures[part.prefix + "loss"] = figures["loss"]
+        names = tuple(zip(figures, map(len, figures.values()), strict=True))
+        batches = self._batches.setdefault(names, [])
+        batches.append(torch.cat([*map(Tensor.float, figures.values())]))
         if len(batches) >= TOGETHER:
             self._add_up()
+
+    def _look(self) -> None:
+        """Count what the network read by itself in the epoch: the rule is asked once for all batches."""
+        for part, batches in self._read.items():
+            if not batches:
+                continue
+            index, read = (torch.cat(each) for each in zip(*batches, strict=True))
+            figures = {"feasible": part.task.feasible(read, part.y[index]).float()}
+            symbols, known = part.data.symbols, part.data.known
+            if symbols is not None and part.task.space.categorical:  # reals are never exactly correct
+                right = (read == symbols[index]).float()
+                right = right if known is None else right * (known[index] < 0) * part.unknown
+                figures["train_symbol_accuracy"] = right.mean(1)
+            for name in [*figures] if part.prefix else ():
+                figures[part.prefix + name] = figures[name]
+            for name, values in figures.items():
+                key = ((name, 1),)
+                self._sums[key] = self._sums.get(key, 0) + values.sum(dtype=torch.double)[None]
+                self._counts[key] = self._counts.get(key, 0) + len(values)
 
     def _add_up(self) -> None:
         for names, batches in self._batches.items():
@@ -52,32 +119,24 @@ class Tally:
             self._counts[names] = self._counts.get(names, 0) + len(batches)
         self._batches.clear()
 
-    def record(self, stage: Stage, epoch: int, tick: int) -> dict[str, Any]:
-        """The epoch's averages over all processes, and this one's seconds; ``tick`` is how far the schedule is."""
+    def record(self, stage: Stage, epoch: int, moment: Moment) -> dict[str, Any]:
+        """The epoch's averages over all processes, and this one's seconds."""
         self._add_up()
-        loop, number = self.loop, self.loop.number(stage)
+        self._look()
         more: dict[str, Tensor] = {}
-        grounded: list[tuple[Tensor, int]] = []
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
-        for part in loop.parts:
-            for name, value in part.objectives[number].settings(tick).items():  # γ is the same for all, faults add up
-                record[name] = value + (record.get(name, 0) if name.startswith("solver_") else 0)
-            state = part.objectives[number].state()
-            chains, waiting, symbols = state.get(CHAINS), state.get(WAITING), part.data.symbols
-            for name, lacking in part.unexplained.counted(waiting).items():
+        for part in self.loop.parts:
+            record |= part.teacher.numbers(moment)  # those of all shapes are the same
+            for term in part.terms:
+                record |= term.numbers(moment)
+            for name, count in part.task.inverse.faults.items():
+                if count:
+                    record[f"solver_{name}"] = record.get(f"solver_{name}", 0) + count
+            for name, lacking in part.unexplained.counted(part.memory[moment.stage].get(WAITING)).items():
                 more[name] = more.get(name, 0) + lacking.double()
-            if chains is not None and symbols is not None and part.task.space.categorical:
-                held: Tensor | slice = slice(None) if waiting is None else (waiting == 0).nonzero().flatten()
-                agree = chains[held] == symbols[held]
-                grounded.append((part.labels.unknown(agree.double(), held).sum(), len(agree)))
-        if grounded:
-            more[GROUNDED] = sum(r for r, _ in grounded) / max(1, sum(n for _, n in grounded))  # type: ignore[assignment]
         found = self._averaged(more)
-        world = loop.fabric.world_size
-        record |= {
-            name: round(mean * world) if name in more and name != GROUNDED else mean for name, mean in found.items()
-        }
-        solver, parts = self._solver_seconds - self._solver, self.stopwatch.read()
+        record |= {name: round(value) if name in more else value for name, value in found.items()}
+        solver, parts = self._solver_seconds - self._solver, self.loop.stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
             "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
@@ -86,7 +145,7 @@ class Tally:
         return record
 
     def _averaged(self, more: dict[str, Tensor]) -> dict[str, float]:
-        """The batches' numbers by name, and ``more``, averaged over all processes; a GPU is asked once for all."""
+        """The means of the batches' numbers, and the sums of ``more``, over all processes; a GPU is asked once."""
         groups, sums, counts = [*self._sums.items()], Counter[str](), Counter[str]()
         parts = [_by_name(names, each) for names, each in groups] + [value.double().view(1) for value in more.values()]
         values = iter(torch.cat(parts).tolist() if parts else [])
@@ -94,13 +153,15 @@ class Tally:
             for name, count in names:
                 sums[name] += next(values)
                 counts[name] += count * self._counts[names]
-        # In order, since processes meet the shapes of a family in different orders, and must average the same names.
-        found = {name: sums[name] / max(1, counts[name]) for name in sorted(sums)}
-        found |= dict(zip(more, values, strict=True))
-        if (fabric := self.loop.fabric).world_size == 1 or not found:
-            return found
-        together: Any = torch.tensor([*found.values()], dtype=torch.double, device=fabric.device)
-        return dict(zip(found, fabric.all_reduce(together, reduce_op="mean").tolist(), strict=True))  # type: ignore[union-attr]
+        # In order, since processes meet the shapes of a family in different orders, and must add up the same names.
+        every = sorted(sums)
+        both = [sums[name] for name in every] + [counts[name] for name in every]
+        found = torch.tensor([*both, *values], dtype=torch.double)
+        if self.loop.fabric.world_size > 1:
+            found = self.loop.total(found.to(self.loop.fabric.device)).cpu()
+        whole, number, rest = torch.split(found, [len(every), len(every), len(more)])
+        means = (whole / number.clamp(min=1)).tolist()
+        return dict(zip([*every, *more], [*means, *rest.tolist()], strict=True))
 
 
 def _by_name(names: Names, sums: Tensor) -> Tensor:

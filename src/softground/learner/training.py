@@ -1,169 +1,161 @@
-"""One shape in training: its examples, what is known of them, and each stage's objective for them."""
+"""One shape in training: its examples, what is remembered of them, and what teaches them in the present stage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from ..errors import DataError, LearnerError
+from ..features import terms
 from ..networks.ensemble import Several
 from ..networks.scouts import Scouted
-from ..objectives import SoftenedGrounding
-from ..objectives.base import Batch, Objective
-from ..objectives.starts import WAITING
-from ..objectives.usage import HOLD
 from ..seeds import stream
-from .batches import shuffled
-from .judging import Judge, Moment
-from .labels import Labels
-from .noise import Noise
+from ..target import Target
+from ..training.anchors import LabelledInputs, check_reads_apart
+from ..training.noise import Noise
+from ..training.step import CHAINS, Batch, Memory, Moment, Teacher, Term, TrainingSet
+from .evaluation import reader
 from .parts import Part
 from .unexplained import NONE_LEFT, Unexplained
 
 if TYPE_CHECKING:
-    from .learner import Learner
+    from .loop import Loop
 
-
-# How much more a prior on usage counts where members are compared: one that leaves a symbol out has merged two, and
-# what it gains in the rule does not make up for that.
-STRICT = 2.0
+ROWS = 512  # examples whose known symbols are held against their answers at a time
 
 
 class Training(Part):
-    """A part of the training set, as one process sees it."""
+    """A part of the training set, as one process sees it.
 
-    def __init__(self, part: Part, learner: Learner) -> None:
+    ``memory`` has what each stage remembers of the examples, one row per example. Nothing else does.
+    """
+
+    teacher: Teacher  # of the stage that has begun
+    terms: list[Term]
+
+    def __init__(self, part: Part, loop: Loop) -> None:
         super().__init__(part.shape, part.task, part.data)
-        fabric = learner.fabric
-        self.fabric, self.seed = fabric, learner.seed
+        learner = loop.learner
+        self.loop, self.fabric, self.seed = loop, learner.fabric, learner.seed
         self.stages = learner.staged[self.shape]
-        self.objectives: list[Objective] = [stage.objective for stage in self.stages]
-        known = self.data.known
-        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, fabric, alone=self.shape is None)
-        self.labels = Labels(self.task, self.data, self.y, fabric.world_size)
-        self.labels.probe(learner.network)
-        self.several = learner.network if isinstance(learner.network, Several) else None
-        self.noise = Noise(learner.noise, self.task, self.y, known) if learner.noise else None
-        self.judge: Judge  # of the stage that has begun
+        self.memory: list[Memory] = [{} for _ in self.stages]
+        self.noise: Noise | None = None  # of the last stage that had one, which tells whose answers are suspect
+        known, anchors = self.data.known, self.data.anchors
+        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, self.fabric, alone=self.shape is None)
+        self.unknown = 1.0
+        if known is not None:
+            self._refuse_contradictions(known)
+            counts = torch.tensor([known.numel(), int((known < 0).sum())], dtype=torch.double, device=self.data.device)
+            symbols, unknown = loop.total(counts).tolist()
+            self.unknown = symbols / max(1, unknown)
+        if anchors is not None:
+            check_reads_apart(reader(learner.network, self.data.device), anchors, self.task.space, self.data.device)
+        labelled: list[Term] = [] if anchors is None else [LabelledInputs(anchors)]
+        self.always: list[Term] = terms(learner.features) + labelled
 
     @property
     def key(self) -> str:
         """What the names of this part's tensors in a checkpoint begin with."""
         return "" if self.shape is None else f"{self.shape}/"
 
-    def begin(self, number: int, stage: str) -> Objective:
-        """Prepare the objective of a stage."""
-        objective = self.objectives[number]
-        objective.known = self.data.known
-        objective.begin(self.task, self.y, stream(self.seed, f"start {self.key}{stage}", self.fabric.global_rank))
+    def begin(self, number: int) -> None:
+        """Prepare the teacher and the terms of a stage, and remember what they need of the examples."""
+        stage, fabric, network = self.stages[number], self.fabric, self.loop.network
+        process = fabric.global_rank, fabric.world_size
+        self.teacher = stage.objective.begin(self.task)
+        train = TrainingSet(self.task, self.y, self.data.known, self.data.anchors, process=process)
+        memory = self.teacher.remember(train, stream(self.seed, f"start {self.key}{stage.name}", fabric.global_rank))
+        self.memory[number] = memory
         self.note(number)
-        if self.noise is not None and objective.weak:
-            self.noise.check(objective)
-        for term in self.stages[number].terms:
-            term.begin(self.task)
-        if isinstance(self.several, Scouted):
-            self.several.scouting = number == 0 and len(self.stages) > 1
-        if self.several is not None and (number == 0 or not isinstance(self.several, Scouted)):
-            _refuse_chains(objective)
-        return objective
+        train = TrainingSet(self.task, self.y, self.data.known, self.data.anchors, memory, process)
+        every = [term for term in (*self.always, *stage.terms) if self.teacher.weak or not term.weak]
+        self.terms = [term.begin(train) for term in every]
+        self.noise = next((term for term in self.terms if isinstance(term, Noise)), self.noise)
+        if isinstance(network, Several) and (number == 0 or not isinstance(network, Scouted)):
+            _refuse_chains(self.teacher, memory)
 
-    def loss(
-        self, batch: Batch, output: Any, anchors: Tensor | None, moment: Moment
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a batch, whose belief has the ``anchors`` after the examples, and its diagnostics.
+    def batch(self, index: Tensor, x: Any, moment: Moment, idle: bool = False) -> Batch:
+        """The examples in the rows ``index``, with inputs x; an ``idle`` batch keeps step with other processes."""
+        data, streams = self.data, self.loop.streams
+        return Batch(
+            task=self.task,
+            x=x,
+            index=index,
+            y=self.y[index],
+            dice=streams.dice,
+            moment=moment,
+            known=None if data.known is None else data.known[index],
+            symbols=None if data.symbols is None else data.symbols[index],
+            memory=self.memory[moment.stage],
+            counts=0.0 if idle else 1.0,
+            unknown=self.unknown,
+            places=data.at,
+            order=streams.order,
+            processes=self.fabric.world_size,
+            total=self.loop.total,
+            lap=self.loop.stopwatch.lap,
+        )
 
-        Members of an ensemble learn each for itself. So do scouts, while terms have their whole weight; then the best
-        of them learns alone. Diagnostics are those of the last.
-        """
-        several, compared, members = self.several, self._compared(moment), [batch.belief]
-        if several is not None and output.dim() == 4:
-            outputs = list(output.unbind(1))
-            if compared and isinstance(several, Scouted):
-                outputs = [outputs[int(several.losses.argmin())]]
-            members = [self.task.space.belief(each, finite=True) for each in outputs]
-        found = [self._loss(replace(batch, belief=each), anchors, moment) for each in members]
-        if several is None:
-            return found[0]
-        losses = torch.stack([loss for loss, _ in found])
-        if not compared:
-            unused = [diagnostics["usage_kl"].mean() for _, diagnostics in found if "usage_kl" in diagnostics]
-            several.note(losses.detach() + (STRICT * torch.stack(unused) if unused else 0.0))
-        return losses.sum(), found[-1][1]
-
-    def _compared(self, moment: Moment) -> bool:
-        """Whether the members of an ensemble have been compared."""
-        return moment.number > 0 or moment.share > HOLD
-
-    def numbers(self, moment: Moment) -> tuple[Any, ...] | None:
-        """The numbers from Python that the loss at this moment depends on; None where it cannot be recorded."""
-        chosen = isinstance(self.several, Scouted) and self._compared(moment)
-        weights = [term.number(moment.share) for term in self.stages[moment.number].terms]
-        if self.noise is not None or chosen or None in weights:
-            return None
-        settings = self.objectives[moment.number].settings(moment.tick)
-        return (*settings.items(), *weights, self._compared(moment))
-
-    def static(self, batch: Batch, moment: Moment) -> bool:
-        """Whether the loss asks the device for no value."""
-        return self.objectives[moment.number].static(batch)
-
-    def memory(self, number: int) -> list[Tensor]:
-        """What the loss of a stage changes in place."""
-        return [*self.objectives[number].state().values(), *([] if self.several is None else self.several.buffers())]
-
-    def _loss(self, batch: Batch, anchors: Tensor | None, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
-        objective = self.objectives[moment.number]
-        more: dict[str, Tensor] = {}
-        given, labelled = self.labels.split(batch.belief, batch.index, anchors)
-        if self.noise is not None and objective.weak:
-            with batch.stopwatch("sampling"):
-                given, more = self.noise.weigh(given, batch.y, batch.index, moment.level, objective)
-        batch, terms = replace(batch, belief=given), self.stages[moment.number].terms
-        outcomes = [objective.loss(batch), *(term.loss(self.task, batch, moment.share) for term in terms)]
-        losses = [outcome.loss for outcome in outcomes] + ([] if labelled is None else [labelled])
-        return sum(losses[1:], losses[0]), {**more, **{k: v for o in outcomes for k, v in o.diagnostics.items()}}
+    def remembered(self, name: str) -> Tensor | None:
+        """What the last stage that remembers something by this name has of the examples; of stages that have begun."""
+        return next((memory[name] for memory in reversed(self.memory) if name in memory), None)
 
     def note(self, number: int) -> None:
         """Learn from a stage that has begun which examples nothing explains."""
-        self.unexplained.note(self.objectives[number].state(), self.y)
+        self.unexplained.note(self.memory[number], self.y)
+
+    def _refuse_contradictions(self, known: Tensor) -> None:
+        """Raise where nothing of S_y is left, if the law on S_y is known; elsewhere the first states will tell."""
+        task, y = self.task, self.y
+        for rows in torch.split((known >= 0).any(1).nonzero().flatten(), ROWS) if task.inverse.exact else ():
+            weights = task.space.uniform(len(rows), y.device).given(known[rows])
+            mass = task.inverse.law(Target(weights, y[rows], 1.0)).log_mass()
+            lost = rows[torch.isneginf(mass)]
+            if len(lost):
+                raise task.contradicted(y[lost], self.data.at(lost).tolist())
 
 
-def _refuse_chains(objective: Objective) -> None:
+def _refuse_chains(teacher: Teacher, memory: Memory) -> None:
     """Members of an ensemble would share an example's chain, and each walk it to where it likes."""
-    kernel = objective.kernel if isinstance(objective, SoftenedGrounding) else None
-    drawn = kernel is not None and kernel.independent
-    if objective.state().keys() - {WAITING} and not drawn:
+    kernel = getattr(teacher, "kernel", None)
+    if CHAINS in memory and not (kernel is not None and kernel.independent):
         raise LearnerError(
-            f"An ensemble was given, and {type(objective).__name__} remembers one state of every example, which its "
+            f"An ensemble was given, and {type(teacher).__name__} remembers one state of every example, which its "
             "members would share. Use the exact kernel or the semantic loss, or train the members one by one."
         )
 
 
-def mixed(parts: Sequence[Training], size: int, order: torch.Generator) -> list[tuple[Training, Tensor]]:
+Portion = tuple[Training, Tensor, bool, int]
+"""A batch of one process: part, rows, whether it is there only to keep step, and the number of all its examples."""
+
+
+def portions(parts: Sequence[Training], size: int, order: torch.Generator) -> list[Portion]:
     """An epoch's batches of ``size`` examples, each of one part, in random order over all parts.
 
-    Every process has as many batches of each part as the others, so that all take as many steps.
+    All processes deal the same batches and take their own examples of each, so that together they see what one would.
     """
-    batches = []
+    found: list[Portion] = []
     for part in parts:
-        trained, most = part.unexplained.trained()
-        batches += [(part, index) for index in (shuffled(trained, most, size, order) if most else ())]
-    if not batches:
+        rank, world = part.fabric.global_rank, part.fabric.world_size
+        rows = part.unexplained.trained()
+        for batch in torch.split(rows[torch.randperm(len(rows), generator=order)], size) if len(rows) else ():
+            own = batch[batch % world == rank] // world
+            found.append((part, own if len(own) else torch.zeros(1, dtype=torch.long), not len(own), len(batch)))
+    if not found:
         raise DataError(NONE_LEFT)
     if len(parts) == 1:  # which are shuffled already
-        return batches
-    return [batches[at] for at in torch.randperm(len(batches), generator=order).tolist()]
+        return found
+    return [found[at] for at in torch.randperm(len(found), generator=order).tolist()]
 
 
-def walked(batches: Sequence[tuple[Training, Tensor]]) -> Iterator[tuple[Training, Tensor, Any]]:
-    """``(part, rows, x)`` for each batch, in their order."""
+def walked(batches: Sequence[Portion]) -> Iterator[tuple[Training, Tensor, Any, bool]]:
+    """``(part, rows, x, idle)`` for each batch, in their order."""
     each: dict[Training, list[Tensor]] = {}
-    for part, index in batches:
-        each.setdefault(part, []).append(index)
-    walks = {part: part.data.walk(indices) for part, indices in each.items()}
-    for part, _ in batches:
-        yield part, *next(walks[part])
+    for part, rows, _, _ in batches:
+        each.setdefault(part, []).append(rows)
+    walks = {part: part.data.walk(rows) for part, rows in each.items()}
+    for part, _, idle, _ in batches:
+        yield part, *next(walks[part]), idle

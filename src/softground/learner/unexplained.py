@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import torch
 from torch import Tensor
 
-from ..errors import DataError, InfeasibleAnswer, LearnerError
-from ..objectives.starts import EMPTY, WAITING, WAITS
+from ..errors import InfeasibleAnswer, LearnerError
 from ..retired import MEMBERS
 from ..task import Task
+from ..training.starts import EMPTY, WAITING, WAITS
 from .batches import Batches
 from .device import everyone
 
@@ -49,16 +49,15 @@ class Unexplained:
         self.found: list[int] = []
         self.empty = torch.zeros(len(data), dtype=torch.bool, device=data.device)
         self.waits = False  # whether examples of any process have no first state, though they may have one
-        self.most = -(-data.total // fabric.world_size)  # examples that any process trains on
+        self.lost: list[int] = []  # rows of the whole part that nothing explains
 
     def forget(self) -> None:
         """Begin again with nothing noted."""
-        self.found, self.waits = [], False
+        self.found, self.lost, self.waits = [], [], False
         self.empty = torch.zeros_like(self.empty)
-        self.most = -(-self.data.total // self.fabric.world_size)
 
     def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
-        """Learn from an objective's state which examples have none (:data:`~softground.objectives.starts.WAITING`).
+        """Learn from what a stage remembers which examples have no state (:data:`~softground.training.starts.WAITING`).
 
         All processes tell each other, and stop together.
         """
@@ -72,21 +71,16 @@ class Unexplained:
             error = self.task.infeasible(y[lost], places, REMEDY)
             if self.mode != "raise" and isinstance(error, InfeasibleAnswer):
                 error = None
-        told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), int((~self.empty).sum())))
+        rank, world = self.fabric.global_rank, self.fabric.world_size
+        rows = (self.empty.nonzero().flatten() * world + rank).tolist()
+        told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), rows))
         for error, *_ in told:
             if error is not None:
                 raise error
         self.found = sorted({*self.found, *(place for _, each, _, _ in told for place in each)})
-        left = [count for *_, count in told]
-        if self.alone and not any(left):
+        self.lost = sorted(row for *_, rows in told for row in rows)
+        if self.alone and len(self.lost) == self.data.total:
             raise self.task.infeasible(y[lost], places, NONE_LEFT)
-        if self.found:
-            if any(left) and not all(left):
-                world = self.fabric.world_size
-                raise DataError(
-                    f"Once examples that nothing explains are left out, some of {world} processes have none."
-                )
-            self.most = max(left)
         waiters = sorted(place for _, _, each, _ in told for place in each)
         self.waits = bool(waiters)
         if waiters and self.fabric.is_global_zero:
@@ -98,10 +92,11 @@ class Unexplained:
                 stacklevel=2,
             )
 
-    def trained(self) -> tuple[Tensor, int]:
-        """The rows that this process trains on, and the most that any process trains on."""
-        rows = torch.arange(len(self.empty))
-        return rows[~self.empty.cpu()] if self.found else rows, self.most
+    def trained(self) -> Tensor:
+        """The rows that are trained on, of all processes."""
+        rows = torch.ones(self.data.total, dtype=torch.bool)
+        rows[self.lost] = False
+        return rows.nonzero().flatten()
 
     def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
         """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""

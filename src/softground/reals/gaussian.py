@@ -86,11 +86,15 @@ class GaussianBelief:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def log_prob(self, z: Tensor) -> Tensor:
+    def expected(self, taught: Tensor) -> Tensor:
+        """log P of states or a law's means ``[batch, sites]`` at each site, up to what the network has no part in."""
         if not 0 < self.variance < math.inf:
-            return torch.zeros(len(z), dtype=self.mean.dtype, device=z.device)
-        square = (z.to(self.mean.dtype) - self.mean).square().sum(-1)
-        return -square / (2 * self.variance) - self.mean.shape[1] * 0.5 * math.log(2 * math.pi * self.variance)
+            return torch.zeros_like(self.mean)
+        square = (taught.to(self.mean.dtype) - self.mean).square()
+        return -square / (2 * self.variance) - 0.5 * math.log(2 * math.pi * self.variance)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self.expected(z).sum(-1)
 
     def mode(self) -> Tensor:
         return snap(self.mean.detach())

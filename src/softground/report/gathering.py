@@ -10,15 +10,16 @@ from torch.utils.data import Dataset, Subset
 
 from ..learner import Learner
 from ..learner.batches import Batches
+from ..learner.evaluation import groundings
 from ..learner.evaluation import predictions as predicted_by
 from ..learner.kept import chains_of
 from ..learner.parts import Data, divided
 from ..metrics.accuracy import best_relabelling
 from ..metrics.symbols import numbered
-from ..objectives.base import CHAINS
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
 from ..task import Task
+from ..training.step import CHAINS
 from .findings import Findings, Matrix, Shown
 from .inputs import look_at
 from .watch import GALLERY, read_gallery, shown_of, texts
@@ -106,23 +107,22 @@ def gather(
     )
 
 
-def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Callable[[Any], Tensor | None]]:
+def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Callable[[Any], Tensor | None] | None]:
     """Epochs done, and a shape's chains in the last stage that has any: in memory after a fit, else in the checkpoint.
 
-    Where several processes have trained, these are the chains of this one's own examples.
+    Where several processes have trained, these are the chains of this one's own examples. None where nothing was
+    trained.
     """
     history = getattr(learner, "history_", None)
     if history is not None:
-        begun = {record["stage"] for record in history}  # an observer may have ended the run before the others
 
         def kept(shape: Any) -> Tensor | None:
-            stages = learner.staged.get(shape, [])
-            states = (stage.objective.state() for stage in reversed(stages) if stage.name in begun)
-            return next((state[CHAINS] for state in states if CHAINS in state), None)
+            parts = [part for part in learner.loop.parts if part.shape == shape]
+            return parts[0].remembered(CHAINS) if parts else None
 
         return len(history), kept
     if folder is None or not folder.has_checkpoint():
-        return 0, lambda shape: None
+        return 0, None
     return len(folder.read_metrics()), lambda shape: chains_of(folder, shape)
 
 
@@ -131,7 +131,7 @@ def _read(
     data: Data,
     most: int,
     predicted: list[Tensor] | None,
-    memory: Callable[[Any], Tensor | None] = lambda shape: None,
+    memory: Callable[[Any], Tensor | None] | None = None,
     share: tuple[int, int] = (0, 1),
 ) -> list[_Read]:
     """The network's predictions for the first examples of each part of a process's share of a data set."""
@@ -141,10 +141,12 @@ def _read(
         rows = range(share[0], len(part), share[1])[: -(-most // len(parts))]
         batches = Batches(part, device, learner.workers, positions, rows)
         codes = predicted[number] if predicted else predicted_by(task.space, learner.network, batches)
-        chains = memory(shape)
-        chains = None if chains is None else chains[: len(batches)].to(device)
         places = batches.at(torch.arange(len(batches), device=device)).tolist()
         y, codes = task.constraint.encode(batches.answers).to(device), codes[: len(batches)].to(device)
+        chains = None if memory is None else memory(shape)
+        if memory is not None and chains is None:
+            chains = groundings(task, learner.staged.get(shape, []), learner.network, batches, y)
+        chains = None if chains is None else chains[: len(batches)].to(device)
         found.append(_Read(task, Subset(part, rows), places, codes, y, batches.answers, batches.symbols, chains))
     return found
 

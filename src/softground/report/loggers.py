@@ -45,6 +45,8 @@ def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 class Logged:
     """An observer of the training loop that gives every number of an epoch to loggers, and once the settings."""
 
+    every_batch = False
+
     def __init__(self, loggers: Sequence[Any], settings: Mapping[str, Any] | None = None) -> None:
         self.loggers, self.settings = loggers, flat(settings or {})
 

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..learner.events import Observer, ends
+from ..learner.events import Observer, ends, wants_batches
 from ..learner.stage import Stage
 from ..preparing import watched
 from .numbers import apart, figure, is_brief, of_one_shape, spoken, worded
@@ -150,8 +150,14 @@ def together(*observers: Observer | None) -> Observer:
     True
     """
 
-    def tell(event: str, facts: dict[str, Any]) -> bool:
-        answers = [observer(event, facts) for observer in filter(None, observers)]
-        return any(map(ends, answers))
+    return _Together([*filter(None, observers)])
 
-    return tell
+
+class _Together:
+    def __init__(self, observers: list[Observer]) -> None:
+        self.observers = observers
+        self.every_batch = any(map(wants_batches, observers))
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> bool:
+        answers = [observer(event, facts) for observer in self.observers]
+        return any(map(ends, answers))

@@ -19,14 +19,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..data.examples import Examples
 from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
+from ..learner.batches import Batches
+from ..learner.evaluation import groundings
 from ..learner.parts import Data, divided
-from ..objectives.base import CHAINS
-from ..objectives.starts import WAITING
 from ..runs import RunFolder
 from ..seeds import untouched
+from ..training.starts import WAITING
+from ..training.step import CHAINS
 from .findings import Symbols
 from .inputs import look_at
 
@@ -40,6 +43,8 @@ class Watch:
 
     It draws no random numbers that the run would have drawn, so a run is the same with it and without.
     """
+
+    every_batch = False
 
     def __init__(self, learner: Learner, train: Data, folder: RunFolder, count: int = WATCHED) -> None:
         self.learner, self.train, self.count = learner, train, count
@@ -81,9 +86,7 @@ class Watch:
                     predicted = torch.stack(list(self.learner.predict_codes(x if shape is None else {shape: x})))
             except NonFiniteOutput:  # the loop will say where
                 return
-            objective = next((s.objective for s in self.learner.staged[shape] if s.name == stage), None)
-            state = objective.state() if objective else {}
-            chains, waiting = (_rows(state.get(name), torch.tensor(rows)) for name in (CHAINS, WAITING))
+            chains, waiting = self._chains(shape, stage, rows)
             if chains is not None and waiting is not None:  # those without a grounding show the network's reading
                 chains = torch.where((waiting > 0)[:, None], predicted.to(chains.device), chains)
             grounded = [None] * len(rows) if chains is None else texts(space, chains)
@@ -101,14 +104,25 @@ class Watch:
             record["inputs"] = seen[: shown_of(max(space.sites for _, space, *_ in self.parts))]
         append_line(self.path, _line(record))
 
+    def _chains(self, shape: Any, stage: str | None, rows: list[int]) -> tuple[Tensor | None, Tensor | None]:
+        """Where chains stand in this stage, or draws from Q* where it has none, and who waits for a first state."""
+        stages = self.learner.staged[shape]
+        number = next((number for number, each in enumerate(stages) if each.name == stage), None)
+        if number is None:
+            return None, None
+        part = next(part for part in self.learner.loop.parts if part.shape == shape)
+        memory, index = part.memory[number], torch.tensor(rows, device=part.data.device)
+        if CHAINS in memory or not isinstance(part.data.inputs, Tensor):
+            return tuple(memory[name][index] if name in memory else None for name in (CHAINS, WAITING))  # type: ignore[return-value]
+        with untouched():
+            some = Batches(Examples(part.data.inputs[index], [0] * len(rows)), part.data.device)
+            some.known = None if part.data.known is None else part.data.known[index]
+            return groundings(part.task, [stages[number]], self.learner.network, some, part.y[index]), None
+
 
 def shown_of(sites: int) -> int:
     """How many examples of so many sites are shown with their images."""
     return max(2, min(WATCHED, WATCHED_IMAGES // sites))
-
-
-def _rows(memory: Tensor | None, index: Tensor) -> Tensor | None:
-    return None if memory is None else memory[index.to(memory.device)]
 
 
 def texts(space: Any, z: Tensor) -> list[Symbols]:

@@ -40,6 +40,9 @@ class Belief(Protocol):
     def marginals(self) -> Tensor:
         """What it says of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
 
+    def expected(self, taught: Tensor) -> Tensor:
+        """What each site adds to the expected log P(z|x), under distributions or for states: ``[batch, sites]``."""
+
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         """Expected log P(z|x) under a law with these marginals (as in ``Info.marginals``): ``[batch]``."""
 

@@ -46,7 +46,7 @@ class CategoricalBelief:
         return self.read.gather(2, z[..., None]).squeeze(2)
 
     def mode(self) -> Tensor:
-        return self.read.argmax(-1)
+        return (self.scores if self.every is None else self.read).argmax(-1)
 
     def other_mode(self) -> Tensor:
         """The mode that the other kind of ``readings`` would give, for a mixed space."""
@@ -61,7 +61,8 @@ class CategoricalBelief:
         return CategoricalBelief(self.space, change(self.scores), None if self.every is None else change(self.every))
 
     def detach(self) -> CategoricalBelief:
-        return self.changed(Tensor.detach)
+        every = None if self.every is None else self.every.detach()
+        return CategoricalBelief(self.space, self.scores.detach(), every, self.finite)
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:
         return self.changed(lambda scores: scores[index])
@@ -88,17 +89,6 @@ class CategoricalBelief:
 
         return self.changed(certain)
 
-    def weighted(self, weight: Tensor) -> CategoricalBelief:
-        """The same belief, with each example's gradient multiplied by ``weight[batch]``."""
-
-        def scaled(scores: Tensor) -> Tensor:
-            scores = scores.view_as(scores)
-            if scores.requires_grad:
-                scores.register_hook(lambda gradient: gradient * weight[:, None, None].to(gradient.dtype))  # type: ignore[no-untyped-call]
-            return scores
-
-        return self.changed(scaled)
-
     def log_known(self, known: Tensor) -> Tensor:
         r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""
         return self.site_scores(known.clamp(min=0)).masked_fill(known < 0, 0.0).sum(-1)
@@ -107,7 +97,16 @@ class CategoricalBelief:
         """P_i(s|x), ``[batch, n, codes]``; 0 for codes beyond a site's alphabet that cannot be read."""
         return self.read.softmax(-1)
 
+    def expected(self, taught: Tensor) -> Tensor:
+        r""":math:`\sum_s q_i(s) \log P_i(s|x)` at every site ``[batch, n]``.
+
+        ``taught`` holds site-wise distributions q ``[batch, n, K]``, or one symbol vector per example ``[batch, n]``.
+        """
+        if not taught.is_floating_point():
+            return self.site_scores(taught)
+        scores = self.scores if self.finite else self.scores.masked_fill(taught == 0, 0.0)  # 0 · log 0 = 0
+        return (taught * scores).sum(2)
+
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         r""":math:`\sum_i \sum_s q_i(s) \log P_i(s|x)` for site-wise distributions q ``[batch, n, K]``: ``[batch]``."""
-        scores = self.scores if self.finite else self.scores.masked_fill(marginals == 0, 0.0)  # 0 · log 0 = 0
-        return (marginals * scores).sum((1, 2))
+        return self.expected(marginals).sum(1)

@@ -213,9 +213,11 @@ class Categorical(Space):
         if isinstance(output, Tensor) and output.dim() == 4 and output.shape[1]:
             each, members = self.belief(output.log_softmax(-1).flatten(0, 1), finite=finite), output.shape[:2]
             return each.changed(lambda scores: _mean(scores.view(*members, *scores.shape[1:])))
-        kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
-        meaning = f"one per {kind} {list(self.symbols)!r}. Change the network's last layer or the space's head (now "
-        check_output(output, {"sites": self.sites, "outputs": self.outputs}, f"{meaning}{self.head!r})", finite)
+        if not (finite and isinstance(output, Tensor) and output.shape[1:] == (self.sites, self.outputs)):
+            kind = "symbol of the union alphabet" if self.head == "shared" else "symbol of a site"
+            remedy = f"Change the network's last layer or the space's head (now {self.head!r})"
+            meaning = f"one per {kind} {list(self.symbols)!r}. {remedy}"
+            check_output(output, {"sites": self.sites, "outputs": self.outputs}, meaning, finite)
         if self._alike:  # the codes of every site are the columns of the output
             return CategoricalBelief(self, output.log_softmax(-1), finite=True)
         layout = self.layout(output.device)

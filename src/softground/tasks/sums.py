@@ -7,7 +7,7 @@ by a tree of convolutions. Every image is used once: they are shuffled and dealt
 
 **Long rows.** The sum of n digits has a spread of :math:`2.9 \sqrt n`, so that at first it says of a digit little more
 than a mean and a variance. Digits next to each other are then read as one, and a softmax that has made up its mind
-does not part them again. A prior on how often digits are used (:mod:`softground.objectives.usage`) keeps them apart.
+does not part them again. A prior on how often digits are used (:mod:`softground.training.usage`) keeps them apart.
 It must not drown the rule, whose part in each of n digits is small: its weight is a number over n. Distortions
 hold the way out of this plateau up: rows of 100 digits can afford them and are read better with them, rows of 1,024
 cannot.

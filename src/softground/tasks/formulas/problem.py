@@ -14,11 +14,11 @@ from ...experiments.recipe import Recipe
 from ...family import Family
 from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
-from ...objectives import Objective
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Readings
 from ...task import Task
+from ...training import Teacher
 from .data import Source, SplitName, load
 from .long import LongFormulas, enumeration
 from .rule import formula_program
@@ -117,7 +117,7 @@ class Formulas(Problem):
             values["warmup"] = min(10, given.get("epochs", 110) * 10 // 110)
         return values
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Teacher:
         """Among other lengths, a formula of one symbol is drawn as it is: it leaves nothing to project."""
         exact = bool(self.lengths) and task.space.sites < 3
         return super().grounding(replace(recipe, kernel="exact") if exact else recipe, task)

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from ...errors import LearnerError
 from ...kernels import Composed, Kernel, Metropolis
-from ...objectives import SoftenedGrounding
 from ...projections.base import Walk
 from ...reals import BlockGibbs, PointMass, SiteGibbs
 from ...registry import Registry
 from ...schedules import Schedule
 from ...task import Task
+from ...training import SoftenedGrounding
 
 DroppedName = Literal["fifth", "sixth"]
 NOISE = 5.0  # the paper's walk adds uniform noise from [−5, 5] to a kept component

@@ -10,13 +10,13 @@ from ...data.examples import Split
 from ...errors import DataError, LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
-from ...objectives import Objective, SoftenedGrounding
 from ...projections import Drop, RandomDrop
 from ...projections.base import Walk
 from ...reals import AddNoise
 from ...registry import Registry
 from ...seeds import stream
 from ...task import Task
+from ...training import SoftenedGrounding, Teacher
 from .graphs import Trees, random_graphs
 from .kernels import NOISE, PATH_KERNELS, DroppedName, dropped, point_mass
 from .networks import PathGNN, PathMLP
@@ -107,7 +107,7 @@ class ShortestPaths(Problem):
         warmup = min(WARM_UP, given.get("epochs", EPOCHS) * WARM_UP // EPOCHS) if walks else 0
         return {"inverse": "intervals"} | PRESETS[name] | {"warmup": warmup}
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Teacher:
         if recipe.kernel != "nearest":
             # Steps are sweeps here.
             kernel = PATH_KERNELS[recipe.kernel](self.walk(task), recipe.steps, recipe.marginals)
@@ -119,7 +119,7 @@ class ShortestPaths(Problem):
             )
         return point_mass(task)
 
-    def zero(self, recipe: Recipe, task: Task) -> Objective:
+    def zero(self, recipe: Recipe, task: Task) -> Teacher:
         """The nearest feasible points, the limit of Q* as γ → 0.
 
         The paper's Stage II learns from feasible predictions. A Gaussian's gradient at its mean is 0: nothing to learn.

@@ -13,11 +13,11 @@ from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
-from ...objectives import Objective
 from ...projections import Walk
 from ...schedules import Exponential, Schedule
 from ...seeds import stream
 from ...task import Task
+from ...training import Teacher
 from ..of_digits import OfDigits
 from .boards import BOARDS, LARGEST_LISTED
 from .data import load
@@ -96,7 +96,7 @@ class Sudoku(OfDigits):
             values["objective"] = "grounding"
         return values | {"epochs": max(epochs, math.ceil(steps / max(1, batches)))}
 
-    def grounding(self, recipe: Recipe, task: Task) -> Objective:
+    def grounding(self, recipe: Recipe, task: Task) -> Teacher:
         if self.size > LARGEST_LISTED:
             raise LearnerError(
                 f"{self.size}×{self.size} boards were given with a kernel or a grounding objective; chains walk on 4×4 "

@@ -1,7 +1,7 @@
 """Everything between a network's output and its slope as one recording: shown by recordings that a CPU imitates.
 
 An imitation is rehearsed, and works into the same tensors each time it is played, as a GPU's does. What it cannot show
-is whether anything asks the device for a value; ``tests/gpu`` does, on a GPU. What goes beside is watched.
+is a kernel that cannot be recorded; ``tests/gpu`` does, on a GPU.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import torch
 from torch import Tensor
 
 import softground as sg
-from branches import watched
 from softground.gpu import recorded
 from softground.kernels import Exact, Guided, Kernel
-from softground.learner import judging
-from softground.objectives import SoftenedGrounding, Supervised, Usage
+from softground.learner import recording
+from softground.learner.loop import Loop
+from softground.learner.recording import RecordedHalf
+from softground.networks.ensemble import Several
 from softground.projections import RandomDrop
 from softground.schedules import Constant, Exponential
+from softground.training import Batch, SoftenedGrounding, Supervised, Usage
 
 SPACE = sg.Categorical([range(6)] * 3)
 TRUTH = torch.randint(0, 6, (70, 3), generator=torch.Generator().manual_seed(0))
@@ -43,28 +45,37 @@ class Imitation:
 def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[None]:
     """Recordings on a CPU; without ``memory``, rehearsals leave their traces in it."""
     with monkeypatch.context() as patch:
-        for module in (recorded, judging):
+        begin = Loop.begin_stage
+
+        def begin_stage(self: Loop, stage: sg.Stage) -> list[float]:
+            rates = begin(self, stage)
+            several = list(self.network.buffers()) if isinstance(self.network, Several) else []
+            self.half = RecordedHalf(self.half, self.streams.dice, several)
+            return rates
+
+        patch.setattr(Loop, "begin_stage", begin_stage)
+        for module in (recorded, recording):
             patch.setattr(module, "recordable", lambda *inputs: not recorded._at_work.get())
         patch.setattr(recorded, "rehearsed", lambda function: [function() for _ in range(2)])
 
         def taken(function: Callable[[], Any], *_: Any) -> tuple[Imitation, Any]:
-            with watched() as branch:
-                outputs = function()
-            assert branch.entries
-            assert not branch.faults
+            outputs = function()
             return Imitation(function, outputs), outputs
 
         patch.setattr(recorded, "taken", taken)
+        # Two that ask on a CPU alone: whether codes are in range, and what is too small for plain products.
+        patch.setattr("softground.kernels.base.one_hot", lambda z, width: torch.eye(width, dtype=torch.long)[z])
+        patch.setattr("softground.constraints.scan.messages.OneByOne._plain", lambda self, scores: False)
         patch.setattr(torch.cuda, "get_rng_state", lambda: None)
         patch.setattr(torch.cuda, "set_rng_state", lambda state: None)
         if not memory:
-            patch.setattr("softground.learner.training.Training.memory", lambda self, number: [])
+            patch.setattr(recording, "Recorded", lambda work, generator, memory: recorded.Recorded(work, generator))
         yield
 
 
 def kernel(name: str, task: sg.Task) -> Kernel:
     inverse = sg.Table(task.constraint) if isinstance(task.constraint, sg.Program) else task.inverse
-    return Guided(inverse, RandomDrop(SPACE, 1), marginals=True) if name == "guided" else Exact(inverse, late=True)
+    return Guided(inverse, RandomDrop(SPACE, 1), marginals=True) if name == "guided" else Exact(inverse)
 
 
 def fitted(walk: str, schedule: Any = None, terms: Any = (), **settings: Any) -> sg.Learner:
@@ -82,10 +93,17 @@ def fitted(walk: str, schedule: Any = None, terms: Any = (), **settings: Any) ->
     return sg.Learner(task, network, [stage], batch_size=16, **settings).fit(data, quiet=True)
 
 
+def recordings(learner: sg.Learner) -> list[Any]:
+    """The recordings of a fit's half steps that were played."""
+    half = learner.loop.half
+    assert isinstance(half, RecordedHalf)
+    return [each for each in half._recorded.values() if each is not None]
+
+
 def left(learner: sg.Learner) -> list[Tensor]:
     """What a fit leaves: weights, chains, places in the streams."""
-    state = learner.loop.parts[0].objectives[0].state()
-    return [*learner.network.state_dict().values(), *state.values(), learner.loop.streams.dice.state()]
+    memory = learner.loop.parts[0].memory[0]
+    return [*learner.network.state_dict().values(), *memory.values(), learner.loop.streams.dice.state()]
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -96,15 +114,16 @@ CASES: dict[str, dict[str, Any]] = {
     "cooling": {"walk": "guided", "schedule": Exponential(alpha=0.7)},
     "prior": {"walk": "exact", "terms": (Usage("uniform", 1.0),)},
     "accumulated": {"walk": "exact", "accumulate": 2},
+    "noise": {"walk": "exact", "noise": 0.1},
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_recorded_judgement_is_the_judgement(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_half_is_the_half(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = fitted(**CASES[name])
     with imitated(monkeypatch):
         played = fitted(**CASES[name])
-    assert any(whole is not None and whole.names for whole in played.loop.parts[0].judge._recorded.values())
+    assert any(each.names for each in recordings(played))
     for one, other in zip(left(plain), left(played), strict=True):
         assert torch.allclose(one.double(), other.double(), atol=1e-5)
     for one, other in zip(plain.history_, played.history_, strict=True):
@@ -118,22 +137,34 @@ def test_a_rehearsal_that_leaves_traces_is_noticed(monkeypatch: pytest.MonkeyPat
     plain = fitted("guided")
     with imitated(monkeypatch, memory=False):
         played = fitted("guided")
-    chains = [learner.loop.parts[0].objectives[0].state()["chains"] for learner in (plain, played)]
+    chains = [learner.loop.parts[0].memory[0]["chains"] for learner in (plain, played)]
     assert not torch.equal(*chains)
 
 
-@pytest.mark.parametrize("reason", ["noise", "own term", "own objective"])
-def test_what_may_ask_for_values_is_not_recorded(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Own(sg.Term):
-        def loss(self, task: Any, batch: Any, share: float) -> Any:
-            return sg.objectives.Outcome(batch.belief.scores.exp().sum() * 0.0, {})
+class Asks(sg.Term):
+    """A term that looks at a number, and asks for nothing else."""
 
-    if reason == "own objective":
-        monkeypatch.setattr(SoftenedGrounding, "static", sg.objectives.Objective.static)
-    settings: dict[str, Any] = {"noise": {"noise": 0.1}, "own term": {"terms": (Own(),)}}.get(reason, {})
+    def loss(self, batch: Batch) -> None:
+        batch.losses.append(0.0 * float(batch.belief.scores.exp().sum()) * batch.belief.scores.sum())
+
+
+@pytest.mark.parametrize("reason", ["own term", "own teacher"])
+def test_what_asks_for_values_is_not_recorded(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal leaves no trace: all is as if nothing had been tried."""
+    teach = SoftenedGrounding.teach
+
+    def asks(self: SoftenedGrounding, batch: Batch) -> Tensor:
+        assert bool((batch.evidence.scores <= 0).all())
+        return teach(self, batch)
+
+    if reason == "own teacher":
+        monkeypatch.setattr(SoftenedGrounding, "teach", asks)
+    terms = (Asks(),) if reason == "own term" else ()
+    plain = fitted("guided", terms=terms)
     with imitated(monkeypatch):
-        learner = fitted("exact", **settings)
-    assert not any(learner.loop.parts[0].judge._recorded.values())
+        learner = fitted("guided", terms=terms)
+    assert not recordings(learner)
+    assert all(torch.equal(one, other) for one, other in zip(left(plain), left(learner), strict=True))
 
 
 def test_a_recording_that_fails_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +173,7 @@ def test_a_recording_that_fails_is_made_up_for(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(recorded, "taken", _refuse)
         with pytest.warns(UserWarning, match="cannot be recorded"):
             played = fitted("guided")
-    assert played.loop.parts[0].judge.refused
+    assert not recordings(played)
     assert all(torch.equal(one, other) for one, other in zip(left(plain), left(played), strict=True))
 
 

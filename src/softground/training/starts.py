@@ -9,6 +9,8 @@ network is asked: its own reading, with a few symbols dropped that it is least s
 the likeliest of those completions. As the network learns, ẑ comes close to S_y and a completion is found.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch
@@ -21,38 +23,38 @@ from ..projections.base import Dropped
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
-from .base import Batch
+from .step import CHAINS, Batch, Memory, TrainingSet
 
 WAITING = "waiting"
-"""Where :meth:`~softground.objectives.Objective.state` says which examples have no state, ``[examples]``: 0 those that
-have one, :data:`WAITS` or :data:`EMPTY` the others. It is there only if some example had none to begin with."""
+"""The name under which it is remembered which examples have no state, ``[examples]``: 0 those that have one,
+:data:`WAITS` or :data:`EMPTY` the others. It is there only if some example had none to begin with."""
 WAITS, EMPTY = 1, 2
 TRIES = 8  # sets of dropped sites, for each example and epoch
 OPTIONS = 1000  # most combinations of the sites that are dropped at once
 
 
-def first_states(task: Task, y: Tensor, seed: int, known: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-    """A feasible state per example, from the rule and the ``known`` symbols alone, and which examples have none (see
-    :data:`WAITING`)."""
-    start = task.inverse.start(y, seed) if known is None else task.inverse.start_given(y, seed, known)
+def first_states(train: TrainingSet, seed: int) -> Memory:
+    """A feasible state per example, from the rule and the known symbols alone, and which examples have none."""
+    inverse, y, known = train.task.inverse, train.y, train.known
+    start = inverse.start(y, seed) if known is None else inverse.start_given(y, seed, known)
     if bool(start.found.all()):
-        return start.z, None
-    return start.z, torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))
+        return {CHAINS: start.z}
+    return {CHAINS: start.z, WAITING: torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))}
 
 
-def has_state(batch: Batch, waiting: Tensor | None) -> Batch:
-    """The examples of a batch that wait for nothing."""
-    return batch if waiting is None else batch.rows((waiting[batch.index] == 0).nonzero().flatten())
-
-
-def kept(waiting: Tensor | None) -> dict[str, Tensor]:
-    """The part of an objective's state that says who waits."""
-    return {} if waiting is None else {WAITING: waiting}
-
-
-def mean_loss(log_prob: Tensor, sites: int) -> Tensor:
-    """−log P per site, the mean over a batch; 0 where all of its examples wait."""
-    return (log_prob.mean() if len(log_prob) else log_prob.sum()) / -sites
+def ready(batch: Batch, ask: bool = True) -> tuple[Any, Tensor, Tensor]:
+    """Evidence, answers and rows of the examples that have a state, once the network was asked for the others'."""
+    waiting = batch.memory.get(WAITING)
+    if waiting is None:
+        return batch.evidence, batch.y, batch.index
+    rows = (waiting[batch.index] == WAITS).nonzero().flatten()
+    if ask and len(rows) and batch.task.space.categorical:
+        z, found = completed_readings(batch.task, batch.evidence.rows(rows), batch.y[rows], batch.dice)
+        if CHAINS in batch.memory:
+            batch.memory[CHAINS][batch.index[rows[found]]] = z[found]
+        waiting[batch.index[rows[found]]] = 0
+    batch.taught = (waiting[batch.index] == 0).nonzero().flatten()
+    return batch.evidence.rows(batch.taught), batch.y[batch.taught], batch.index[batch.taught]
 
 
 def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:

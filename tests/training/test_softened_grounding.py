@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from baseline_cases import batch_of
+from lessons import Lesson
 from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.errors import InfeasibleAnswer
-from softground.gpu import Graphed
-from softground.kernels import Composed, Exact, Info, Kernel
+from softground.kernels import Exact, Info, Kernel
 from softground.kernels.base import redrawn
-from softground.objectives import SoftenedGrounding, Supervised
-from softground.objectives.base import Batch
 from softground.schedules import Constant
 from softground.target import Target
 from softground.task import Task
 from softground.tasks.formulas import formula_program, formula_task
+from softground.training import SoftenedGrounding
 
 
 def marginals(problem: Problem, gamma: float) -> Tensor:
@@ -71,11 +68,8 @@ def test_gradient_at_gamma_one_is_the_semantic_losss() -> None:
     y = task.constraint.encode([program.answer(i) for i in program.answer_ids(z)])
     output = torch.randn(4, 7, 13, generator=generator, dtype=torch.float64, requires_grad=True)
 
-    objective = SoftenedGrounding(Exact(task.inverse), Constant(1.0))  # type: ignore[arg-type]
-    objective.begin(task, y, seed=0)
-    belief = task.space.belief(output)
-    batch = Batch(torch.arange(4), belief, y, None, 0, Sampler(0), _no_watch)
-    (ours,) = torch.autograd.grad(objective.loss(batch).loss, output)
+    lesson = Lesson(SoftenedGrounding(Exact(task.inverse), Constant(1.0)), task, y)
+    (ours,) = torch.autograd.grad(lesson.loss(task.space.belief(output)).loss, output)
 
     log_p = task.space.belief(output).scores
     semantic = torch.zeros((), dtype=torch.float64)
@@ -87,12 +81,6 @@ def test_gradient_at_gamma_one_is_the_semantic_losss() -> None:
     (theirs,) = torch.autograd.grad(semantic / 4 / 7, output)
     assert float((ours - theirs).abs().max()) < 1e-6
     assert float(theirs.abs().max()) > 1e-3
-
-
-def _no_watch(part: str):  # type: ignore[no-untyped-def]
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 class Walks(Kernel):
@@ -109,74 +97,37 @@ class Walks(Kernel):
 def test_the_loss_is_at_the_state_after_the_walk(steps: int) -> None:
     problem = PROBLEMS[0]
     goal = problem.states[[3, 1, 4, 1]]
-    objective = SoftenedGrounding(Walks(goal), Constant(1.0), steps)
     y = problem.program.encode([problem.answer]).expand(4)
-    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
-    objective.chains[:] = problem.states[0]
+    task = Task(problem.space, problem.program, problem.table)
+    lesson = Lesson(SoftenedGrounding(Walks(goal), Constant(1.0), steps), task, y)
+    lesson.memory["chains"][:] = problem.states[0]
     belief = problem.belief(4)
-    outcome = objective.loss(batch_of(belief, y))
+    outcome = lesson.loss(belief)
     assert torch.allclose(outcome.loss, -belief.log_prob(goal).mean() / problem.space.sites, atol=1e-12)
-    assert torch.equal(objective.chains, goal)
+    assert torch.equal(lesson.memory["chains"], goal)
 
 
 def test_an_answer_without_solutions_is_named_by_its_place_in_the_data() -> None:
     """The kernel knows rows of its batch only."""
     task = formula_task(1)
     y = task.constraint.encode([3, 4, 77, 5])
-    objective = SoftenedGrounding(Exact(task.inverse), Constant(1.0))
-    objective.begin(task, y[[0, 1, 3, 3]], seed=0)
+    lesson = Lesson(SoftenedGrounding(Exact(task.inverse), Constant(1.0)), task, y[[0, 1, 3, 3]])
     order = torch.tensor([3, 2, 0])
     with pytest.raises(InfeasibleAnswer, match=r"2 \(answer 77\)") as caught:
-        objective.loss(batch_of(task.space.belief(torch.zeros(3, 1, 9)), y[order], order))
+        lesson.loss(task.space.belief(torch.zeros(3, 1, 9)), order, y=y[order])
     assert caught.value.examples == (2,)
 
 
-def test_the_learner_decides_whether_steps_are_recorded() -> None:
-    problem = PROBLEMS[0]
-    y = problem.program.encode([problem.answer]).expand(4)
-    objective, seen = SoftenedGrounding(Exact(problem.table), Constant(1.0), steps=2), []
-    objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
-    objective.record(lambda kernel: seen.append(kernel) or kernel)  # type: ignore[func-returns-value]
-    assert isinstance(seen[0], Composed)
-    Supervised().record(lambda kernel: 1 // 0)  # type: ignore[arg-type, return-value]
-
-
-class Overwriting:
-    """Stands for a recording on a GPU: its results live where the next call puts its own."""
-
-    def __init__(self, function: Callable[..., tuple[Tensor, Info]], generator: Any) -> None:
-        self.function = function
-        self.kept: tuple[Tensor, Info] | None = None
-
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, Info]:
-        after, info = self.function(*inputs)
-        if self.kept is None:
-            self.kept = after.clone(), info
-        for mine, given in ((self.kept[0], after), (self.kept[1].marginals, info.marginals)):
-            if mine is not None and given is not None:
-                mine.data.copy_(given)  # which autograd does not notice
-        return self.kept
-
-
-@pytest.mark.parametrize("marginals", [True, False])
-def test_members_of_an_ensemble_learn_from_their_own_step_though_the_next_overwrites_it(
-    marginals: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("softground.gpu.graphed.recordable", lambda *inputs: True)
-    monkeypatch.setattr("softground.gpu.graphed.Recorded", Overwriting)
-    problem = PROBLEMS[0]
-    y = problem.program.encode([problem.answer]).expand(4)
-    gradients = []
-    for recorded in (lambda kernel: kernel, Graphed):
-        objective = SoftenedGrounding(Exact(problem.padded, marginals), Constant(1.0))
-        objective.begin(Task(problem.space, problem.program, problem.table), y, seed=0)
-        objective.record(recorded)
-        beliefs = [problem.belief(4, seed) for seed in (1, 2, 3)]  # the first step is not worth a recording
-        scores = [belief.scores.requires_grad_() for belief in beliefs]
-        dice = Sampler(0)
-        losses = [objective.loss(batch_of(belief, y, dice=dice)).loss for belief in beliefs]
-        gradients.append(torch.autograd.grad(sum(losses, torch.zeros(())), scores))
-    assert isinstance(objective.walk, Graphed)
-    assert objective.walk._steps
-    for one, other in zip(*gradients, strict=True):
-        assert torch.equal(one, other)
+def test_what_waits_is_not_taught_and_a_failure_names_the_example_though_others_wait() -> None:
+    """Rows that the kernel knows are rows of those that do not wait."""
+    task = formula_task(1)
+    y = task.constraint.encode([3, 4, 77, 5])
+    lesson = Lesson(SoftenedGrounding(Exact(task.inverse), Constant(1.0)), task, y[[0, 1, 3, 3]])
+    lesson.memory["waiting"] = torch.tensor([0, 2, 0, 0])
+    order, belief = torch.tensor([3, 1, 2, 0]), task.space.belief(torch.arange(36.0).sin().view(4, 1, 9))
+    with pytest.raises(InfeasibleAnswer, match=r"2 \(answer 77\)"):
+        lesson.loss(belief, order, y=y[order])
+    found = lesson.loss(belief, order)
+    states = task.space.encode([(5,), (5,), (3,)])
+    assert torch.allclose(found.loss, -belief.rows(torch.tensor([0, 2, 3])).log_prob(states).mean())
+    assert found.batch.weight[:, 0].tolist() == [1, 0, 1, 1]

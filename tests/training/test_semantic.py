@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 import torch
 
-from baseline_cases import batch_of, formulas, logits
+from baseline_cases import formulas, logits
 from learner_cases import addition
+from lessons import Lesson
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
 from softground import SMT, Z3, Constant, Enumeration, Exact, SoftenedGrounding, Task
 from softground.errors import LearnerError
-from softground.objectives import Objective, SemanticLoss
 from softground.tasks.formulas import formula_program, formula_task
 from softground.tasks.formulas.smt import formula_rule
 from softground.tasks.sudoku import sudoku_task
+from softground.training import SemanticLoss, Teacher
 from sudoku_cases import BOARDS
 
 
-def gradient(objective: Objective, task: Task, y: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+def gradient(teacher: Teacher, task: Task, y: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     leaf = output.clone().requires_grad_()
-    objective.begin(task, y, seed=0)
-    (found,) = torch.autograd.grad(objective.loss(batch_of(task.space.belief(leaf), y)).loss, leaf)
+    (found,) = torch.autograd.grad(Lesson(teacher, task, y).loss(task.space.belief(leaf)).loss, leaf)
     return found
 
 
@@ -56,7 +56,7 @@ def test_rows_of_different_lengths_do_not_mix() -> None:
 
 @pytest.mark.parametrize("length", [3, 7])
 def test_its_gradient_is_the_softened_groundings_at_gamma_one(length: int) -> None:
-    """Proposition 2, through two different pieces of code: automatic differentiation, and exact marginals."""
+    """Proposition 2, the semantic loss names the softened grounding."""
     task = formula_task(length)
     data = formulas(task, 6)
     y = task.constraint.encode(data.y)
@@ -86,8 +86,8 @@ def test_a_hopeless_belief_has_a_finite_loss() -> None:
 
 def test_a_rule_without_a_list_of_solutions_is_refused() -> None:
     rule = REALS[0].rule
-    with pytest.raises(LearnerError, match="cannot list S_y, and so has no law"):
-        SemanticLoss().begin(Task(rule.space, rule), REALS[0].answer(), seed=0)
+    with pytest.raises(LearnerError, match="has no law"):
+        SemanticLoss().begin(Task(rule.space, rule))
 
 
 def test_z3_lists_solutions_too() -> None:
@@ -96,7 +96,6 @@ def test_z3_lists_solutions_too() -> None:
     output = torch.randn(1, 3, 13, generator=torch.Generator().manual_seed(2))
     values = []
     for inverse in (Z3(SMT(formula_rule, program.space, answers=program)), Enumeration(program.space, program)):
-        objective = SemanticLoss()
-        objective.begin(Task(program.space, program, inverse), y, seed=0)
-        values.append(float(objective.loss(batch_of(program.space.belief(output), y)).loss))
+        lesson = Lesson(SemanticLoss(), Task(program.space, program, inverse), y)
+        values.append(float(lesson.loss(program.space.belief(output)).loss))
     assert values[0] == values[1]

@@ -1,4 +1,4 @@
-"""What a stage adds to its objective's loss: the usage prior and the conditional entropy."""
+"""What a stage adds to its teacher's loss: the usage prior."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import torch
 from torch import nn
 
 import softground as sg
-from baseline_cases import batch_of
 from learner_cases import adam, addition, examples
+from lessons import Lesson
 from softground.errors import LearnerError
-from softground.objectives import SemanticLoss, Usage
 from softground.spaces import Categorical
+from softground.training import Moment, SemanticLoss, Teacher, TrainingSet, Usage
 
 MIXED = Categorical([(1, 2, 3), "+-", (2, 3)])
 HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
+
+
+class Nothing(Teacher):
+    """Teaches nothing, so that the loss is the terms'."""
+
+    def teach(self, batch: sg.Batch) -> None:
+        return None
 
 
 def mixed_task(**given: Any) -> sg.Task:
@@ -32,9 +39,8 @@ def test_the_usage_prior_is_a_divergence_of_mean_readings(prior: Any, given: dic
     space, symbols = task.space, [1, 2, 3, "+", "-"]
     output = torch.randn(4, 3, space.outputs, dtype=torch.float64).requires_grad_()
     term, belief = Usage(prior, weight=2.0), space.belief(output)
-    term.begin(task)
-    batch = batch_of(belief, task.constraint.encode([3] * 4))
-    found = term.loss(task, batch, 0.1)
+    lesson = Lesson(Nothing(), task, task.constraint.encode([3] * 4), terms=[term])
+    found = lesson.loss(belief, moment=Moment(share=0.1))
     named, p = space.named, belief.marginals()
     used = {
         s: sum(p[b, i, c] for b in range(4) for i in range(3) for c in range(p.shape[2]) if named[i][c : c + 1] == (s,))
@@ -48,7 +54,7 @@ def test_the_usage_prior_is_a_divergence_of_mean_readings(prior: Any, given: dic
     )
     expected: Any = sum(used[s] * (used[s] / pi[s]).log() for s in symbols)
     assert torch.allclose(found.loss, 2 * expected, atol=1e-9)
-    assert found.diagnostics["usage_kl"].tolist() == pytest.approx([float(expected.detach())] * 4, abs=1e-9)
+    assert found.figures["usage_kl"].tolist() == pytest.approx([float(expected.detach())] * 4, abs=1e-9)
     one, two = (torch.autograd.grad(loss, output, retain_graph=True)[0] for loss in (found.loss, 2 * expected))
     assert torch.allclose(one, two, atol=1e-9)
 
@@ -79,7 +85,7 @@ def test_priors_for_other_symbols_are_refused() -> None:
     priors: list[Any] = [[0.5, 0.5], {1: 0.5, "×": 0.5}]
     for prior in priors:
         with pytest.raises(LearnerError, match=r"the symbols are \[1, 2, 3, '\+', '-'\]"):
-            Usage(prior).begin(mixed_task())
+            Usage(prior).begin(TrainingSet(mixed_task(), torch.zeros(1)))
     assert Usage({1: 1.0})._shares(MIXED).tolist() == [1, 0, 0, 0, 0]
     with pytest.raises(LearnerError, match=r"usage=often was given; expected none, uniform"):
         Usage.named("often", 1.0)

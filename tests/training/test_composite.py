@@ -13,11 +13,12 @@ from torch import nn
 from torch.nn.functional import one_hot as hot
 
 import softground as sg
-from baseline_cases import batch_of, one_hot
+from baseline_cases import one_hot
+from lessons import Lesson
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
 from softground.inverses import Z3, Scanned
 from softground.inverses.joint import together
-from softground.objectives import CompositeLikelihood, SoftenedGrounding, parts_objective
+from softground.training import CompositeLikelihood, Moment, SoftenedGrounding, TrainingSet, parts_objective
 
 SPACE = sg.Categorical([range(3)] * 4)
 STATES = SPACE.states(torch.arange(SPACE.size))
@@ -56,9 +57,8 @@ def test_the_gradient_is_that_of_the_parts_log_masses_by_brute_force(schedule: s
     task = task_of(PIECES)
     y = task.constraint.encode([(2, 1, 1), (3, 2, 0)])
     output = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
-    objective = CompositeLikelihood(schedule)
-    objective.begin(task, y, seed=0)
-    (found,) = torch.autograd.grad(objective.loss(batch_of(SPACE.belief(output), y)).loss, output)
+    lesson = Lesson(CompositeLikelihood(schedule), task, y)
+    (found,) = torch.autograd.grad(lesson.loss(SPACE.belief(output)).loss, output)
     total = torch.zeros((), dtype=torch.float64)
     for row in range(2):
         for part in task.constraint.parts():
@@ -77,11 +77,9 @@ def test_parts_of_a_kind_are_one_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Scanned.law
     monkeypatch.setattr(Scanned, "law", lambda self, target: (rows.append(len(target)), whole(self, target))[1])
     task, data = sums(), squares(5)
-    objective = CompositeLikelihood()
-    y = task.constraint.encode(data.y)
-    objective.begin(task, y, seed=0)
+    lesson = Lesson(CompositeLikelihood(), task, task.constraint.encode(data.y))
     rows.clear()
-    objective.loss(batch_of(SQUARE.belief(data.x), y))
+    lesson.loss(SQUARE.belief(data.x))
     assert rows == [5 * 6]
 
 
@@ -157,7 +155,7 @@ def test_a_resumed_run_leaves_out_what_the_first_one_did(tmp_path: Path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", observer=stop)
     nothing = torch.zeros(40, dtype=torch.bool)
-    monkeypatch.setattr("softground.objectives.composite.together", lambda *_: (nothing, nothing))
+    monkeypatch.setattr("softground.training.parts.together", lambda *_: (nothing, nothing))
     resumed = learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", resume=True)
     assert resumed.loop.parts[0].unexplained.found == [3]
     for name in ("one", "two"):
@@ -169,13 +167,12 @@ def test_known_symbols_hold_in_every_part() -> None:
     data = squares(20)
     known = torch.full_like(data.symbols, -1)
     known[:, 4] = data.symbols[:, 4]
-    objective, task = CompositeLikelihood(), sums()
-    y = task.constraint.encode(data.y)
-    objective.known = known
-    objective.begin(task, y, seed=0)
-    assert objective.state() == {}
+    task = sums()
+    y, teacher = task.constraint.encode(data.y), CompositeLikelihood().begin(task)
+    assert teacher.remember(TrainingSet(task, y, known), 0) == {}
+    assert teacher.parts is not None
     belief = SQUARE.belief(torch.zeros(20, 9, 10, dtype=torch.float64)).given(known)
-    marginals = objective.parts.marginals(belief.scores, *objective.parts.answers(y))
+    marginals = teacher.parts.marginals(belief.scores, *teacher.parts.answers(y))
     assert torch.allclose(marginals[:, 4], 2.0 * hot(data.symbols[:, 4], 10).double())
     wrong = sg.Examples(
         data.x, data.y, known=[[None] * 4 + [int(z)] + [None] * 4 for z in (data.symbols[:, 4] + 5) % 10]
@@ -239,10 +236,10 @@ def test_who_has_no_parts_takes_another_objective() -> None:
     assert parts_objective(task) is None
     assert isinstance(sg.grounding_stages(task)[0].objective, SoftenedGrounding)
     with pytest.raises(LearnerError, match=r"sg\.All"):
-        CompositeLikelihood().begin(task, plain.encode([3]), seed=0)
+        CompositeLikelihood().begin(task)
     large = task_of([sg.Value(range(9), lambda *z: sum(z))], SQUARE)  # whose only part has no law either
     assert parts_objective(large) is None
     held, annealed = parts_objective(sums()), parts_objective(sums(), sg.Exponential())
     assert held is not None
     assert annealed is not None
-    assert [made.settings(3)["gamma"] for made in (held, annealed)] == [1.0, sg.Exponential().gamma(3)]
+    assert [made.numbers(Moment(epoch=3))["gamma"] for made in (held, annealed)] == [1.0, sg.Exponential().gamma(3)]

@@ -7,7 +7,7 @@ and columns, or Sudoku's 27 groups. The law on all of S_y may be out of reach; t
 
 m being the sites of all parts together, so that learning rates carry over. The true z satisfies every part, so the
 loss has its minimum there, and nothing has to be sampled: no chains, no solver, no first states. At a temperature γ
-each part has its own Q*, as in :class:`~softground.objectives.SoftenedGrounding`, and what is descended is
+each part has its own Q*, as in :class:`~softground.training.SoftenedGrounding`, and what is descended is
 
 .. math:: - \frac1m \sum_c \sum_{i \in c} \sum_s Q^c_i(s) \log P_i(s|x), \qquad Q^c(z) \propto P(z|x)^{1/\gamma}
           \text{ on } S_y^c ,
@@ -19,52 +19,56 @@ References: B. G. Lindsay, Composite likelihood methods, Contemp. Math. 80 (1988
 overview of composite likelihood methods, Statist. Sinica 21 (2011).
 """
 
+from __future__ import annotations
+
 import warnings
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from ..errors import InfeasibleAnswer, LearnerError
-from ..gpu import Recorded
-from ..inverses.composite import composite
+from ..errors import LearnerError
+from ..inverses.composite import Composite, composite
 from ..inverses.joint import together
-from ..schedules.base import Schedule
-from ..schedules.constant import Constant
+from ..schedules import Constant, Schedule
 from ..target import Target
 from ..task import Task
-from .base import OBJECTIVES, Batch, Objective, Outcome
-from .starts import EMPTY, WAITING, kept, mean_loss
+from .starts import EMPTY, WAITING
+from .step import OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
 
 CHECK = 6  # a sixth of the budget's seconds is for finding answers that contradict themselves
 
 
 @OBJECTIVES.register("parts")
-@dataclass
-class CompositeLikelihood(Objective):
+@dataclass(frozen=True)
+class CompositeLikelihood(Teacher):
     """The sum of the parts' −log P(S_y^c|x), for a rule whose parts each have a law; see :class:`~softground.All`."""
 
     schedule: Schedule = field(default_factory=lambda: Constant(1.0))  # γ per epoch
+    parts: Composite | None = field(default=None, repr=False, compare=False)  # of the task that is trained
 
-    def begin(self, task: Task, y: Tensor, seed: int) -> None:
-        self.task, self.parts = task, composite(task.constraint, task.inverse)
-        if not self.parts.exact or not task.space.categorical:
+    def begin(self, task: Task) -> CompositeLikelihood:
+        parts = composite(task.constraint, task.inverse)
+        if not parts.exact or not task.space.categorical:
             raise LearnerError(
                 f"The objective 'parts' takes the exact law of every part of a rule; {task.constraint!r} has no parts, "
                 "or one that is too large to tabulate. State it by sg.All(…), or use SoftenedGrounding."
             )
-        self.recorded = Recorded(self.parts.marginals)
-        empty = self._empty(y)
-        self.waiting = torch.where(empty, EMPTY, 0) if bool(empty.any()) else None
+        return replace(self, parts=parts)
 
-    def _empty(self, y: Tensor) -> Tensor:
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        empty = self._empty(train)
+        return {WAITING: torch.where(empty, EMPTY, 0)} if bool(empty.any()) else {}
+
+    def _empty(self, train: TrainingSet) -> Tensor:
         """Which answers nothing explains: by one of their parts, or because their parts contradict each other."""
-        empty = self.parts.empty(self.task.space, y, self.known)
+        assert self.parts is not None
+        task, y = train.task, train.y
+        empty = self.parts.empty(task.space, y, train.known)
         rest = ~empty
-        known = None if self.known is None else self.known[rest]
-        seconds = self.task.budget.seconds / CHECK
-        empty[rest], undecided = together(self.task.constraint, self.task.inverse, y[rest], known, seconds)
+        known = None if train.known is None else train.known[rest]
+        seconds = task.budget.seconds / CHECK
+        empty[rest], undecided = together(task.constraint, task.inverse, y[rest], known, seconds)
         if bool(undecided.any()) and bool(empty.any()):  # where some answers are wrong, others may be
             warnings.warn(
                 f"The parts of {int(empty.sum()):,} answers contradict each other. Whether others do is not known for "
@@ -74,35 +78,15 @@ class CompositeLikelihood(Objective):
             )
         return empty
 
-    def state(self) -> dict[str, Tensor]:
-        return kept(self.waiting)
+    def teach(self, batch: Batch) -> Tensor:
+        assert self.parts is not None
+        target = Target.at(batch.evidence, batch.y, self.schedule.gamma(batch.moment.epoch))
+        marginals = self.parts.marginals(target.weights.scores, *self.parts.answers(batch.y))
+        batch.visits = self.parts.visits
+        return marginals
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        self.waiting = state.get(WAITING)
-
-    def loss(self, batch: Batch) -> Outcome:
-        with batch.stopwatch("sampling"), torch.no_grad():
-            target = Target.at(batch.belief.detach(), batch.y, self.schedule.gamma(batch.epoch))
-            try:
-                marginals = self._marginals(target)
-            except InfeasibleAnswer as error:  # which knows the batch's rows only
-                lost = list(error.examples)
-                raise self.task.infeasible(batch.y[lost], [batch.places[row] for row in lost]) from error
-        return Outcome(mean_loss(batch.belief.marginal_log_prob(marginals), self.parts.visits), {})
-
-    def static(self, batch: Batch) -> bool:
-        return self.parts.static(batch.belief.scores, self.parts.answers(batch.y))  # type: ignore[attr-defined]
-
-    def _marginals(self, target: Target[Any]) -> Tensor:
-        scores, answers = target.weights.scores, self.parts.answers(target.answers)
-        static = scores.is_cuda and self.parts.static(scores, answers)
-        if not static:
-            return self.parts.marginals(scores, *answers)
-        found: Tensor = self.recorded(scores, *answers)
-        return found.clone()  # which the next member of an ensemble would overwrite before the gradient is taken
-
-    def settings(self, epoch: int) -> dict[str, float]:
-        return {"gamma": self.schedule.gamma(epoch)}
+    def numbers(self, moment: Moment) -> dict[str, float]:
+        return {"gamma": self.schedule.gamma(moment.epoch)}
 
 
 def parts_objective(task: Task, schedule: Schedule | None = None) -> CompositeLikelihood | None:

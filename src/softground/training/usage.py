@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -27,15 +27,13 @@ from torch import Tensor
 from ..errors import LearnerError
 from ..retired import MEMBERS
 from ..spaces.categorical import Categorical
-from ..task import Task
-from .base import Batch, Outcome
-from .term import Term
+from .step import Batch, Moment, Term, TrainingSet
 
 LEAST = 1e-6  # a symbol of prior 0 is this improbable, so that the loss stays finite
 HOLD, GONE = 0.5, 0.75  # where in the stage the weight begins to fall, and where it is 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Usage(Term):
     """All symbols are used, as often as the prior says.
 
@@ -53,7 +51,7 @@ class Usage(Term):
 
     prior: Literal["uniform"] | Mapping[Hashable, float] | Sequence[float] = "uniform"
     weight: float = 3.0
-    prepared: dict[Categorical, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
+    prepared: tuple[Tensor, Tensor] | None = field(default=None, repr=False, compare=False)  # log π, and columns
 
     def __post_init__(self) -> None:
         check_weight("usage", self.weight)
@@ -87,11 +85,12 @@ class Usage(Term):
         """λ(t)."""
         return self.weight * min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
 
-    def begin(self, task: Task) -> None:
-        if not task.space.categorical:
-            raise LearnerError(f"A usage prior was given for {task.space!r}, whose components are reals.")
-        shares = self._shares(task.space).clamp(min=LEAST)
-        self.prepared[task.space] = (shares.log(), columns(task.space))
+    def begin(self, train: TrainingSet) -> Usage:
+        space, device = train.task.space, train.y.device
+        if not space.categorical:
+            raise LearnerError(f"A usage prior was given for {space!r}, whose components are reals.")
+        shares = self._shares(space).clamp(min=LEAST)
+        return replace(self, prepared=(shares.log().to(device), columns(space).to(device)))
 
     def _shares(self, space: Categorical) -> Tensor:
         """π in the order of the space's symbols."""
@@ -110,16 +109,17 @@ class Usage(Term):
             )
         return torch.tensor([float(given.get(symbol, 0.0)) for symbol in space.symbols], dtype=torch.float64)
 
-    def number(self, share: float) -> float:
-        return self.at(share)
+    def numbers(self, moment: Moment) -> dict[str, float]:
+        return {"usage_weight": self.at(moment.share)}
 
-    def loss(self, task: Task, batch: Batch, share: float) -> Outcome:
-        mean = batch.belief.marginals().mean(0) / task.space.sites
-        prior, where = (part.to(mean.device) for part in self.prepared[task.space])
-        self.prepared[task.space] = prior, where  # a recording must not fetch them
+    def loss(self, batch: Batch) -> None:
+        assert self.prepared is not None
+        prior, where = self.prepared
+        mean = batch.mean(batch.given(batch.belief).marginals()) / batch.task.space.sites
         used = mean.new_zeros(len(prior)).index_add(0, where.flatten(), mean.flatten())
         kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
-        return Outcome(self.at(share) * kl, {"usage_kl": kl.detach().expand(len(batch.index))})
+        batch.losses.append(self.at(batch.moment.share) * kl / batch.processes)
+        batch.figures["usage_kl"] = kl.detach().expand(len(batch.index))
 
 
 def columns(space: Categorical) -> Tensor:

@@ -1,0 +1,59 @@
+"""Settings of training that a term carries out: each has its option, its recipe field and its argument of ``Learner``.
+
+A new one is a file with a :class:`~softground.training.Term` and an entry here. The command line, recipes and learners
+take name, type, default and help from the entry. The term's file is imported when the setting is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from .errors import LearnerError
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A setting: at its ``default`` nothing is done, any other value makes ``term`` (a module and a class) of it."""
+
+    kind: Any
+    default: Any
+    help: str
+    term: str
+
+
+FEATURES: dict[str, Feature] = {
+    "noise": Feature(
+        float | Literal["learn"],
+        0.0,
+        "ε, the share of wrong answers, or learn: down-weight examples whose answer is probably wrong.",
+        "softground.training.noise:Noise",
+    )
+}
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings, with the values that are ``given``. Unknown names, and values that no term takes, are refused.
+
+    >>> checked({"noise": 0.2})
+    {'noise': 0.2}
+    """
+    for name in given:
+        if name not in FEATURES:
+            raise LearnerError(f"{name}={given[name]!r} was given; expected one of {', '.join(FEATURES)}.")
+    values = {name: given.get(name, feature.default) for name, feature in FEATURES.items()}
+    terms(values)
+    return values
+
+
+def terms(values: Mapping[str, Any]) -> list[Any]:
+    """The terms of settings that are not at their defaults."""
+    found = []
+    for name, value in values.items():
+        feature = FEATURES[name]
+        if isinstance(value, bool) or value != feature.default:
+            module, _, kind = feature.term.partition(":")
+            found.append(getattr(import_module(module), kind)(value))
+    return found

@@ -1,0 +1,148 @@
+r"""Wrong answers: how probable it is that the answer of an example is meant.
+
+With probability 1 − ε an answer comes from the symbols that x shows, and then it is y with probability
+:math:`M = \sum_{z \in S_y} P(z|x)`. With probability ε it is wrong: the answer of symbols that have nothing to do with
+x, drawn uniformly, and then it is y with probability R, the share of all readings that explain y. So
+
+.. math:: P(y|x) = (1 - \varepsilon) M + \varepsilon R, \qquad
+          w = \frac{(1 - \varepsilon) M}{(1 - \varepsilon) M + \varepsilon R}, \qquad
+          \nabla \log P(y|x) = w\, \nabla \log M :
+
+w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the objective.
+An untrained network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (With the shares of
+the answers in the training set as R they would begin near 0 where answers are many, and nothing would be learnt.) ε is
+given, or learnt: the share of examples in the epoch before whose answer the network's own reading does not explain,
+from 0.01 to 0.5, and 0.1 in the first epoch. That is EM with hard assignments. The mean of 1 − w, EM's own update,
+falls short: a network that is not yet sure takes wrong answers for its own doubts, and goes on learning them.
+
+M is exact where the law on S_y is known. Elsewhere it is **approximated**. For a rule of parts
+(:mod:`softground.inverses.composite`), log M and log R are sums over the parts, divided by how many of them touch a
+site on average: as if every site spoke once. For other rules M is :math:`P(z|x) / P(\hat z|x)`, with z where the
+example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something else. R
+is then the share of the training examples (where several processes train, of each one's own) that have the answer y, at
+most 0.1.
+
+References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
+G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..inverses.composite import composite
+from ..target import Target
+from ..task import Task
+from .starts import WAITING
+from .step import CHAINS, Batch, Moment, Term, TrainingSet
+
+ROWS = 512  # examples whose share of all readings is found at a time
+Level = float | Literal["learn"]
+FIRST = 0.1  # where a learnt ε begins
+BOUNDS = 0.01, 0.5  # of a learnt ε
+COMMON = 0.1  # R at most, where the law is not known: an answer that all examples have would say nothing
+
+
+def check_level(level: Any) -> Level:
+    """A noise level as it was given, if it is one."""
+    if level == "learn":
+        return "learn"
+    if isinstance(level, Real) and 0 <= float(level) < 1:
+        return float(level)
+    raise LearnerError(
+        f"noise={level!r} was given; expected the share of wrong answers, from 0 to below 1, or 'learn'."
+    )
+
+
+@dataclass(frozen=True)
+class Noise(Term):
+    """Examples count by the probability that their answer is meant, where a share ``level`` of the answers is wrong.
+
+    >>> Noise("learn")
+    Noise(level='learn')
+    """
+
+    weak = True
+    level: Level
+    lawful: bool = field(default=False, repr=False, compare=False)  # whether M is known, if only part by part
+    overlap: float = field(default=1.0, repr=False, compare=False)  # parts of the rule that touch a site, on average
+    log_reference: Tensor | None = field(default=None, repr=False, compare=False)  # log R of each example
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    def begin(self, train: TrainingSet) -> Noise:
+        task, y = train.task, train.y
+        if not task.space.categorical:
+            raise LearnerError(
+                f"noise={self.level} was given, and {task.space!r} has reals; a noise level needs symbols."
+            )
+        # A whole law counts every site once, laws of parts as often as parts touch it.
+        whole, parts = task.inverse.exact, composite(task.constraint, task.inverse)
+        if whole or parts.exact:
+            touching = torch.ones(task.space.sites) if whole else parts.touching(task.space.sites)
+            overlap = float(touching.sum() / (touching > 0).sum())
+            return self._with_law(train, touching, replace(self, lawful=True, overlap=overlap))
+        if CHAINS not in train.memory:
+            raise LearnerError(
+                f"noise={self.level} was given, and nothing tells how probable answers are: {task.inverse!r} does not "
+                "know the law on S_y, and this objective has no chains. Use a table, a listing or a scan, or "
+                "SoftenedGrounding."
+            )
+        _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
+        return replace(self, log_reference=(count[place].double() / len(y)).clamp(max=COMMON).log())
+
+    def _with_law(self, train: TrainingSet, touching: Tensor, term: Noise) -> Noise:
+        space, y, shares = train.task.space, train.y, []
+        choices = [space.outputs if space.readings == "all" else size for size in space.sizes]
+        each = (torch.tensor(choices).double().log() * touching).to(y.device)
+        for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
+            weights, free = space.uniform(len(rows), y.device), each.sum()
+            if train.known is not None:
+                weights, free = weights.given(train.known[rows]), (each * (train.known[rows] < 0)).sum(1)
+            shares.append(term._log_mass(train.task, Target(weights, y[rows], 1.0)) - free / term.overlap)
+        return replace(term, log_reference=torch.cat(shares))
+
+    def _log_mass(self, task: Task, target: Target[Any]) -> Tensor:
+        """log M, of the whole law or by parts."""
+        if task.inverse.exact:
+            return task.inverse.law(target).log_mass()
+        return composite(task.constraint, task.inverse).log_mass(target) / self.overlap
+
+    def at(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """ε for the epoch after these."""
+        if self.level != "learn":
+            return float(self.level)
+        return min(max(1 - history[-1]["feasible"], BOUNDS[0]), BOUNDS[1]) if history else FIRST
+
+    def numbers(self, moment: Moment) -> dict[str, float]:
+        return {"noise": self.at(moment.history)}
+
+    def weigh(self, batch: Batch) -> None:
+        chains, waiting = batch.memory.get(CHAINS), batch.memory.get(WAITING)
+        z = None if chains is None else chains[batch.index]
+        meant = self.meant(batch.task, batch.informed, batch.y, batch.index, self.at(batch.moment.history), z)
+        batch.scale(meant)
+        unclear = waiting is not None and not self.lawful  # of those that wait nothing is known yet
+        batch.figures["meant"] = meant[waiting[batch.index] == 0] if unclear else meant  # type: ignore[index]
+
+    def meant(self, task: Task, belief: Any, y: Tensor, index: Tensor, level: float, z: Tensor | None) -> Tensor:
+        """w for the examples in the rows ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
+        assert self.log_reference is not None
+        with torch.no_grad():
+            if self.lawful:
+                mass = self._log_mass(task, Target(belief, y, 1.0))
+            else:
+                assert z is not None
+                mass = belief.log_prob(z) - belief.log_prob(belief.mode())
+            reference = self.log_reference[index]
+            meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
+            return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant

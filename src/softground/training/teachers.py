@@ -1,0 +1,142 @@
+r"""What the network learns from: the softened grounding (Stage I), its own feasible readings (Stage II), or labels.
+
+*Stage I* (Algorithm 1 of the paper). Each example has a Markov chain on S_y. At temperature γ a batch's chains take T
+kernel steps towards Q*(z) ∝ P(z|x)^{1/γ}, and the network learns where they stand. Where the kernel knows Q*, the
+network learns its marginals Q*_i(s) instead: the same gradient in expectation, without the noise, and no chain. At
+γ = 1 that is the gradient of the semantic loss −log P(S_y|x) (Proposition 2).
+
+*Stage II* is γ = 0, where Q* is one-hot at the most probable feasible z. Where the network's own reading
+:math:`\hat z = \arg\max_z P_\theta(z|x)` lies in S_y it is that z; the other examples do not count.
+
+*Direct supervision* is the yardstick: the same network and loop, trained on the true symbols.
+
+The energy in Q* is the paper's sum over sites; the loss is a mean over sites, as in the authors' code, so that learning
+rates carry over between lengths.
+
+Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023, Section 4 and Appendix B.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from ..errors import LearnerError
+from ..inverses.base import Inverse
+from ..kernels.base import Kernel
+from ..kernels.composed import Composed, default_kernel
+from ..kernels.exact import Exact
+from ..schedules import Constant, Schedule
+from ..target import Target
+from ..task import Task
+from .starts import WAITING, first_states, ready
+from .step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
+
+
+@OBJECTIVES.register("grounding")
+@dataclass(frozen=True)
+class SoftenedGrounding(Teacher):
+    """Stage I: chains follow the network as γ falls, the network follows its chains.
+
+    Without a kernel, a learner chooses the one that fits the rule and the training answers; with ``steps=0``, T.
+    """
+
+    kernel: Kernel | None = None
+    schedule: Schedule = field(default_factory=lambda: Constant(1.0))  # γ per epoch
+    steps: int = 1  # T, kernel steps per gradient step
+
+    def __post_init__(self) -> None:
+        if self.steps < 0:
+            raise LearnerError(
+                f"steps={self.steps} was given; expected one kernel step per gradient step or more, or 0 for as many "
+                "as move the chains."
+            )
+
+    @property
+    def open(self) -> bool:  # type: ignore[override]
+        return self.kernel is None or not self.steps
+
+    def begin(self, task: Task) -> SoftenedGrounding:
+        kernel = (self.kernel or default_kernel(task.inverse, task.space)).bound(task)
+        return replace(self, kernel=Composed([kernel] * self.steps) if self.steps > 1 else kernel, steps=1)
+
+    def remember(self, train: TrainingSet, seed: int) -> Memory:
+        assert self.kernel is not None
+        memory = first_states(train, seed)
+        return memory if self.kernel.walks else {name: rows for name, rows in memory.items() if name != CHAINS}
+
+    def teach(self, batch: Batch) -> Tensor:
+        assert self.kernel is not None
+        evidence, y, index = batch.evidence, batch.y, batch.index
+        if WAITING in batch.memory:
+            evidence, y, index = ready(batch)
+        target = Target.at(evidence, y, self.schedule.gamma(batch.moment.epoch))
+        chains = batch.memory.get(CHAINS)
+        if chains is None:
+            marginals = self.kernel.marginals_of(target)
+            batch.note_grounded(marginals)
+            return marginals
+        z, info = self.kernel.step(batch.dice, chains[index], target)
+        chains[index] = z
+        batch.figures |= {"acceptance": info.acceptance, "moved": info.moved, "unknown": info.unknown}
+        batch.note_grounded(z)
+        return z if info.marginals is None else info.marginals
+
+    def numbers(self, moment: Moment) -> dict[str, float]:
+        return {"gamma": self.schedule.gamma(moment.epoch)}
+
+
+@OBJECTIVES.register("semantic")
+@dataclass(frozen=True)
+class SemanticLoss(Teacher):
+    """−log P(S_y|x) by its gradient: the softened grounding at γ = 1, for a task whose inverse knows the law on S_y.
+
+    Reference: J. Xu, Z. Zhang, T. Friedman, Y. Liang and G. Van den Broeck, A semantic loss function for deep learning
+    with symbolic knowledge, ICML 2018.
+    """
+
+    open = True
+
+    def begin(self, task: Task) -> SoftenedGrounding:
+        if not task.inverse.exact and type(task.inverse).solutions is Inverse.solutions:
+            raise LearnerError(
+                f"The semantic loss adds up all of S_y, and {task.inverse!r} has no law. Tables, listings and scans "
+                "have one; Z3, and enumeration of a small space, can list S_y. Otherwise sample, with "
+                "SoftenedGrounding at γ = 1."
+            )
+        return SoftenedGrounding(Exact(task.inverse))
+
+    def teach(self, batch: Batch) -> Tensor:
+        return self.begin(batch.task).teach(batch)
+
+
+@OBJECTIVES.register("zero")
+@dataclass(frozen=True)
+class ZeroDegree(Teacher):
+    """Stage II: learn from one's own predictions where the rule accepts them."""
+
+    def teach(self, batch: Batch) -> Tensor:
+        prediction: Tensor = batch.evidence.mode()
+        feasible = batch.task.feasible(prediction, batch.y)
+        batch.scale(feasible)
+        batch.figures["used"] = feasible
+        return prediction
+
+    def numbers(self, moment: Moment) -> dict[str, float]:
+        return {"gamma": 0.0}
+
+
+@OBJECTIVES.register("sup")
+@dataclass(frozen=True)
+class Supervised(Teacher):
+    """Cross-entropy with the true symbols, which the training set must hold."""
+
+    weak = False
+
+    def teach(self, batch: Batch) -> Tensor:
+        if batch.symbols is None:
+            raise LearnerError(
+                "Supervised training needs true symbols; this training set has none. Give Examples(x, y, symbols)."
+            )
+        return batch.symbols
