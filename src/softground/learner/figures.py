@@ -13,10 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InfeasibleAnswer
-from ..metrics.accuracy import best_relabelling
-from ..metrics.calibration import Reliability, calibration_error, reliability
-from ..metrics.detection import auroc
-from ..metrics.symbols import collapse, macro_f1, numbered
+from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..target import Target
 from .evaluation import beliefs, measured, modes
 from .parts import Part, together

@@ -14,8 +14,7 @@ from ..learner.evaluation import groundings
 from ..learner.evaluation import predictions as predicted_by
 from ..learner.kept import chains_of
 from ..learner.parts import Data, divided
-from ..metrics.accuracy import best_relabelling
-from ..metrics.symbols import numbered
+from ..metrics import best_relabelling, numbered
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
 from ..task import Task
