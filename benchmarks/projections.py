@@ -40,9 +40,9 @@ from torch import Tensor
 
 import softground as sg
 from softground.dice import Sampler
-from softground.inspection.ranking import collapsed
 from softground.inspection.recommendation import Recommendation, _paced, recommend, some
 from softground.inspection.time_limit import TimeLimit
+from softground.inspection.walks import collapsed
 from softground.metrics import best_relabelling
 from softground.runs.folder import plain
 from softground.seeds import seeded, stream

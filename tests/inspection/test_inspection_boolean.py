@@ -16,8 +16,8 @@ import torch
 import softground as sg
 from softground.cli import main
 from softground.errors import InverseError
-from softground.inspection.boolean import BooleanMaps, boolean_maps
-from softground.inspection.relation import injections
+from softground.inspection.map_search import injections
+from softground.inspection.maps import BooleanMaps, boolean_maps
 from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit

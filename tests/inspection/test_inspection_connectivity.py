@@ -9,10 +9,9 @@ import torch
 
 from problems import PROBLEMS, Problem
 from softground import Categorical, ChangeOne, Collapsed, Drop, RandomDrop, Task
-from softground.inspection.connectivity import components, fibres, lead
-from softground.inspection.ranking import correlated, families, information, joined, ranking
 from softground.inspection.solutions import Found, take
 from softground.inspection.time_limit import TimeLimit
+from softground.inspection.walks import components, correlated, families, fibres, information, joined, lead, ranking
 from softground.kernels import Exact
 from softground.tasks.formulas import formula_task
 
@@ -78,7 +77,7 @@ def test_the_papers_running_example() -> None:
 def test_too_many_solutions_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     task = formula_task(3)
     found = whole(task, 5)
-    monkeypatch.setattr("softground.inspection.connectivity.MOST_SOLUTIONS", len(found.z) - 1)
+    monkeypatch.setattr("softground.inspection.walks.MOST_SOLUTIONS", len(found.z) - 1)
     assert components(task.space, found, [()], True) is None
 
 

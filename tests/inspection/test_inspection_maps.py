@@ -15,10 +15,9 @@ import torch
 import softground as sg
 from inspection_cases import Unlisted, maps_of
 from softground.errors import ConstraintError, SpaceError
-from softground.inspection.labels import fewest_labels
-from softground.inspection.maps import Consistent, MapSearch, consistent_maps
-from softground.inspection.search import Search
-from softground.inspection.show_maps import settling
+from softground.inspection.map_search import Search
+from softground.inspection.maps import Consistent, MapSearch, consistent_maps, fewest_labels
+from softground.inspection.show import settling
 from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit

@@ -11,7 +11,7 @@ import torch
 from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
 from softground.inspection import inspect
-from softground.inspection.relabelling import Relabellings, RenamableSymbols, relabellings
+from softground.inspection.renamings import Relabellings, RenamableSymbols, relabellings
 from softground.inspection.solutions import take
 from softground.inspection.time_limit import TimeLimit
 from softground.tasks.addition import addition_task

@@ -17,11 +17,10 @@ from inspection_cases import Unlisted, checking
 from softground.errors import LearnerError
 from softground.experiments import Experiment
 from softground.inspection import TimeLimit, inspect, recommend
-from softground.inspection.connectivity import Led, fibres
-from softground.inspection.ranking import Ranked
 from softground.inspection.recommendation import choose
 from softground.inspection.show import renderables
 from softground.inspection.solutions import number, take
+from softground.inspection.walks import Led, Ranked, fibres
 from softground.kernels import Composed, DirectWalk, Exact
 from softground.projections import SwapSymbols
 from softground.reals import SiteGibbs
@@ -41,7 +40,7 @@ EXACT: dict[str, tuple[sg.Task, type]] = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains are led for fewer steps here; how they are led is tested elsewhere."""
-    monkeypatch.setattr("softground.inspection.connectivity.STEPS", 40)
+    monkeypatch.setattr("softground.inspection.walks.STEPS", 40)
 
 
 def unlisted() -> sg.Task:

@@ -12,7 +12,7 @@ import torch
 import softground as sg
 from softground.cli import main
 from softground.inspection import inspect
-from softground.inspection.readings import other_maps
+from softground.inspection.maps import other_maps
 from softground.tasks.formulas import formula_task
 
 HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
@@ -54,7 +54,7 @@ def test_yes_has_its_if(task: sg.Task) -> None:
 def test_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     space = sg.Categorical([range(8)] * 2)
     task = sg.Task(space, sg.Program(lambda a, b: (a - b) % 4 in (1, 2), space))
-    monkeypatch.setattr("softground.inspection.search.NODE", 2**23)
+    monkeypatch.setattr("softground.inspection.map_search.NODE", 2**23)
     text = text_of(task, [True], support=[(1, 0), (2, 0)])
     assert "Undecided, if only the 2 combinations" in text
     assert "The fewest labels were not found" not in text

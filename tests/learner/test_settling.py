@@ -16,9 +16,9 @@ import softground as sg
 from learner_cases import assert_same_run
 from softground.errors import CheckpointError
 from softground.inspection import recommendation
-from softground.inspection.differences import differences
 from softground.inspection.solutions import take
 from softground.inspection.time_limit import TimeLimit
+from softground.inspection.walks import differences
 from softground.inverses import RUNGS, GivesWay, Lists
 from softground.kernels import Composed, Exact
 from softground.learner.settling import in_words

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from softground import Categorical, Scan, Task
 from softground.inspection.maps import Consistent, consistent_maps
-from softground.inspection.relabelling import relabellings
+from softground.inspection.renamings import relabellings
 from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit

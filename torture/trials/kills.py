@@ -25,14 +25,7 @@ from ._same import assert_gallery, assert_same, left_behind
 
 COMMAND = "torture.trials._saving:command"
 MODULES = ["torture.trials._saving", "softground.cli.train", "softground.cli.resume", "softground.cli.given"]
-MODULES += [
-    "softground.inspection.readings",
-    "lightning_fabric",
-    "jinja2",
-    "typeguard",
-    "PIL.PngImagePlugin",
-    "numpy.ma",
-]
+MODULES += ["softground.inspection.maps", "lightning_fabric", "jinja2", "typeguard", "PIL.PngImagePlugin", "numpy.ma"]
 SMALL = ["train", "small", "--device", "cpu", "--quiet"]
 PATHS = ["train", "sdsp", "--preset", "paper", "--nodes", "6", "--train-size", "24", "--test-size", "8"]
 PATHS += ["--batch-size", "8", "--epochs", "20", "--zero-epochs", "4", "--device", "cpu", "--quiet"]

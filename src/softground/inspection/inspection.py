@@ -18,16 +18,13 @@ from ..errors import SoftgroundError
 from ..family import Family
 from ..kernels import Kernel
 from ..task import Task
-from .boolean import BooleanMaps, boolean_maps
-from .connectivity import Components
-from .maps import Consistent, consistent_maps
-from .ranking import RULE, Ranked, joined, ranking
+from .maps import BooleanMaps, Consistent, boolean_maps, consistent_maps
 from .recommendation import SAMPLE, Recommendation, choose, movement
-from .relabelling import Relabellings, relabellings
-from .show_maps import advice
+from .renamings import Relabellings, relabellings
 from .solutions import Sample, Size, size, take
 from .support import Support, declared, everything
 from .time_limit import TimeLimit
+from .walks import RULE, Components, Ranked, joined, ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +54,8 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values; infinities are None."""
+        from .show import advice  # here, because tables on a screen take long to import
+
         return _plain(self) | {"advice": list(advice(self.maps)), "ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:

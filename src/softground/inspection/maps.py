@@ -12,29 +12,47 @@ He and Li count one-to-one maps only; rsbench counts merging ones too. Both are 
 References: E. Marconato et al., Not all neuro-symbolic concepts are created equal, NeurIPS 2023; S. Bortolotti et al.,
 A neuro-symbolic benchmark suite for concept quality and reasoning shortcuts (rsbench), NeurIPS 2024; H.-Y. He and
 M. Li, A learnability analysis on neuro-symbolic learning, NeurIPS 2025.
+
+**What settles them.** A label fixes a symbol's image to itself. A set of labelled symbols leaves the identity alone
+exactly if it meets, for every other map that fits, the symbols which that map moves: the smallest are minimum hitting
+sets. Maps are found as they are needed: a candidate set that meets all maps found so far is tried, and either leaves
+one map or brings another to be met (implicit hitting sets: R. M. Karp, Oper. Res. Lett. 2013, with others).
+
+**Boolean rules.** A map sends every true variable to one predicted variable, no two to the same, and each of its two
+values to a value of that one: a permutation of the n variables and, for each, one of four value maps: identity,
+negation, constant 0, constant 1. Counted are those under which every observed input keeps its label, **the intended map
+among them**; an input whose variables are known must be mapped to itself. Without the permutations the same maps are
+those of a head for each site: 'fixed'. This agrees with rsbench's tool ``rsscount``.
+
+**After training.** What the network reads in examples that it explains are combinations with answers. A map of symbols
+that fits them all would turn the network into another one that explains as much: the answers cannot tell the two apart.
+The search is short, and ends by a count of images tried, not by a clock: the same run has the same summary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations, islice
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..task import Task
-from .labels import Labels, fewest_labels, further_rows
-from .propagation import Rows
-from .relabelling import Relabellings, RenamableSymbols, shown
-from .search import WORK, Search
+from .map_search import WORK, Rows, Search, Symmetry
+from .renamings import Relabellings, RenamableSymbols, shown
 from .support import Support
-from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
 MOST_PER_SITE, FEW = 40, 200  # symbols, over all sites, and combinations, up to which a map for each site is counted
 BRIEF = 2**18  # images tried for a remark, which is not worth a long search
+MOST_MAPS = 2_000  # that further answers are chosen by
+BOOLEAN_WORK = 2**25  # images tried at most
+VALUE_MAPS = torch.tensor([[0, 1], [1, 0], [0, 0], [1, 1]])  # what 0 and 1 become
+MOST_READINGS = 2_000
 
 
 @dataclass(frozen=True)
@@ -224,3 +242,145 @@ class MapSearch:
 
 def _combination(symbols: Sequence[object]) -> str:
     return f"({', '.join(map(shown, symbols))})"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The smallest sets of symbols whose labels leave one map."""
+
+    fewest: int
+    sets: int  # how many there are of this size
+    example: tuple[str, ...]
+    finished: bool = True  # False: there are at least so many sets
+
+
+def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str]) -> Labels | None:
+    """The smallest sets among ``symbols``, which are those that maps disagree on; None where time was up."""
+    moved: list[int] = []
+    for size in range(len(symbols) + 1):
+        found: list[tuple[int, ...]] = []
+        for chosen in combinations(symbols, size):
+            bits = sum(1 << e for e in chosen)
+            if not all(bits & others for others in moved):
+                continue
+            other = 0
+            for images in islice(search.maps({e: e for e in chosen}), 2):
+                other = other or sum(1 << e for e in symbols if images[e] != e)
+            if not (search.limit.left() and search.finished):
+                return Labels(size, len(found), _named(found[0], names), False) if found else None
+            if other:
+                moved.append(other)
+            else:
+                found.append(chosen)
+        if found:
+            return Labels(size, len(found), _named(found[0], names))
+    return None
+
+
+def _named(chosen: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names[e] for e in chosen)
+
+
+def further_rows(search: Search, rows: Rows, count: int) -> list[int] | None:
+    """Some of ``count`` rows that refute all maps but the identity, chosen greedily; None where that is not known."""
+    maps = list(islice(search.maps(), MOST_MAPS + 1))
+    if not search.finished or len(maps) > MOST_MAPS:
+        return None
+    images = torch.tensor(maps)
+    fits = torch.cat(
+        [rows.fit(part, images) for part in torch.split(torch.arange(count), max(1, 2**18 // len(maps)))], 1
+    )
+    chosen: list[int] = []
+    left: Tensor = torch.ones(len(maps), dtype=torch.bool)
+    while int(left.sum()) > 1:
+        refuted = (~fits[left]).sum(0)
+        if not int(refuted.max()):
+            return None  # whatever the answers, they fit
+        chosen.append(int(refuted.argmax()))
+        left &= fits[:, chosen[-1]]
+    return chosen
+
+
+@dataclass(frozen=True)
+class BooleanMaps:
+    """rsbench's count, the intended map included; and without permuting variables."""
+
+    count: int
+    fixed: int
+    finished: bool  # False: there are at least so many
+    observed: int  # inputs
+
+
+class _Inputs(Rows):
+    """A variable is a predicted one; its value is 4 · the true variable that it shows + the number of a value map."""
+
+    def __init__(self, task: Task, support: Support, known: Tensor) -> None:
+        self.task, self.support, self.known = task, support, known
+        always = len(support) == task.space.size and bool((support.y == support.y[:1]).all() & ~known.any())
+        count = 0 if always else 1  # a rule that every input meets refutes nothing
+        self.scopes = np.ones((count, task.space.sites), dtype=bool)
+        self.groups = [torch.arange(len(support))] * count
+
+    def fit(self, rows: Tensor, maps: Tensor) -> Tensor:
+        z, y = self.support.z[rows], self.support.y[rows]
+        images = VALUE_MAPS[maps[:, None] % 4, z[:, maps // 4].transpose(0, 1)]  # [maps, rows, sites]
+        fits = self.task.feasible(images.flatten(0, 1), y.repeat(len(maps), *[1] * (y.dim() - 1)))
+        itself = ~self.known[rows] | (images == z).all(-1)
+        return fits.view(images.shape[:2]) & itself
+
+
+def boolean_maps(task: Task, support: Support, limit: TimeLimit, known: Sequence[int] = ()) -> BooleanMaps | None:
+    """Count them; the inputs ``known`` of the support have known variables. None where a site is not Boolean,
+    or only some of what occurs is known."""
+    sites, alphabets = task.space.sites, set(task.space.alphabets)
+    if len(alphabets) > 1 or set(task.space.alphabets[0]) != {0, 1} or not support.whole:
+        return None
+    supervised = torch.zeros(len(support), dtype=torch.bool)
+    supervised[list(known)] = True
+    rows = _Inputs(task, support, supervised)
+    clash = [0b1111 << value // 4 * 4 for value in range(4 * sites)]
+    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash, work=BOOLEAN_WORK)
+    fixed = Search([0b1111 << 4 * site for site in range(sites)], rows, limit)
+    counts = moving.count().maps, fixed.count().maps
+    return BooleanMaps(max(1, *counts), max(1, counts[1]), moving.finished and fixed.finished, len(support))
+
+
+def other_maps(task: Task, z: Tensor, y: Tensor) -> dict[str, Any] | None:
+    """What fits the readings ``z`` of examples with encoded answers ``y``, as plain values and in words.
+
+    None where there are no readings, or symbols are reals.
+    """
+    if not task.space.categorical or not len(z):
+        return None
+    flat = torch.cat([z, y.reshape(len(y), -1)], 1)[:MOST_READINGS].cpu()
+    rows = torch.unique(flat, dim=0)
+    z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
+    found = MapSearch(task, Support(z, y, ""), TimeLimit(), work=BRIEF).found(labels=False)
+    every, one = found.every, found.one_to_one
+    plain: dict[str, Any] = {"combinations": len(z), "maps": every.count, "one_to_one": one.count}
+    plain |= {"finished": every.finished and one.finished, "disagree": list(every.disagree)}
+    plain |= {"examples": list(found.examples), "never_read": list(found.absent)}
+    return plain | {"text": _words(plain)}
+
+
+def _words(found: dict[str, Any]) -> str:
+    """The summary's figures in sentences."""
+    others, one, least = found["maps"] - 1, found["one_to_one"] - 1, "" if found["finished"] else "at least "
+    words = (
+        f"In training examples that it explains the network reads {found['combinations']:,} different combinations. "
+    )
+    if others:
+        words += (
+            f"Besides itself, {least}{others:,} map{'s' * (others > 1)} of symbols, {least}{one:,} one-to-one, would "
+            f"turn them into others that explain these answers as well, such as {'; '.join(found['examples'])}. The "
+            "answers cannot tell which of these networks it is: labels of a few symbols can (see softground inspect)."
+        )
+    else:
+        sure = "that was found would" if least else "would"
+        words += (
+            f"No other map of symbols {sure} turn them into others that explain these answers as well. That does not "
+            "prove them right: a network that reads several symbols as one has fewer combinations to change."
+        )
+    if found["never_read"]:
+        words += f" It never reads {{{' '.join(found['never_read'])}}}: where these occur, it takes them for others."
+    return words

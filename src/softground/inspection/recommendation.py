@@ -1,7 +1,7 @@
 """Which kernel, projection, T and γ₀ to train with, and why.
 
 Where Q* can be drawn from directly nothing is measured: the kernel that does so is recommended. Elsewhere candidate
-projections are compared (:mod:`.ranking`), and the walk on the best of them is the composition of two kernels that are
+projections are compared (:mod:`.walks`), and the walk on the best of them is the composition of two kernels that are
 exact for Q*: :class:`~softground.kernels.Collapsed`, which moves even while the network knows nothing, and
 :class:`~softground.kernels.Guided`, which frees chains as γ falls.
 
@@ -25,9 +25,9 @@ from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
 from ..task import Task
-from .ranking import Ranked, collapsed, ranking, swapping
 from .solutions import Found, Sample, begun, take
 from .time_limit import TimeLimit
+from .walks import Ranked, collapsed, ranking, swapping
 
 SAMPLE = 16  # answers looked at
 EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is short, by what an inverse costs

@@ -1,10 +1,13 @@
-"""An inspection as tables and sentences that are whole at 80 columns, on a screen and in a pipe."""
+"""An inspection as tables and sentences that are whole at 80 columns, on a screen and in a pipe.
+
+What y can tell of the symbols is told as three questions, each answer with its assumption.
+"""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -12,10 +15,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .connectivity import Components
-from .ranking import RULE, Ranked
-from .show_maps import advice, boolean, consistent, renamings, settling
+from .maps import BooleanMaps, Consistent, Labels, Maps
+from .renamings import Relabellings
 from .solutions import number
+from .walks import RULE, Components, Ranked
 
 if TYPE_CHECKING:
     from .inspection import Inspection
@@ -123,3 +126,127 @@ def _cells(r: Ranked) -> tuple[str, ...]:
     if led is not None:
         cells[5:] = f"{led.arrived:.0%}", "–" if led.steps is None else f"{led.steps:.0f}", f"{led.agreement:.0%}"
     return tuple(cells)
+
+
+def renamings(found: Relabellings | None) -> str:
+    """Question (a)."""
+    if found is None:
+        return "Not looked at: some symbols are real numbers, which have no names to exchange."
+    how = f"{found.answers} answer{'s' * (found.answers > 1)} and {found.solutions:,} solutions"
+    groups = _braced(found.groups) or "no symbols"
+    if found.identifies:
+        return (
+            f"(a) Renamings that keep every S_y. Yes, if every combination in S_y occurs among the inputs: no renaming "
+            f"of {groups} but the identity does ({how})."
+        )
+    if found.count == 1:
+        return f"(a) Renamings that keep every S_y. Undecided: none of {groups} was found, but time was up ({how})."
+    least = "" if found.finished else "at least "
+    sure = "proved" if found.proved else f"not refuted by {how}"
+    loss = (
+        "No symbol can be named from y alone: a network may explain every answer and have each symbol wrong"
+        if found.nameless
+        else f"y cannot tell apart {_braced(found.confused)}"
+    )
+    return (
+        f"(a) Renamings that keep every S_y. NO: {least}{found.count:,} renamings of {groups} do ({sure}), such as "
+        f"{'; '.join(found.examples)}. {loss}, whatever occurs: a reasoning shortcut (Marconato et al., NeurIPS 2023)."
+    )
+
+
+def consistent(found: Consistent) -> str:
+    """Question (b)."""
+    return f"(b) Maps of symbols, merging ones included. {fitting(found)}"
+
+
+def fitting(found: Consistent) -> str:
+    """How many maps fit, where they disagree, and what that means for the symbols' error."""
+    every, one, given = found.every, found.one_to_one, found.assumption
+    absent = f" Of {_set(found.absent)}, which never occur, nothing is known." if found.absent else ""
+    if found.settled:
+        return f"Yes, {given}: the true map alone explains every answer.{absent}"
+    if every.count == 1:
+        return f"Undecided, {given}: no map but the true one was found before the search was stopped.{absent}"
+    sure = "explain every answer" if found.proved else "are not refuted by those"
+    same = "all of them one-to-one" if one == every else f"{_number(one)} of them one-to-one"
+    d, size = len(every.disagree), found.symbols
+    bound = (
+        f" They disagree on {d} of the {size} symbols that occur, so a network that explains every answer has a mean "
+        f"symbol error of up to d/L = {d}/{size}"
+        + ("." if one.disagree == every.disagree else f" (if its map is one-to-one, {len(one.disagree)}/{size}).")
+        if every.finished and one.finished
+        else ""
+    )
+    own = f" With a map of its own at each site: {_number(found.per_site)}." if _told(found.per_site) else ""
+    examples = f", such as {'; '.join(found.examples)}" if found.examples else ""
+    return f"NO, {given}: {_number(every)} maps {sure}, {same}{examples}.{bound}{own}{absent}"
+
+
+def settling(found: Consistent) -> str:
+    """Question (c)."""
+    head, every, one = f"(c) What settles it at least cost, {found.assumption}.", found.every, found.one_to_one
+    words = _labels(every.labels, found.proved) if every.labels else "The fewest labels were not found in time."
+    if one.labels is not None and one != every:
+        some = f" Among one-to-one maps: {_labels(one.labels, found.proved)}"
+        words += some if one.count > 1 else " One-to-one maps need none."
+    if found.further:
+        several = "s" * (len(found.further) > 1)
+        words += f" Or answers to the further combination{several} {', '.join(found.further)}."
+    return f"{head} {words}"
+
+
+def advice(found: Sequence[Consistent]) -> Iterator[str]:
+    """What to do where several maps fit: in the recommendation."""
+    for each in found[:1]:
+        if each.every.count > 1:
+            labels = each.every.labels
+            which = f"a labelled input for each of {_set(labels.example)}" if labels else "a few labelled inputs"
+            shared = labels is not None and not any(" at site " in name for name in labels.example)
+            how = f"--anchor-symbols {' '.join(labels.example)}" if labels and shared else "anchors"
+            prior = (
+                " A prior that every symbol is used (--usage uniform) rules out maps that merge symbols"
+                + (
+                    ", which leaves the true one."
+                    if each.one_to_one.count == 1
+                    else f"; {_number(each.one_to_one)} are left."
+                )
+                + " If a network does not find such a map, let linear scouts go first (--scouts 32)."
+                if each.one_to_one.count < each.every.count
+                else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge "
+                "by accuracy up to renaming."
+            )
+            yield f"Several maps of symbols explain the answers: give {which} ({how}, or known symbols).{prior}"
+
+
+def boolean(found: BooleanMaps) -> str:
+    """rsbench's count."""
+    least = "" if found.finished else "at least "
+    return (
+        f"Counted as rsbench does, maps that may exchange variables too: {least}{found.count:,}, the intended one "
+        f"included ({least}{found.fixed:,} without exchanging variables), if only the {found.observed:,} inputs "
+        "looked at occur."
+    )
+
+
+def _told(maps: Maps | None) -> bool:
+    return maps is not None and (maps.finished or maps.count > 1)
+
+
+def _labels(labels: Labels, proved: bool) -> str:
+    """The fewest labels; maps that are not proved may yet be refuted, and then fewer would do."""
+    sets = f"{'at least ' * (not labels.finished)}{labels.sets:,} such set{'s' * (labels.sets > 1)}"
+    what = f"{labels.fewest} label{'s' * (labels.fewest > 1)}{', and no fewer,' if proved else ', perhaps fewer,'}"
+    return f"{what} leave{'s' * (labels.fewest == 1)} one map: of {_set(labels.example)}, say ({sets})."
+
+
+def _number(maps: Maps | None) -> str:
+    assert maps is not None
+    return f"{'' if maps.finished else 'at least '}{maps.count:,}"
+
+
+def _set(names: Sequence[str]) -> str:
+    return f"{{{' '.join(names) if len(names) <= 16 else f'{names[0]} … {names[-1]}'}}}"
+
+
+def _braced(groups: Sequence[str]) -> str:
+    return " and ".join(f"{{{g}}}" for g in groups)

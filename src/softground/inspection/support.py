@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError, SpaceError
 from ..task import Task
-from .relabelling import RenamableSymbols
+from .renamings import RenamableSymbols
 from .solutions import Sample
 from .time_limit import TimeLimit
 

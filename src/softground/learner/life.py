@@ -118,7 +118,7 @@ def finish(
     :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together. Every
     process reads its own training examples; the report shows those of process 0.
     """
-    from ..inspection.readings import other_maps
+    from ..inspection.maps import other_maps
     from ..report import gather, write_report
 
     trained = _read(learner, train, "After training, on the training data")

@@ -16,6 +16,10 @@ one-to-one relabellings are looked for; a shortcut may also merge symbols.
 References: E. Marconato, S. Teso, A. Vergari and A. Passerini, Not all neuro-symbolic concepts are created equal:
 analysis and mitigation of reasoning shortcuts, NeurIPS 2023; C. C. Sims, Computational methods in the study of
 permutation groups (1970).
+
+**Scans.** A scan is an automaton. Reading z and its renamed copy side by side, it passes through pairs of states; every
+pair that some z reaches is found layer by layer. The renaming f keeps S_y (f(S_y) ⊆ S_y, and so equal, as f is
+one-to-one) exactly if at the end no pair's first state is accepted and its second is not.
 """
 
 from collections.abc import Sequence
@@ -27,15 +31,15 @@ from torch import Tensor
 from ..constraints import Scan
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .automaton import keeps
+from .map_search import Symmetry
 from .solutions import Found, Sample
-from .symmetry import Symmetry
 from .time_limit import TimeLimit
 
 NODES = 4_000  # most symbols assigned, in all searches together
 EARLY = 256  # most solutions tried at a time during a search
 SHOWN = 4  # examples
 ROUNDING = 1e-9  # shares of S_y that differ by less are equal
+MOST_PAIRS = 500_000
 
 
 @dataclass(frozen=True)
@@ -226,3 +230,20 @@ class _Search:
 
     def _stays(self, found: Found, z: Tensor, images: Tensor) -> bool:
         return bool(self.task.feasible(self.symbols.relabelled(z, images), found.answers(len(z))).all())
+
+
+def keeps(scan: Scan, images: Tensor, y: Tensor) -> bool:
+    """Whether codes renamed by ``images[sites, K]`` stay in S_y for the encoded answer ``y[1]``; False if unknown."""
+    tables = scan.tables(y.device)
+    cues, accepts = tables.at(y)
+    first = second = torch.zeros(1, dtype=torch.long)
+    for place, layer in enumerate(tables.layers):
+        step, site = layer[int(cues[0, place])], int(tables.order[place])
+        codes = torch.arange(scan.space.sizes[site])
+        first, second = step[first][:, codes].flatten(), step[second][:, images[site, codes]].flatten()
+        width = int(max(first.max(), second.max())) + 1
+        pairs = torch.unique(first * width + second)
+        if len(pairs) > MOST_PAIRS:
+            return False
+        first, second = pairs // width, pairs % width
+    return bool((accepts[0, second] | ~accepts[0, first]).all())
