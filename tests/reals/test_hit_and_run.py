@@ -23,7 +23,7 @@ import softground as sg
 from softground.dice import Sampler
 from softground.errors import ConstraintError, InfeasibleAnswer, LearnerError
 from softground.reals import HitAndRun, Interior, LinearRule, PointMass, truncated
-from softground.reals.polyhedra import Polyhedra
+from softground.reals.linear import Polyhedra
 from softground.target import Target
 
 FALSE_ALARM = 1e-6

@@ -15,11 +15,9 @@ from papers.li2023.baselines import Z3Reals
 from softground.dice import Sampler
 from softground.learner.prediction import most_probable
 from softground.projections import Dropped
-from softground.reals import Differences, Gaussian, Intervals, PointMass
-from softground.reals import nearest as nearest_points
+from softground.reals import Differences, Gaussian, Intervals, PointMass, differences
+from softground.reals.differences import SLACK, Pairs, Search, advance, interval, nearest, project
 from softground.reals.gaussian import GRID, GaussianBelief, snap
-from softground.reals.intervals import interval
-from softground.reals.nearest import SLACK, Pairs, Search, advance, nearest, project
 from softground.target import Target
 from softground.tasks.sdsp import random_graphs, sdsp_task
 
@@ -203,7 +201,7 @@ def test_a_point_that_nobody_looked_at_is_feasible_or_left_out(monkeypatch: pyte
     after, _ = PointMass(task.inverse).step(Sampler(0), z, target)
     assert bool(task.feasible(after, y).all())
     assert torch.allclose(after, looked, atol=1e-2)
-    monkeypatch.setattr(nearest_points, "LAST_RISES", 0)
+    monkeypatch.setattr(differences, "LAST_RISES", 0)
     after, _ = PointMass(task.inverse).step(Sampler(0), z, target)
     assert bool(task.feasible(after, y).all())
     assert bool((after == z).all(1).any())

@@ -1,7 +1,7 @@
 r"""Gibbs sampling of a Gaussian on difference constraints, by truncated normals. Exact for Q*.
 
 Q* is N(f(x), γσ²I) cut to S_y. Along a block B of components shifted together, z + t·1_B, the feasible t form one
-interval (:mod:`softground.reals.intervals`), and Q* along that line is a normal law cut to it:
+interval (:mod:`softground.reals.differences`), and Q* along that line is a normal law cut to it:
 
 .. math:: t \sim N\Big( \tfrac{1}{|B|} \sum_{i \in B} (f_i - z_i),\; \gamma\sigma^2 / |B| \Big)
           \text{ on } [t_{lo}, t_{hi}] .
@@ -31,9 +31,8 @@ from ..kernels.base import Info, Kernel, redrawn
 from ..projections.base import Projection
 from ..target import Target
 from . import truncated
-from .differences import Differences, Rows
+from .differences import Differences, Rows, bounds, interval
 from .gaussian import GaussianBelief, snap
-from .intervals import bounds, interval
 
 DENSE_SITES = 128  # components up to which looking at all rows is quicker than making lists of them
 

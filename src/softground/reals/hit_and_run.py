@@ -33,8 +33,7 @@ from ..target import Target
 from . import truncated
 from .gaussian import Gaussian, GaussianBelief
 from .gibbs import deviation
-from .linear import LinearRule
-from .polyhedra import ROUNDING, Polyhedra
+from .linear import ROUNDING, LinearRule, Polyhedra
 
 
 @dataclass(frozen=True)
