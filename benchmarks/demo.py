@@ -20,7 +20,7 @@ from typing import Any
 from PIL import Image
 from provenance import provenance
 
-from softground.report.numbers import symbol
+from softground.report.words import symbol
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD, PICTURE = ROOT / "benchmarks" / "results" / "demo.json", ROOT / "docs" / "images" / "demo.svg"

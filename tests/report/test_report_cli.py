@@ -13,8 +13,8 @@ from learner_cases import addition, examples, make_learner
 from report_cases import Page, loads
 from softground.cli import main
 from softground.report.findings import FINDINGS
-from softground.report.numbers import figure
 from softground.report.watch import GALLERY
+from softground.report.words import figure
 
 WHOLE = ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
 

@@ -20,8 +20,7 @@ from report_cases import findings
 from softground import Categorical, Examples, Learner, Program, Task, grounding_stages
 from softground.errors import CheckpointError
 from softground.report import gather
-from softground.report.findings import FINDINGS, Findings
-from softground.report.inputs import look_at
+from softground.report.findings import FINDINGS, Findings, look_at
 from softground.runs import RunFolder
 from softground.tasks.sdsp.graphs import random_graphs
 from softground.tasks.sudoku import sudoku_task

@@ -10,10 +10,20 @@ import pytest
 from report_cases import Page, drawn, facts, findings, history, loads, watched
 from softground.report.findings import Findings, Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
-from softground.report.html.confusion import confusion
-from softground.report.html.curves import Records, curves, timing
+from softground.report.html.charts import (
+    WIDTH,
+    Epochs,
+    Line,
+    Records,
+    Scale,
+    curves,
+    powers,
+    round_steps,
+    shares,
+    timing,
+)
+from softground.report.html.diagrams import confusion
 from softground.report.html.gallery import moments, thinned
-from softground.report.html.lines import WIDTH, Epochs, Line, Scale, powers, round_steps, shares
 
 
 def charts(history: Records) -> list[str]:

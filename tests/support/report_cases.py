@@ -9,9 +9,8 @@ from typing import Any
 import torch
 
 from softground.report.facts import Facts
-from softground.report.findings import Findings, Input, Matrix, Shown
+from softground.report.findings import Findings, Input, Matrix, Shown, png
 from softground.report.html.page import SIFT, environment
-from softground.report.inputs import png
 
 VOID = {"br", "img", "meta"}
 # Everything a page may be made of. No script but our own, no link, no frame, no form, no object.

@@ -15,12 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
-from ..report.facts import Facts
+from ..report.facts import Facts, groups, seeds_table, spreads
 from ..report.html.compare import letter
-from ..report.html.config import flat
-from ..report.numbers import figure, is_brief, is_number, seconds, spoken, worded
 from ..report.progress import side_by_side
-from ..report.seeds import groups, seeds_table, spreads
+from ..report.words import figure, flat, is_brief, is_number, seconds, spoken, worded
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..runs.lock import in_use

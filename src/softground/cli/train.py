@@ -11,8 +11,7 @@ from rich.console import Console
 from ..errors import LearnerError
 from ..preparing import hushed
 from ..report import write_comparison
-from ..report.facts import Facts
-from ..report.seeds import seeds_table, spreads
+from ..report.facts import Facts, seeds_table, spreads
 from ..runs import RunFolder
 from .options import RunOptions
 from .report import COMPARISON

@@ -1,18 +1,22 @@
-"""A run as its report sees it: everything that the run folder holds, read once."""
+"""Runs as their reports see them: everything that a run folder holds, read once, and figures over several seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+from rich.table import Table
 
 from ..retired import effective
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
 from .findings import Findings
-from .numbers import apart
-from .progress import title
+from .progress import side_by_side, title
 from .watch import GALLERY, read_gallery
+from .words import apart, figure, is_brief, is_number, worded
 
 
 @dataclass(frozen=True)
@@ -78,3 +82,49 @@ class Facts:
             after = {"last epoch": {k.removeprefix("test_"): v for k, v in last.items() if k.startswith("test_")}}
         moments = {"before": before} | after
         return {name: value for name, value in moments.items() if isinstance(value, Mapping) and value}
+
+
+class Spread(NamedTuple):
+    """A figure over several seeds; ``sd`` is the sample's, with n − 1 in its denominator."""
+
+    mean: float
+    sd: float
+    least: float
+    most: float
+
+    def words(self, name: str) -> str:
+        """As a reader wants it.
+
+        >>> Spread(0.98765, 0.00123, 0.98, 0.99).words("symbol_accuracy")
+        '98.77% ± 0.12%'
+        """
+        return f"{figure(name, self.mean)} ± {figure(name, self.sd)}"
+
+
+def groups(runs: Sequence[Facts]) -> list[list[int]]:
+    """The places of finished runs that differ in their seed alone, two or more of them together."""
+    found: dict[str, dict[str, int]] = {}
+    for place, run in enumerate(runs):
+        if run.summary:
+            asked = run.config.get("recipe") or run.config.get("settings")
+            asked = asked if isinstance(asked, Mapping) else {}
+            kind = json.dumps([run.task, {k: v for k, v in asked.items() if k != "seed"}], sort_keys=True)
+            found.setdefault(kind, {}).setdefault(str(asked.get("seed")), place)  # a seed counts once
+    return [list(places.values()) for places in found.values() if len(places) > 1]
+
+
+def spreads(runs: Sequence[Facts]) -> dict[str, Spread]:
+    """Mean and sd of every figure that all of the runs have, and of their time."""
+    rows = [dict(run.final) | {"wall_seconds": run.summary.get("wall_seconds")} for run in runs]
+    shared = [n for n in rows[0] if is_brief(n) and all(is_number(row.get(n)) for row in rows)]
+    values = {name: [float(row[name]) for row in rows] for name in shared}
+    return {name: Spread(mean(each), stdev(each), min(each), max(each)) for name, each in values.items()}
+
+
+def seeds_table(title: str, found: Mapping[str, Spread]) -> Table:
+    """Mean ± sd of each figure, and its least and its most."""
+    rows = {
+        "time" if name == "wall_seconds" else worded(name): (each.words(name), *(figure(name, end) for end in each[2:]))
+        for name, each in found.items()
+    }
+    return side_by_side("on held-out data", ("mean ± sd", "least", "most"), rows, title)

@@ -19,8 +19,7 @@ from ..runs import RunFolder
 from ..spaces.categorical import Categorical
 from ..task import Task
 from ..training.step import CHAINS
-from .findings import Findings, Matrix, Shown
-from .inputs import look_at
+from .findings import Findings, Matrix, Shown, look_at
 from .watch import GALLERY, read_gallery, shown_of, texts
 
 HELD_OUT, TRAINED = 10_000, 2_000  # most examples of each data set that are looked at

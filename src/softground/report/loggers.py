@@ -17,9 +17,8 @@ from ..errors import SoftgroundError
 from ..files import failure
 from ..learner.events import Observer
 from ..preparing import hushed
-from .html.config import flat
-from .numbers import is_number
 from .progress import Display, together
+from .words import flat, is_number
 
 HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers of wandb and mlflow
 FOLDERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlruns"}  # in the run folder

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..learner.events import Observer, ends, wants_batches
 from ..learner.stage import Stage
 from ..preparing import watched
-from .numbers import apart, figure, is_brief, of_one_shape, spoken, worded
+from .words import apart, figure, is_brief, of_one_shape, spoken, worded
 
 
 class _Bars(progress.Progress):

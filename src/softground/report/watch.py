@@ -30,8 +30,7 @@ from ..runs import RunFolder
 from ..seeds import untouched
 from ..training.starts import WAITING
 from ..training.step import CHAINS
-from .findings import Symbols
-from .inputs import look_at
+from .findings import Symbols, look_at
 
 GALLERY = "gallery.jsonl"
 WATCHED, WATCHED_IMAGES = 6, 100  # examples, and images: fewer examples where each has many sites

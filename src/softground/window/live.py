@@ -10,7 +10,7 @@ from typing import Any
 
 from ..report.facts import Facts
 from ..report.findings import FINDINGS, Input, Shown
-from ..report.html.curves import curves
+from ..report.html.charts import curves
 from ..report.html.gallery import moments
 from ..report.html.page import render
 from ..report.html.run import tiles

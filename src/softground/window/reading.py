@@ -16,7 +16,7 @@ from ..data.symbol_images import read_symbols
 from ..errors import DataError, SoftgroundError
 from ..model import Model
 from ..report.gathering import written
-from ..report.numbers import symbol
+from ..report.words import symbol
 from ..task import Task
 
 LIKELIEST = 4  # symbols of a site that are shown

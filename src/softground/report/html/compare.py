@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 
 from ...files import replace_file
 from ...runs import RunFolder
-from ..facts import Facts
-from ..numbers import figure, is_brief, is_number, is_share, spoken
-from ..seeds import groups, spreads
-from .config import flat
-from .curves import PARTS, keys, points, timing
-from .lines import Chart, Epochs, Line, colour, numbers, shares
+from ..facts import Facts, groups, spreads
+from ..words import figure, flat, is_brief, is_number, is_share, spoken
+from .charts import PARTS, Chart, Epochs, Line, colour, keys, numbers, points, shares, timing
 from .page import render
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...typed import typed
 from ..findings import Shown, Symbols
-from ..numbers import is_number, number
-from .lines import Frame, Scale
+from ..words import is_number, number
+from .charts import Frame, Scale
 
 ONE_ROW = 10  # sites up to which symbols stand in one row
 SIZE, LEFT, TOP, BOTTOM, RIGHT = 200, 30, 18, 28, 6  # of a panel

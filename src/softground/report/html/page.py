@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..numbers import seconds, symbol
+from ..words import seconds, symbol
 from .gallery import ONE_ROW, columns, moments, panels, thinned
 
 if TYPE_CHECKING:

@@ -9,12 +9,10 @@ from ...learner.signs import signs
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..numbers import apart, figure, is_brief, is_number, of_one_shape, seconds, spoken, worded
-from .config import flat, listed
-from .confusion import confusion
-from .curves import Records, curves, keys, timing
+from ..words import apart, figure, flat, is_brief, is_number, listed, of_one_shape, seconds, spoken, worded
+from .charts import Records, curves, keys, timing
+from .diagrams import confusion, diagrams
 from .page import render
-from .reliability import diagrams
 
 REPORT = "report.html"
 MOST_ROWS = 200
