@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from softground.errors import DataError
-from softground.tasks.formulas.data import hwf, load, published
+from softground.tasks.formulas.data import hwf, load
 
 ALPHABET = [*"123456789", "+", "-", "*", "/"]
 TRAIN = ["1+2*3", "9/4-1", "8*7+6", "5-5/3", "2*2-4"]
@@ -89,7 +89,7 @@ def test_note_counts_shared_images(tmp_path: Path) -> None:
 
 def test_writer_split(tmp_path: Path) -> None:
     source, root = arrays(), pack(tmp_path)
-    found = published.read_archive(root / "hwf.npz", 5, (None, None))
+    found = hwf.read_archive(root / "hwf.npz", 5, (None, None))
     sides = hwf.divide(found, source["image_writer"], source["symbol_labels"].astype(np.int64))
     trained, tested = (set(source["image_writer"][indices]) for indices in sides)
     assert trained.isdisjoint(tested)
@@ -126,7 +126,7 @@ def test_held_out_pictures_seen_in_training_are_dropped(tmp_path: Path) -> None:
     hidden = np.flatnonzero(source["image_writer"] == held[0])[0]
     copied = next(at for at in range(260) if source["image_writer"][at] not in held)
     source["images"][hidden] = source["images"][copied]
-    found = published.read_archive(pack(tmp_path, images=source["images"]) / "hwf.npz", 5, (None, None))
+    found = hwf.read_archive(pack(tmp_path, images=source["images"]) / "hwf.npz", 5, (None, None))
     sides = hwf.divide(found, source["image_writer"], source["symbol_labels"].astype(np.int64))
     assert hidden not in sides[1]
     assert copied in sides[0]
@@ -269,7 +269,7 @@ def test_an_entry_that_cannot_be_unpacked(tmp_path: Path, offset: int, value: in
 
 def test_no_more_is_unpacked_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = pack(tmp_path)
-    monkeypatch.setattr(published, "UNPACKED_LIMIT", 10_000)
+    monkeypatch.setattr(hwf, "UNPACKED_LIMIT", 10_000)
     with pytest.raises(DataError, match=r"it unpacks into \d\d,\d{3} bytes; at most 10,000 are read"):
         load("hwf", data_dir=root, length=5)
 

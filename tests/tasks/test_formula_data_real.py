@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softground.tasks.formulas.data import hwf, load, published
+from softground.tasks.formulas.data import hwf, load
 
 DATA = Path(os.environ.get("SOFTGROUND_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -26,7 +26,7 @@ def test_standard_split() -> None:
 
 
 def test_writer_split() -> None:
-    found = published.read_archive(DATA / "hwf.npz", 7, (None, None))
+    found = hwf.read_archive(DATA / "hwf.npz", 7, (None, None))
     assert found.writers is not None
     assert found.labels is not None
     sides = hwf.divide(found, found.writers, found.labels)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from softground.errors import DataError
-from softground.tasks.formulas.data import published
+from softground.tasks.formulas.data import hwf
 from torture.trial import Tally
 from torture.trials import _bounds, loaders
 from torture.trials._damage import PLACES, damaged, damaged_json, put_back
@@ -137,7 +137,7 @@ def test_an_unprotected_archive_is_caught(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_bytes(bomb)
     loading.attempt(loader, tmp_path, path)
     assert (loading.loaded, loading.refused) == (0, 1)
-    monkeypatch.setattr(published, "UNPACKED_LIMIT", 2**40)
+    monkeypatch.setattr(hwf, "UNPACKED_LIMIT", 2**40)
     monkeypatch.setattr(loaders, "SECONDS", 0.2)
     with pytest.raises(AssertionError, match=r"no end after|MiB"):
         loading.attempt(loader, tmp_path, path)
