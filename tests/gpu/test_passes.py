@@ -14,7 +14,7 @@ from softground.data.augment import RandomAffine
 from softground.gpu import Passes, passes, recorded
 from softground.networks import convnet
 from softground.networks.blueprint import LAYERS, of_known_layers
-from softground.networks.dropout import draw_from
+from softground.networks.layers import draw_from
 from softground.seeds import seeded
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="recordings need a GPU, and torch sees none")

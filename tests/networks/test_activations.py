@@ -8,11 +8,10 @@ import torch
 
 from softground import PerSite, convnet, lenet
 from softground.data import Gathered, checks
+from softground.data.checks import check_activations
 from softground.data.images import resize
 from softground.errors import DataError
 from softground.experiments import Experiment
-from softground.networks import activations
-from softground.networks.activations import check_activations
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +47,11 @@ def test_images_are_not_enlarged_beyond_the_memory() -> None:
 def test_images_that_recur_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of 100 rows of 50 images shows 5,000, of which there are 3."""
     counted: list[int] = []
-    monkeypatch.setattr(activations, "SMALL_BATCH", 1)
-    monkeypatch.setattr(activations, "check_room", lambda what, count, each: counted.append(count))
+    monkeypatch.setattr(checks, "SMALL_BATCH", 1)
+    monkeypatch.setattr(checks, "check_room", lambda what, count, each: counted.append(count))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     x = Gathered(torch.zeros(3, 1, 8, 8), torch.zeros(100, 50, dtype=torch.long))
     network = PerSite(lenet((1, 8, 8), 10), (1, 8, 8))
-    activations.check_activations(network, x, 100)
-    activations.check_activations(network, x[:2], 2)
+    checks.check_activations(network, x, 100)
+    checks.check_activations(network, x[:2], 2)
     assert counted == [3, 2]

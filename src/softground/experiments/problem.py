@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.augment import RandomAffine
+from ..data.checks import check_activations
 from ..data.examples import Split
 from ..data.gathered import Gathered
 from ..errors import LearnerError
@@ -26,7 +27,6 @@ from ..kernels.exact import exact_kernel
 from ..learner.descent import one_cycle
 from ..learner.stage import Stage
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
-from ..networks.activations import check_activations
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..data.gathered import Gathered
 from ..dice import Sampler
 from ..errors import LearnerError, NonFiniteOutput, SpaceError
-from ..networks.dropout import RandomLayer
+from ..networks.layers import RandomLayer
 from ..target import Target
 from ..task import Task
 from ..training import Moment, SoftenedGrounding

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, NonFiniteOutput
-from ..networks.dropout import draw_from
-from ..networks.ensemble import Several
-from ..networks.scouts import Scouted
+from ..networks.ensemble import Scouted, Several
+from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
 from ..seeds import borrowed
 from ..training.members import side_by_side

@@ -25,7 +25,7 @@ from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
 from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
-from ..networks.dropout import draw_from
+from ..networks.layers import draw_from
 from .batches import length
 from .device import PRECISIONS
 from .evaluation import check_rows, each_once

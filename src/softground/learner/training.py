@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ..errors import DataError, LearnerError
 from ..features import terms
-from ..networks.ensemble import Several
-from ..networks.scouts import Scouted
+from ..networks.ensemble import Scouted, Several
 from ..seeds import stream
 from ..target import Target
 from ..training.anchors import LabelledInputs, check_reads_apart

@@ -8,8 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..networks.ensemble import Several
-from ..networks.scouts import Scouted
+from ..networks.ensemble import Scouted, Several
 from .step import Batch, Half, Teacher, Term, learn, lesson
 from .usage import HOLD
 
