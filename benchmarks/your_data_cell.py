@@ -34,8 +34,7 @@ import numpy as np
 import torch
 
 import softground as sg
-from softground.data.digits import load_digits
-from softground.data.idx import Digits
+from softground.data.digits import Digits, load_digits
 from softground.experiments import Experiment
 from softground.experiments.named import named_recipe, problem_of
 from softground.experiments.place import Place

@@ -18,7 +18,7 @@ import softground as sg
 from cli_cases import hurry, train
 from softground.cli import main
 from softground.cli.loading import load_run
-from softground.data.symbol_images import read_symbols
+from softground.data.images import read_symbols
 from softground.errors import DataError
 from softground.runs import RunFolder
 

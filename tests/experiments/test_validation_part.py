@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from softground.data import Examples
-from softground.data.digits import put_away
+from softground.data.digits import Digits, put_away
 from softground.data.examples import APART, Split
-from softground.data.idx import Digits
 from softground.errors import DataError, LearnerError
 from softground.experiments import Experiment
 from softground.runs import RunFolder

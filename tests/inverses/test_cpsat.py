@@ -13,7 +13,7 @@ from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Prog
 from softground.constraints.statement import site_variables
 from softground.errors import ConstraintError, InverseError
 from softground.solver.cpsat import CPSATEngine
-from softground.solver.queries import FibreQuery, Limits, StartQuery
+from softground.solver.engine import FibreQuery, Limits, StartQuery
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
 pytest.importorskip("ortools", reason="the extra rules is not installed")

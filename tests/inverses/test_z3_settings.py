@@ -11,7 +11,7 @@ from softground.constraints import SMT
 from softground.errors import InverseError
 from softground.inverses import Z3
 from softground.inverses.solved import MOST_WORKERS
-from softground.solver.queries import Limits
+from softground.solver.engine import Limits
 from softground.spaces import Categorical
 
 LEAST = {

@@ -16,8 +16,8 @@ from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.solver import backend
 from softground.solver.crew import Crew
+from softground.solver.engine import FibreQuery, Limits, Reply
 from softground.solver.process import CAN_FORK
-from softground.solver.queries import FibreQuery, Limits, Reply
 from softground.spaces import Categorical
 
 if not CAN_FORK:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from softground.constraints.terms import terms_of
-from softground.solver.formulas import Formulas
-from softground.solver.truth_table import TruthTable
+from softground.solver.truth_table import Formulas, TruthTable
 from softground.spaces import Categorical
 
 z3 = pytest.importorskip("z3")

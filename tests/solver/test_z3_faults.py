@@ -18,7 +18,7 @@ from softground.experiments import Place
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.solver import crew, process
-from softground.solver.queries import FibreQuery, Limits, Reply
+from softground.solver.engine import FibreQuery, Limits, Reply
 from softground.spaces import Categorical
 
 z3 = pytest.importorskip("z3")

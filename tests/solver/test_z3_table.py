@@ -6,7 +6,7 @@ import pytest
 
 from softground.constraints.smt import SMT
 from softground.solver.crew import Crew
-from softground.solver.queries import FibreQuery, Limits
+from softground.solver.engine import FibreQuery, Limits
 from softground.solver.truth_table import TruthTable
 from softground.spaces import Categorical
 

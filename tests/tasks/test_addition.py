@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from softground import Constant, Examples, SoftenedGrounding, Stage, one_cycle
-from softground.data.idx import Digits
+from softground.data.digits import Digits
 from softground.errors import DataError, LearnerError, SpaceError
 from softground.experiments import Experiment
 from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform

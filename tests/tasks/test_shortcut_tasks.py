@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from softground.cli import main
-from softground.data.digits import load_digits
-from softground.data.idx import Digits
+from softground.data.digits import Digits, load_digits
 from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.spaces import Categorical

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from softground.data.idx import Digits, load_idx_digits
-from softground.data.symbol_images import read_symbols
+from softground.data.digits import Digits, load_idx_digits
+from softground.data.images import read_symbols
 from softground.tasks.addition import Addition
 from softground.tasks.formulas.data import Split, load
 from softground.tasks.formulas.data.alphabet import decode

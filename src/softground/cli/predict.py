@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import torch
 import tyro
 
-from ..data.symbol_images import read_symbols
+from ..data.images import read_symbols
 from ..errors import DataError
 from ..experiments.place import Device
 from ..model import Model

@@ -12,8 +12,7 @@ import tyro
 from rich.console import Console
 
 from ..data.digits import load_digits
-from ..data.images import resize
-from ..data.symbol_images import read_symbols
+from ..data.images import read_symbols, resize
 from ..errors import DataError
 from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device

@@ -3,10 +3,9 @@
 from .anchors import Anchors
 from .augment import RandomAffine
 from .columns import Records
-from .digits import handwritten
+from .digits import Digits, handwritten, load_idx_digits, read_idx
 from .examples import Examples, Split
 from .gathered import Gathered
-from .idx import Digits, load_idx_digits, read_idx
 from .ragged import Ragged
 
 __all__ = [

@@ -11,7 +11,7 @@ from ..constraints.cpmpy import CPMpy
 from ..constraints.native import load_cp_model
 from ..errors import InverseError
 from ..projections.base import Dropped
-from ..solver.queries import End
+from ..solver.engine import End
 from .base import INVERSES, Fibre, Inverse, candidates
 from .enumeration import default_inverse
 from .settings import Settings

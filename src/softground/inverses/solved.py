@@ -21,7 +21,7 @@ from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..solver import backend
 from ..solver.crew import Crew
-from ..solver.queries import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
+from ..solver.engine import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
 from .base import Fibre, Inverse, Start
 from .sets import Solutions
 from .settings import Settings

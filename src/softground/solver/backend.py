@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .crew import CHUNKS_PER_PROCESS, Crew
-from .queries import Limits, Query, Reply
+from .engine import Limits, Query, Reply
 
 LOCAL = ("loky", "multiprocessing", "sequential", "threading")
 CREWS_KEPT = 8  # in a worker: rules whose solvers stay warm

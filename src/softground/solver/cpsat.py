@@ -24,10 +24,8 @@ from typing import Any
 
 from ..constraints.cpmpy import CPMpy
 from ..constraints.native import Native, load_cp_model
-from .engine import Engine, engine
-from .formulas import Codes
+from .engine import Codes, End, Engine, FibreQuery, Limits, Query, Reply, StartQuery, engine
 from .memory import held
-from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
 
 MODELS_KEPT = 1024  # one for each answer
 REPEATS = 1000  # of completions found already, after which these are forbidden

@@ -10,9 +10,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ..errors import SoftgroundError
-from .engine import Engine, engine, grouped
+from .engine import End, Engine, Limits, Query, Reply, engine, grouped
 from .process import CAN_FORK, NO_GROUP, SolverProcess
-from .queries import End, Limits, Query, Reply
 
 CHUNKS_PER_PROCESS = 4  # a process that got easy queries goes on with another chunk; sending one costs a millisecond
 Groups = list[list[int]]  # queries that are solved together, by their places in a call

@@ -22,9 +22,8 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from ..errors import InverseError, SoftgroundError
-from .engine import engine
+from .engine import Limits, engine
 from .memory import confine
-from .queries import Limits
 
 CAN_FORK = hasattr(os, "fork")  # not on Windows
 SECONDS_BETWEEN_SENDS = 0.05  # each message wakes the parent, which costs time

@@ -21,10 +21,8 @@ from typing import Any
 
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
-from .engine import Engine, engine
-from .formulas import Codes
+from .engine import Codes, End, Engine, FibreQuery, Limits, Query, Reply, StartQuery, engine
 from .memory import bounded, short_of_memory
-from .queries import End, FibreQuery, Limits, Query, Reply, StartQuery
 from .truth_table import TruthTable
 
 KINDS = ("SMT", "QF_FD", "tactics")  # of solvers: quick on small formulas; by bits, for hard ones; Z3's own choice

@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from ..constraints import Program, Scan
-from ..data.digits import load_digits
+from ..data.digits import Digits, load_digits
 from ..data.examples import Examples, Split
-from ..data.idx import Digits
 from ..errors import DataError, SpaceError
 from ..experiments.problem import TASKS
 from ..metrics import accuracies

@@ -29,10 +29,9 @@ import numpy as np
 import torch
 
 from ..constraints import Scan
-from ..data.digits import load_digits, put_away
+from ..data.digits import Digits, load_digits, put_away
 from ..data.examples import Examples, Split, held_out
 from ..data.gathered import Gathered
-from ..data.idx import Digits
 from ..data.ragged import Ragged
 from ..errors import DataError
 from ..experiments.problem import TASKS

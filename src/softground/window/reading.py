@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..data.symbol_images import read_symbols
+from ..data.images import read_symbols
 from ..errors import DataError, SoftgroundError
 from ..model import Model
 from ..report.gathering import written

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...data.digits import Digits
 from ...data.examples import Examples
-from ...data.idx import Digits
 from ...errors import DataError
 from ...spaces.categorical import Categorical
 

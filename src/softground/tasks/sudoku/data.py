@@ -12,9 +12,8 @@ import numpy as np
 import torch
 
 from ...data.checks import check_room
-from ...data.digits import Source, load_digits, put_away
+from ...data.digits import Digits, Source, load_digits, put_away
 from ...data.examples import Examples, Split, held_out
-from ...data.idx import Digits
 from ...data.images import resize
 from ...errors import DataError
 from .boards import BOARDS, Boards

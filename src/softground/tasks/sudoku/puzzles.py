@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...data.idx import Digits
+from ...data.digits import Digits
 from ...data.images import Images, border, fit, read_grey
 from ...errors import DataError
 from ...metrics import best_relabelling

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from ...constraints.answers import Not
+from ...data.digits import Digits
 from ...data.examples import Examples
-from ...data.idx import Digits
 from ..sudoku.boards import Boards, random_boards
 from ..sudoku.data import draw_images
 from ..sudoku.rule import groups

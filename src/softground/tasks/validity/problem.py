@@ -16,9 +16,8 @@ from torch import Tensor
 
 from ...constraints import Program
 from ...data import RandomAffine
-from ...data.digits import load_digits, put_away
+from ...data.digits import Digits, load_digits, put_away
 from ...data.examples import Examples, Split, held_out
-from ...data.idx import Digits
 from ...errors import DataError
 from ...experiments.problem import EXACT, TASKS
 from ...projections import Walk

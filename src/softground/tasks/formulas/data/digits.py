@@ -10,9 +10,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ....data.digits import embedded_digits
+from ....data.digits import Digits, embedded_digits
 from ....data.examples import Split
-from ....data.idx import Digits
 from ....data.images import Images, resize
 from .alphabet import DIGITS, OPERATORS
 from .source import Plan, Pool, check_formulas, random_splits
