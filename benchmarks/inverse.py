@@ -4,7 +4,7 @@
 
 A query is what the paper's walk asks: a formula's value, and its symbols with one kept site changed and the third and
 fifth dropped; half of them have no completion. *The paper's way* hands each query to a fresh Z3 solver, asks for one
-model, and spreads queries over all cores with joblib; here it states the rule as ``softground/tasks/formulas/smt.py``
+model, and spreads queries over all cores with joblib; here it states the rule as ``softground/tasks/formulas/rule.py``
 does and creates nothing that the query does not need. All others return **every** completion:
 
 - ``table``, ``enumeration``: the tensor inverses, at the batch size that pays most;
@@ -35,7 +35,7 @@ from softground.constraints.smt import SMT
 from softground.inverses import Enumeration, Fibre, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_rule
 
 DROPPED = (2, 4)  # the paper's
 PAPER_QUERIES = 600  # in one turn

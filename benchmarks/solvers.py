@@ -28,7 +28,7 @@ from torch import Tensor
 from softground import CPSAT, SMT, Z3, Categorical, CPMpy, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_rule
 
 SEARCHED = 120  # queries in one turn
 GRIDS = 8  # answers

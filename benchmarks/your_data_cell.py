@@ -41,8 +41,7 @@ from softground.experiments.place import Place
 from softground.experiments.recipe import Recipe
 from softground.runs.folder import plain
 from softground.seeds import seeded, stream
-from softground.tasks.sudoku.boards import random_boards
-from softground.tasks.sudoku.data import draw_images
+from softground.tasks.sudoku.boards import draw_images, random_boards
 from softground.tasks.sudoku.problem import sudoku_task
 from softground.tasks.sudoku.rule import groups
 

@@ -90,7 +90,7 @@ def _queries(task: str, count: int, seed: int) -> tuple[Tensor, Tensor, Projecti
     """Feasible states and their answers, the paper's projection and walk, and inverses by Z3."""
     from softground.constraints.smt import SMT
     from softground.inverses.z3 import Z3
-    from softground.tasks.formulas.smt import formula_rule
+    from softground.tasks.formulas.rule import formula_rule
     from softground.tasks.sudoku.rule import sudoku_smt
 
     if task == "sdsp":

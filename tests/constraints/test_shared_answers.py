@@ -7,7 +7,7 @@ import torch
 from softground import SMT, Z3, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_rule
 
 
 def test_a_formula_understands_the_programs_answers() -> None:

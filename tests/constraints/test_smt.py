@@ -21,7 +21,7 @@ from softground.inverses.base import Inverse
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.spaces import Categorical
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_rule
 
 z3 = pytest.importorskip("z3")
 

@@ -22,8 +22,7 @@ from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
 from softground.inspection.time_limit import TimeLimit
 from softground.tasks import TASKS
-from softground.tasks.kandinsky import KandLogic
-from softground.tasks.kandinsky.rule import COLOURS, DIFFER, SHAPES, follow
+from softground.tasks.kandinsky import COLOURS, DIFFER, SHAPES, KandLogic, follow
 from softground.tasks.sudoku import sudoku_task
 
 EVEN_ODD = [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)]

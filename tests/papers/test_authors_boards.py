@@ -15,8 +15,7 @@ from papers.li2023.baselines import authors_boards
 from softground.data.digits import embedded_digits
 from softground.data.images import resize
 from softground.errors import DataError
-from softground.tasks.sudoku.boards import all_boards
-from softground.tasks.sudoku.data import draw_images, load
+from softground.tasks.sudoku.boards import all_boards, draw_images, load
 
 Board = tuple[int, ...]
 REACHED = {tuple(board) for board in authors_boards().tolist()}

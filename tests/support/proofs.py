@@ -44,11 +44,11 @@ from softground.spaces import Categorical, Space
 from softground.target import Target
 from softground.task import Task
 from softground.tasks.addition import AdditionScan, addition_scan
-from softground.tasks.formulas.long import LongFormulas
+from softground.tasks.formulas.completions import LongFormulas
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp.kernels import Zero
-from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.rule import Boards, sudoku_program
+from softground.tasks.sudoku.walks import Completion
 from softground.training import Teacher, Term
 from softground.training.anchors import LabelledInputs
 from sudoku_cases import BOARDS

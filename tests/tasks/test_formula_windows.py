@@ -19,8 +19,8 @@ from softground.kernels import Guided
 from softground.learner import pace
 from softground.projections import Dropped, RandomDrop
 from softground.schedules import Constant
-from softground.tasks.formulas import Formulas, formula_program, formula_task, windows
-from softground.tasks.formulas.long import LongFormulas
+from softground.tasks.formulas import Formulas, completions, formula_program, formula_task
+from softground.tasks.formulas.completions import LongFormulas
 from softground.training import SoftenedGrounding
 
 
@@ -44,9 +44,9 @@ def test_whole_numbers_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     program = formula_program(9)
     z = program.space.encode([(9, "*", 9, "*", 9, "*", 9, "+", 1)])
     y, dropped = program.encode([6562]), Dropped(torch.tensor([[2, 3, 4]]))
-    before = windows.window_fibre(program, z, y, dropped)
-    monkeypatch.setattr(windows, "TOLERANCE", 1e-2)
-    after = windows.window_fibre(program, z, y, dropped)
+    before = completions.window_fibre(program, z, y, dropped)
+    monkeypatch.setattr(completions, "TOLERANCE", 1e-2)
+    after = completions.window_fibre(program, z, y, dropped)
     assert torch.equal(before.values, after.values)
     assert before.count.tolist() == [1]
 
@@ -64,7 +64,7 @@ def test_where_doubles_cannot_tell_digits_apart_a_fibre_is_incomplete() -> None:
     )
     y = program.encode(program.compute(z))
     dropped = Dropped(torch.arange(30, 35).expand(len(z), -1))
-    fibre = windows.window_fibre(program, z, y, dropped)
+    fibre = completions.window_fibre(program, z, y, dropped)
     own = ((fibre.values == z[:, None, 30:]).all(-1) & fibre.mask).any(1)
     assert bool((own | ~fibre.complete).all())
     assert fibre.complete.tolist() == [False] * 18 + [True] * 18
@@ -72,7 +72,9 @@ def test_where_doubles_cannot_tell_digits_apart_a_fibre_is_incomplete() -> None:
 
 def test_only_windows_are_windows() -> None:
     sites = {"window": [2, 3, 4], "begins with an operator": [1, 2, 3], "apart": [0, 2, 4], "even": [2, 3], "one": [2]}
-    assert [name for name, given in sites.items() if windows.is_window(Dropped(torch.tensor([given])))] == ["window"]
+    assert [name for name, given in sites.items() if completions.is_window(Dropped(torch.tensor([given])))] == [
+        "window"
+    ]
 
 
 def test_relations_are_left_to_enumeration() -> None:

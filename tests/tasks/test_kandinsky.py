@@ -16,8 +16,7 @@ from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.inverses import Scanned
 from softground.target import Target
-from softground.tasks.kandinsky import KandLogic, kand_scan
-from softground.tasks.kandinsky.drawing import boxes, covered, cut_out, place
+from softground.tasks.kandinsky import KandLogic, boxes, covered, cut_out, kand_scan, place
 
 RGB = np.array([[255, 0, 0], [255, 255, 0], [0, 0, 255]])
 

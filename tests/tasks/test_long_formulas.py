@@ -14,8 +14,8 @@ from softground.errors import InverseError
 from softground.inverses import Enumeration, Table
 from softground.inverses.table import TABULATE_VECTORISED
 from softground.projections import Dropped
-from softground.tasks.formulas import Formulas, formula_program, formula_task, terms
-from softground.tasks.formulas.long import DENOMINATOR_BOUND, LongFormulas, missing
+from softground.tasks.formulas import Formulas, completions, formula_program, formula_task
+from softground.tasks.formulas.completions import DENOMINATOR_BOUND, LongFormulas, missing
 from softground.tasks.formulas.problem import LONGEST_TABULATED
 from softground.training import TrainingSet
 from softground.training.starts import first_states
@@ -70,20 +70,20 @@ def test_terms_are_all_there_and_written_as_themselves() -> None:
     for digits in range(1, 4):
         ways = [Fraction(d) for d in range(1, 10)]
         values = [v * w for v in values for w in ways] + ([v / w for v in values for w in ways] if digits > 1 else [])
-        known = terms.term_values(digits)
+        known = completions.term_values(digits)
         assert len(known) == len(set(values))
         for term in known.tolist():
-            codes = terms.written(term, digits)
+            codes = completions.written(term, digits)
             text = "".join(str(c + 1) if site % 2 == 0 else "+-*/"[c] for site, c in enumerate(codes))
             before, last = split_last_term(text)
             assert before == 0
             assert last in values
-            assert terms.whole_term(last, digits) == codes
+            assert completions.whole_term(last, digits) == codes
 
 
 def test_nothing_that_a_term_can_leave_is_missed() -> None:
     y = Fraction(7, 18)
-    found = {(way.digits, way.operator, way.last, way.rest) for way in terms.peeled(y, 2, denominator=9, size=9)}
+    found = {(way.digits, way.operator, way.last, way.rest) for way in completions.peeled(y, 2, denominator=9, size=9)}
     for a, b in itertools.product(range(1, 10), repeat=2):
         for term in (Fraction(a * b), Fraction(a, b)):
             for way in ((2, 0, False, y - term), (2, 1, False, term - y), (2, 1, True, y + term)):

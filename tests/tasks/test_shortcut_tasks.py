@@ -15,7 +15,8 @@ from softground.data.digits import Digits, load_digits
 from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.spaces import Categorical
-from softground.tasks.shortcuts import EvenOdd, Half, data
+from softground.tasks import shortcuts
+from softground.tasks.shortcuts import EvenOdd, Half
 
 SIZES = {"evenodd": (6720, 1920, 960, 5040, 420), "half": (2940, 840, 420, 1080, 180)}
 
@@ -111,7 +112,7 @@ def test_data_that_are_refused(problem: Any, words: str) -> None:
 def test_a_digit_without_images_is_refused() -> None:
     space, empty = Categorical([range(2)]), Digits(np.zeros((1, 8, 8), np.uint8), np.zeros(1, np.uint8))
     with pytest.raises(DataError, match="hold no 1"):
-        data.shown(empty, space, np.array([[1]]), lambda z: z[:, 0].tolist(), np.random.default_rng(0))
+        shortcuts.shown(empty, space, np.array([[1]]), lambda z: z[:, 0].tolist(), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("task", ["evenodd", "half"])

@@ -14,8 +14,8 @@ from softground.errors import SpaceError
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped, SwapInside
 from softground.tasks.sudoku.boards import all_boards, random_boards
-from softground.tasks.sudoku.completion import Completion
 from softground.tasks.sudoku.rule import boxes, groups, sudoku_program, sudoku_smt
+from softground.tasks.sudoku.walks import Completion
 from sudoku_cases import BOARDS
 
 

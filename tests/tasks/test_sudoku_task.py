@@ -19,7 +19,7 @@ from softground.learner import Learner
 from softground.metrics import best_relabelling
 from softground.networks import PerSite, lenet
 from softground.tasks.sudoku import Sudoku, sudoku_task
-from softground.tasks.sudoku.data import draw_images, load
+from softground.tasks.sudoku.boards import draw_images, load
 from softground.tasks.sudoku.problem import sudoku_metrics
 from softground.tasks.sudoku.walks import BOARD_KERNELS
 from sudoku_cases import BOARDS, HAS_MNIST, MNIST

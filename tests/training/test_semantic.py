@@ -13,7 +13,7 @@ from reals import PROBLEMS as REALS
 from softground import SMT, Z3, Constant, Enumeration, Exact, SoftenedGrounding, Task
 from softground.errors import LearnerError
 from softground.tasks.formulas import formula_program, formula_task
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_rule
 from softground.tasks.sudoku import sudoku_task
 from softground.training import SemanticLoss, Teacher
 from sudoku_cases import BOARDS

@@ -20,7 +20,7 @@ from softground.tasks.addition import Addition
 from softground.tasks.formulas.data import Split, load
 from softground.tasks.formulas.data.alphabet import decode
 from softground.tasks.formulas.data.folder import NAMES
-from softground.tasks.sudoku import data as sudoku
+from softground.tasks.sudoku import boards
 
 from ._damage import damaged_json
 from ._evaluator import evaluate
@@ -161,8 +161,8 @@ def load_digits(folder: Path) -> None:
     """Digits, and the boards and sums that are made of them."""
     for part in ("train", "test"):
         _judge_digits(load_idx_digits(folder, part))
-    boards = sudoku.load("mnist", folder, 4, 2, 2, 0)
-    assert len(boards.train.x) == len(boards.test.x) == 2
+    shown = boards.load("mnist", folder, 4, 2, 2, 0)
+    assert len(shown.train.x) == len(shown.test.x) == 2
     sums = Addition(data="mnist", data_dir=folder, digits=2).load(0)
     for part_ in (sums.train, sums.test):
         assert part_.symbols is not None

@@ -22,8 +22,7 @@ from softground.constraints.smt import load_z3
 from softground.errors import ConstraintError
 from softground.inverses import Table
 from softground.tasks.formulas.data import alphabet
-from softground.tasks.formulas.rule import formula_program
-from softground.tasks.formulas.smt import formula_rule
+from softground.tasks.formulas.rule import formula_program, formula_rule
 
 from ..trial import Tally, Trial
 from ._evaluator import Pair, evaluate

@@ -19,8 +19,8 @@ from ...seeds import stream
 from ...spaces.categorical import Readings
 from ...task import Task
 from ...training import Teacher
+from .completions import LongFormulas, enumeration
 from .data import Source, SplitName, load
-from .long import LongFormulas, enumeration
 from .rule import formula_program
 
 METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
@@ -49,7 +49,7 @@ def _auto(program: Program, **solver: Any) -> Inverse:
 def _z3(program: Program, **solver: Any) -> Inverse:
     from ...constraints.smt import SMT
     from ...inverses.z3 import Z3
-    from .smt import formula_rule
+    from .rule import formula_rule
 
     return Z3(SMT(formula_rule, program.space, answers=program), **solver)
 

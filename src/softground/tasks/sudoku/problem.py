@@ -19,8 +19,7 @@ from ...seeds import stream
 from ...task import Task
 from ...training import Teacher
 from ..of_digits import OfDigits
-from .boards import BOARDS, LARGEST_LISTED
-from .data import load
+from .boards import BOARDS, LARGEST_LISTED, load
 from .rule import sudoku_program
 from .walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 

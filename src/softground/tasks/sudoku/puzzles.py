@@ -23,8 +23,7 @@ from ...data.digits import Digits
 from ...data.images import Images, border, fit, read_grey
 from ...errors import DataError
 from ...metrics import best_relabelling
-from .boards import Boards, random_boards
-from .data import draw_images
+from .boards import Boards, draw_images, random_boards
 from .search import each_most_probable, peers_of, solutions
 
 INK = 64  # levels of brightness, of 255

@@ -3,10 +3,15 @@
 The answer of an invalid board is ``Not(True)``: its S_y is the complement of the 288 boards, summed over exactly. From
 valid boards alone, and from both kinds, digits are known up to one of 24 renamings; three labels settle it. A board is
 judged right if the digits read are a valid board and it is valid, or are none and it is not.
+
+**Data.** Valid boards are uniform over the 288. An invalid one is valid but for one cell, which shows the digit of
+another cell of its row, its column or its box; the kind, the group and the two cells are uniform.
+
+Reference: Soft-PNet, arXiv 2609.12247.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -14,22 +19,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...constraints import Program
-from ...data import RandomAffine
-from ...data.digits import Digits, load_digits, put_away
-from ...data.examples import Examples, Split, held_out
-from ...errors import DataError
-from ...experiments.problem import EXACT, TASKS
-from ...projections import Walk
-from ...seeds import stream
-from ...spaces.categorical import Categorical
-from ...task import Task
-from ..of_digits import OfDigits
-from ..sudoku.boards import all_boards
-from ..sudoku.problem import DISTORTION, sudoku_metrics
-from ..sudoku.rule import valid
-from ..sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
-from .data import CELLS, SIZE, uniform_boards
+from ..constraints import Program
+from ..constraints.answers import Not
+from ..data import RandomAffine
+from ..data.digits import Digits, load_digits, put_away
+from ..data.examples import Examples, Split, held_out
+from ..errors import DataError
+from ..experiments.problem import EXACT, TASKS
+from ..projections import Walk
+from ..seeds import stream
+from ..spaces.categorical import Categorical
+from ..task import Task
+from .of_digits import OfDigits
+from .sudoku.boards import Boards, all_boards, draw_images, random_boards
+from .sudoku.problem import DISTORTION, sudoku_metrics
+from .sudoku.rule import groups, valid
+from .sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
 Kinds = Literal["valid", "both"]
 STEPS, LEAST_EPOCHS = 2000, 20
@@ -38,6 +43,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"gamma": 1.6, "floor": 0.32, "standardise": True, "zero_epochs": 40, "keep": "best"},
     "best": EXACT | {"network": "convnet", "batch_size": 16, "learning_rate": 3e-3, "augment": True},
 }
+SIZE, CELLS = 4, 16
+Chance = np.random.Generator
 
 
 @TASKS.register("validity")
@@ -100,3 +107,21 @@ def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None
         del found["relabelled_board_accuracy"]
         found["symbol_accuracy"] = (predicted == symbols).double().mean().item()
     return found
+
+
+def uniform_boards(count: int, invalid: int, pool: Digits, rng: Chance) -> Examples:
+    """So many boards, the first ``invalid`` of them invalid, then mixed."""
+    codes = random_boards(SIZE, count, rng)
+    for board in codes[:invalid]:
+        kind = int(rng.integers(3))
+        group = groups(SIZE)[SIZE * kind + int(rng.integers(SIZE))]
+        cell, other = rng.choice(group, 2, replace=False)
+        board[cell] = board[other]
+    order = rng.permutation(count)
+    return examples(codes[order], draw_images(pool, codes[order], rng), (order >= invalid).tolist(), pool)
+
+
+def examples(codes: Boards, images: Boards, fine: Sequence[bool], pool: Digits) -> Examples:
+    """Boards in images of their digits; the answer of an invalid one is ``Not(True)``."""
+    x = torch.from_numpy(pool.images[images][:, :, None])
+    return Examples(x, [True if each else Not(True) for each in fine], torch.from_numpy(codes))

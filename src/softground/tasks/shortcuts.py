@@ -13,25 +13,25 @@ References: S. Bortolotti et al., rsbench, NeurIPS 2024; E. Marconato et al., BE
 arXiv 2609.12247 (``mixed``, and the 16 pairs as knowledge of the rule).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...constraints import Program
-from ...data.digits import load_digits, put_away
-from ...data.examples import Examples, Split
-from ...errors import DataError
-from ...experiments.problem import TASKS
-from ...seeds import stream
-from ...spaces.categorical import Categorical
-from ...task import Task
-from ..of_digits import PRESETS, OfDigits
-from .data import Codes, every_image, others, shown
+from ..constraints import Program
+from ..data.digits import Digits, load_digits, put_away
+from ..data.examples import Examples, Split
+from ..errors import DataError
+from ..experiments.problem import TASKS
+from ..seeds import stream
+from ..spaces.categorical import Categorical
+from ..task import Task
+from .of_digits import PRESETS, OfDigits
 
 EACH = {"train": 420, "validation": 120, "test": 60}  # examples of every pair
 MIXED = 960
@@ -39,6 +39,9 @@ PAIRS = {
     "evenodd": [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)],
     "half": [(0, 0), (0, 1), (2, 3), (2, 4)],
 }
+Codes = npt.NDArray[np.int64]
+Rule = Callable[[Tensor], list[Any]]  # the answers of symbol codes [examples, sites]
+LISTED = 2**20  # combinations, more of which are not listed to find those that do not occur
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,3 +172,37 @@ def sums(codes: Tensor) -> list[int]:
 def share(right: Tensor) -> float:
     """The share of what is right."""
     return right.double().mean().item()
+
+
+def shown(pool: Digits, space: Categorical, codes: Codes, answers: Rule, rng: np.random.Generator) -> Examples:
+    """One example for each row of ``codes``, in a random order."""
+    codes = rng.permutation(codes)
+    digits = np.array(space.symbols, dtype=np.int64)[codes]
+    index = np.empty_like(digits)
+    for digit in np.unique(digits):
+        places, wanted = np.flatnonzero(pool.labels == digit), digits == digit
+        if not len(places):
+            raise DataError(f"The images hold no {digit}; every digit that occurs needs at least one.")
+        index[wanted] = rng.choice(places, int(wanted.sum()))
+    return _examples(pool, index, codes, answers)
+
+
+def every_image(pool: Digits, space: Categorical, answers: Rule, rng: np.random.Generator) -> Examples:
+    """Every image of the space's symbols once, dealt out at random; at most ``sites`` − 1 are left over."""
+    codes = {digit: code for code, digit in enumerate(space.symbols)}
+    fits = rng.permutation(np.flatnonzero(np.isin(pool.labels, np.array(space.symbols))))
+    index = fits[: len(fits) // space.sites * space.sites].reshape(-1, space.sites)
+    return _examples(pool, index, np.vectorize(codes.__getitem__, otypes=[np.int64])(pool.labels[index]), answers)
+
+
+def others(space: Categorical, occur: Codes) -> Codes:
+    """All combinations that do not occur."""
+    if space.size > LISTED:
+        raise DataError(f"{space.size:,} combinations are too many to list; at most {LISTED:,} are. Use fewer sites.")
+    seen = {tuple(row) for row in occur.tolist()}
+    return np.array([row for row in product(*map(range, space.sizes)) if row not in seen]).reshape(-1, space.sites)
+
+
+def _examples(pool: Digits, index: Codes, codes: Codes, answers: Rule) -> Examples:
+    symbols = torch.from_numpy(codes)
+    return Examples(torch.from_numpy(pool.images[index][:, :, None]), answers(symbols), symbols)
