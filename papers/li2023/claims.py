@@ -27,7 +27,7 @@ from softground.tasks.formulas import Formulas
 from softground.tasks.formulas.data.alphabet import value
 from softground.tasks.formulas.rule import formula_program
 from softground.tasks.sdsp import random_graphs, sdsp_task
-from softground.tasks.sdsp.kernels import NOISE, dropped
+from softground.tasks.sdsp.problem import NOISE, dropped
 from softground.tasks.sudoku import sudoku_task
 from softground.tasks.sudoku.rule import boxes
 from softground.tasks.sudoku.walks import diagonal

@@ -46,7 +46,7 @@ from softground.task import Task
 from softground.tasks.addition import AdditionScan, addition_scan
 from softground.tasks.formulas.completions import LongFormulas
 from softground.tasks.formulas.rule import formula_program
-from softground.tasks.sdsp.kernels import Zero
+from softground.tasks.sdsp.problem import Zero
 from softground.tasks.sudoku.rule import Boards, sudoku_program
 from softground.tasks.sudoku.walks import Completion
 from softground.training import Teacher, Term

@@ -22,8 +22,8 @@ from softground.reals import Differences, Gaussian, Intervals
 from softground.target import Target
 from softground.tasks.sdsp import ShortestPaths, random_graphs, sdsp_task
 from softground.tasks.sdsp.graphs import solved
-from softground.tasks.sdsp.kernels import PATH_KERNELS, dropped
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
+from softground.tasks.sdsp.problem import PATH_KERNELS, dropped
 from softground.tasks.sdsp.task import search, shortest_found, spearman
 
 

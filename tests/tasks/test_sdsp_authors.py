@@ -19,8 +19,8 @@ from softground.reals import Differences, Gaussian, Intervals
 from softground.tasks import ShortestPaths
 from softground.tasks.sdsp import random_graphs, sdsp_task
 from softground.tasks.sdsp.graphs import recursive_tree, solved, uniform_tree
-from softground.tasks.sdsp.kernels import dropped
 from softground.tasks.sdsp.networks import PathMLP, closeness
+from softground.tasks.sdsp.problem import dropped
 
 ALARM = 1e-5
 
