@@ -78,7 +78,7 @@ def identification(found: Inspection) -> Iterable[str]:
     """What y can tell of the symbols: three questions."""
     yield renamings(found.identification)
     for each in found.maps:
-        yield consistent(each)
+        yield f"(b) Maps of symbols, merging ones included. {fitting(each)}"
     for each in found.maps:
         if each.every.count > 1:
             yield settling(each)
@@ -154,13 +154,8 @@ def renamings(found: Relabellings | None) -> str:
     )
 
 
-def consistent(found: Consistent) -> str:
-    """Question (b)."""
-    return f"(b) Maps of symbols, merging ones included. {fitting(found)}"
-
-
 def fitting(found: Consistent) -> str:
-    """How many maps fit, where they disagree, and what that means for the symbols' error."""
+    """Question (b): how many maps fit, where they disagree, and what that means for the symbols' error."""
     every, one, given = found.every, found.one_to_one, found.assumption
     absent = f" Of {_set(found.absent)}, which never occur, nothing is known." if found.absent else ""
     if found.settled:
