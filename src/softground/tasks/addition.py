@@ -22,12 +22,11 @@ import torch
 from torch import Tensor
 
 from ..constraints import Program, Scan
-from ..data.digits import Digits, load_digits
+from ..data.digits import Digits
 from ..data.examples import Examples, Split
 from ..errors import DataError, SpaceError
 from ..experiments.problem import TASKS
 from ..metrics import accuracies
-from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits
@@ -54,8 +53,7 @@ class Addition(OfDigits):
     """scan: addition with carry, read from the last digits on; program: the sum as a whole number (18 digits)."""
 
     def load(self, seed: int) -> Split:
-        train, test, note = load_digits(self.data, self.data_dir)
-        first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
+        train, test, note, (first, second) = self.pools(seed)
         pairs, size = deal(train, self.digits, first), self.train_size
         if size is not None:
             if not 1 <= size <= len(pairs):

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data.digits import Source
+import numpy as np
+
+from ..data.digits import Digits, Source, load_digits
 from ..experiments.problem import EXACT, Problem
+from ..seeds import stream
 
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat these tasks. This is its kernel, annealing and optimiser, as for formulas.
@@ -23,3 +26,8 @@ class OfDigits(Problem):
     """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
     data_dir: Path | None = None
     """The folder of MNIST's IDX files."""
+
+    def pools(self, seed: int, chances: int = 2) -> tuple[Digits, Digits, str, list[np.random.Generator]]:
+        """Images to train and to test on, a sentence on where they come from, and independent generators."""
+        spawned = np.random.SeedSequence(stream(seed, "data")).spawn(chances)
+        return *load_digits(self.data, self.data_dir), [np.random.default_rng(each) for each in spawned]

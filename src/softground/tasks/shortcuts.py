@@ -24,11 +24,10 @@ import torch
 from torch import Tensor
 
 from ..constraints import Program
-from ..data.digits import Digits, load_digits, put_away
+from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import TASKS
-from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import PRESETS, OfDigits
@@ -67,10 +66,9 @@ class Pairs(OfDigits):
         return torch.tensor(sorted({p for a, b in PAIRS[self.name] for p in ((a, b), (b, a))}))
 
     def load(self, seed: int) -> Split:
-        seen, unseen, note = load_digits(self.data, self.data_dir)
+        seen, unseen, note, rng = self.pools(seed, 6)
         space, occur = Categorical([self.digits] * 2), self.support().numpy()
-        rest, chances = others(space, occur), np.random.SeedSequence(stream(seed, "data")).spawn(6)
-        rng = [np.random.default_rng(chance) for chance in chances]
+        rest = others(space, occur)
 
         def part(pool: Any, codes: Codes, each: int, chance: np.random.Generator) -> Examples:
             return shown(pool, space, codes.repeat(each, 0), sums, chance)

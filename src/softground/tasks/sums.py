@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from ..constraints import Scan
-from ..data.digits import Digits, load_digits, put_away
+from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split, held_out
 from ..data.gathered import Gathered
 from ..data.ragged import Ragged
@@ -37,7 +37,6 @@ from ..errors import DataError
 from ..experiments.problem import TASKS
 from ..family import Family
 from ..metrics import accuracies
-from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits
@@ -79,8 +78,7 @@ class Sums(OfDigits):
         return range(first, last + 1)
 
     def load(self, seed: int) -> Split:
-        train, test, note = load_digits(self.data, self.data_dir)
-        first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
+        train, test, note, (first, second) = self.pools(seed)
         rows = self._rows(train, "training", self.train_size, first)
         tests = self._rows(test, "test", self.test_size, second)
 

@@ -22,12 +22,11 @@ from torch import Tensor
 from ..constraints import Program
 from ..constraints.answers import Not
 from ..data import RandomAffine
-from ..data.digits import Digits, load_digits, put_away
+from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split, held_out
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS
 from ..projections import Walk
-from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import OfDigits
@@ -85,8 +84,7 @@ class Validity(OfDigits):
             raise DataError(f"train_size is {self.train_size}; give two boards or more, an even number of both kinds.")
         if self.test_size < 2:
             raise DataError(f"test_size is {self.test_size}; give two boards or more.")
-        first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(2))
-        seen, unseen, note = load_digits(self.data, self.data_dir)
+        seen, unseen, note, (first, second) = self.pools(seed)
 
         def boards(count: int, pool: Digits, rng: np.random.Generator) -> Examples:
             return uniform_boards(count, count // 2 * (self.boards == "both"), pool, rng)

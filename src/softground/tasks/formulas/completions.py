@@ -319,7 +319,7 @@ suffixes = cache(Suffixes)
 
 
 class LongFormulas(Inverse):
-    """Fibres over windows (:mod:`.windows`) or by enumeration; first states by prefix and suffix, and by terms.
+    """Fibres over windows or by enumeration; first states by prefix and suffix, and by terms.
 
     ``draws`` prefixes are tried per formula.
 
