@@ -15,9 +15,8 @@ from softground.constraints.smt import SMT
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.solver import backend
-from softground.solver.crew import Crew
+from softground.solver.crew import CAN_FORK, Crew
 from softground.solver.engine import FibreQuery, Limits, Reply
-from softground.solver.process import CAN_FORK
 from softground.spaces import Categorical
 
 if not CAN_FORK:

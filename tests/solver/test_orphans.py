@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from softground.solver import process
+from softground.solver import crew
 
 pytest.importorskip("z3")
-if not process.CAN_FORK:
+if not crew.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 # Two processes, each busy with a query that does not end: one in a formula, one in Z3. Each says who it is.
@@ -71,6 +71,6 @@ def test_a_busy_process_looks_for_its_parent_where_the_system_does_not_kill_it()
     """As on macOS: a process whose parent is another one ends by itself."""
     child = os.fork()
     if child == 0:
-        process._watch(os.getpid())  # not its parent
+        crew._watch(os.getpid())  # not its parent
         os._exit(3)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

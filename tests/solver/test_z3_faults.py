@@ -17,12 +17,12 @@ from softground.errors import ConstraintError, InverseError
 from softground.experiments import Place
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import crew, process
+from softground.solver import crew
 from softground.solver.engine import FibreQuery, Limits, Reply
 from softground.spaces import Categorical
 
 z3 = pytest.importorskip("z3")
-if not process.CAN_FORK:
+if not crew.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 BAD = 13
@@ -106,7 +106,7 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
 
 
 def test_processes_that_cannot_even_begin_are_not_made_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "engine", lambda rule, limits: os._exit(1))
+    monkeypatch.setattr(crew, "engine", lambda rule, limits: os._exit(1))
     doomed = crew.Crew(faulty(die), Limits(0, 1000, 1.0), chunk=2)
     assert doomed.solve([FibreQuery(5, (0, 0), (1,), 8)] * 2) == [Reply([], "crashed", "alone")] * 2
 
@@ -191,7 +191,7 @@ def test_impossible_settings_are_refused() -> None:
 
 
 def test_outcomes_that_a_killed_process_held_back_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "SECONDS_BETWEEN_SENDS", 1e9)
+    monkeypatch.setattr(crew, "SECONDS_BETWEEN_SENDS", 1e9)
     alone = crew.Crew(faulty(die), Limits(0, 10**6, 1.0, limit=LIMIT), chunk=4)
     replies = alone.solve([FibreQuery(y, (5, 5), (1,), 8) for y in (11, 12, BAD, 14)])
     whole = [Reply([(y - 5,)], "whole") for y in (11, 12, 14)]

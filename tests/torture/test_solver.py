@@ -10,13 +10,13 @@ import torch
 
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
-from softground.solver import crew, process
+from softground.solver import crew
 from torture.trial import Tally
 from torture.trials import solver
 from torture.trials._faulty import Faulty, faulty_inverse, rule
 
 pytest.importorskip("z3")
-if not process.CAN_FORK:
+if not crew.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 FORKED = {"workers": 2, "table": 0, "limit": 0.6}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from softground.solver import crew, process
+from softground.solver import crew
 from torture.trial import Tally
 from torture.trials import workers
 
 pytest.importorskip("z3")
-if not process.CAN_FORK:
+if not crew.CAN_FORK:
     pytest.skip("this system cannot fork", allow_module_level=True)
 
 
