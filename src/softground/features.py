@@ -30,7 +30,14 @@ FEATURES: dict[str, Feature] = {
         0.0,
         "ε, the share of wrong answers, or learn: down-weight examples whose answer is probably wrong.",
         "softground.training.noise:Noise",
-    )
+    ),
+    "scaled": Feature(
+        bool,
+        False,
+        "Divide the network's probabilities by its own usage of the symbols before the rule sums over S_y, for three "
+        "quarters of the stage: against readings that merge symbols.",
+        "softground.training.scaled:Scaled",
+    ),
 }
 
 
@@ -53,7 +60,7 @@ def terms(values: Mapping[str, Any]) -> list[Any]:
     found = []
     for name, value in values.items():
         feature = FEATURES[name]
-        if isinstance(value, bool) or value != feature.default:
+        if value != feature.default:
             module, _, kind = feature.term.partition(":")
             found.append(getattr(import_module(module), kind)(value))
     return found

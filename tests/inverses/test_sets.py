@@ -26,7 +26,7 @@ from softground.errors import InfeasibleAnswer, InverseError
 from softground.inverses import Circuit, Enumeration, Inverse, Listing, Lists, Scanned, Table, default_inverse, sets
 from softground.inverses.circuit.inverse import Compiled
 from softground.inverses.scanned import Chain
-from softground.inverses.sets import Law, Listed, Set, Shared, cubes_of
+from softground.inverses.sets import Law, Listed, Set, Shared, beside
 from softground.spaces import CategoricalBelief
 
 CPU = torch.device("cpu")
@@ -399,7 +399,7 @@ def test_cubes_hold_every_state_that_is_not_listed_once(share: float, monkeypatc
     for limit in (2048, 1):
         monkeypatch.setattr(sets, "runs", lambda sizes, limit=limit: sets._runs(sizes, limit))
         listed = torch.rand(SPACE.size, generator=torch.Generator().manual_seed(int(10 * share))) < share
-        codes = cubes_of(listed.nonzero().flatten(), False, SPACE)
+        codes = beside(listed.nonzero().flatten(), SPACE)
         which = torch.tensor([[0, codes.shape[1]]])
         of = Listed(which, codes, SPACE.sizes, cubes=True)
         assert codes.shape[1] <= int((~listed).sum()) or share == 0

@@ -51,6 +51,7 @@ from softground.tasks.sudoku.rule import Boards, sudoku_program
 from softground.tasks.sudoku.walks import Completion
 from softground.training import Teacher, Term
 from softground.training.anchors import LabelledInputs
+from softground.training.scaled import Scaled
 from sudoku_cases import BOARDS
 
 BATCH, GAMMA, NONE = 6, 0.7, 99  # nothing adds up to 99
@@ -200,6 +201,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Term: {
         training.Usage: (training.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
         training.Noise: (lambda: training.Noise("learn"), SUM, "noise::the_gradient_is_that_of_the_mixture"),
+        Scaled: (Scaled, SUM, "scaled::the_slope_is_that_of_the_scaled_law"),
         LabelledInputs: (anchors, SUM, "labelled::anchors_add_their_cross_entropy"),
     },
     Schedule: {

@@ -25,7 +25,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import Fibre, Inverse, Start
-from .sets import Law, Listed, Solutions, Stated, codes_of, entries
+from .sets import Law, Listed, Solutions, codes_of, ragged
 
 MOST_EACH = 2**17  # states of one answer: more would make every step slow
 
@@ -128,7 +128,8 @@ class Lists(Inverse):
         if bool(negative(self.constraint, y).any()):
             raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
         (first, count), (index, *_) = self._rows(y), self._on(y.device)
-        place, owner, offsets = entries(first, count)
+        owner, offsets = ragged(count)
+        place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
         return Solutions(index[place], owner, offsets)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
@@ -138,12 +139,12 @@ class Lists(Inverse):
         which = torch.stack(self._rows(y), 1)
         return Listed(which, self._on(y.device)[2], self.space.sizes)
 
-    def beside(self, y: Tensor) -> Tensor | None:
+    def excludes(self, y: Tensor) -> Tensor | None:
         return y < 0 if self.constraint.negates else None
 
-    def stated(self, y: Tensor) -> Stated:
+    def excluded(self, y: Tensor) -> Tensor:
         first, count = self._rows(~y)
-        return self._on(y.device)[0][int(first) : int(first + count)], False
+        return self._on(y.device)[0][int(first) : int(first + count)]
 
     @property
     def static(self) -> bool:  # type: ignore[override]

@@ -210,16 +210,20 @@ class Loop:
         """One pass over the examples: every batch is one step of the network."""
         tally, watch, waited = Tally(self), self.outputs.watch, self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
-        number, history = self.number(stage), self.progress.history
+        number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
         batches = portions(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
         descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
         step, steps = 0, len(batches)
+
+        def moment(over: float) -> Moment:
+            return Moment(number, tick, (tick + over) / stage.epochs, begun, history)
+
         try:
             for step, (part, index, x, idle) in enumerate(walked(batches)):
                 self.stopwatch.begin()
                 watch.begin(step, part.data.at, index)
-                batch = part.batch(index, x, Moment(number, tick, (tick + step / steps) / stage.epochs, history), idle)
+                batch = part.batch(index, x, moment(step / steps), idle)
                 with descent.apart(step) if descent.every > 1 else nullcontext():
                     loss = take(batch, self.outputs, part.teacher, part.terms, self.half)
                     descent.learn(loss, step)
@@ -231,7 +235,7 @@ class Loop:
         except NonFiniteOutput as error:
             raise self._placed(error, stage, epoch, f"batch {watch.step + 1} of {steps}") from error
         more = {"waited": waited} if stage.wait else {}
-        return tally.record(stage, epoch, Moment(number, tick, tick / stage.epochs, history)) | more
+        return tally.record(stage, epoch, moment(0.0)) | more
 
     def _placed(self, error: NonFiniteOutput, stage: Stage, epoch: int, where: str) -> NonFiniteOutput:
         """The error for a number that is not finite, with stage, epoch and ``where`` in the epoch."""

@@ -70,7 +70,7 @@ class Training(Part):
         self.memory[number] = memory
         self.note(number)
         train = TrainingSet(self.task, self.y, self.data.known, self.data.anchors, memory, process)
-        every = [term for term in (*self.always, *stage.terms) if self.teacher.weak or not term.weak]
+        every = [term for term in (*self.always, *stage.terms) if term.serves(self.teacher)]
         self.terms = [term.begin(train) for term in every]
         self.noise = next((term for term in self.terms if isinstance(term, Noise)), self.noise)
         if isinstance(network, Several) and (number == 0 or not isinstance(network, Scouted)):

@@ -42,7 +42,7 @@ from ..inverses.composite import composite
 from ..target import Target
 from ..task import Task
 from .starts import WAITING
-from .step import CHAINS, Batch, Moment, Term, TrainingSet
+from .step import CHAINS, Batch, Moment, Teacher, Term, TrainingSet
 
 ROWS = 512  # examples whose share of all readings is found at a time
 Level = float | Literal["learn"]
@@ -70,7 +70,6 @@ class Noise(Term):
     Noise(level='learn')
     """
 
-    weak = True
     level: Level
     lawful: bool = field(default=False, repr=False, compare=False)  # whether M is known, if only part by part
     overlap: float = field(default=1.0, repr=False, compare=False)  # parts of the rule that touch a site, on average
@@ -78,6 +77,9 @@ class Noise(Term):
 
     def __post_init__(self) -> None:
         check_level(self.level)
+
+    def serves(self, teacher: Teacher) -> bool:
+        return teacher.weak
 
     def begin(self, train: TrainingSet) -> Noise:
         task, y = train.task, train.y

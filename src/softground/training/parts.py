@@ -44,6 +44,7 @@ CHECK = 6  # a sixth of the budget's seconds is for finding answers that contrad
 class CompositeLikelihood(Teacher):
     """The sum of the parts' −log P(S_y^c|x), for a rule whose parts each have a law; see :class:`~softground.All`."""
 
+    sums = True
     schedule: Schedule = field(default_factory=lambda: Constant(1.0))  # γ per epoch
     parts: Composite | None = field(default=None, repr=False, compare=False)  # of the task that is trained
 

@@ -61,6 +61,7 @@ class Moment:
     stage: int = 0  # its number
     epoch: int = 0  # passes over the data since the stage began, without those in which its schedule stands still
     share: float = 0.0  # of the stage that is over, from 0 to 1
+    begun: float = 0.0  # the same when the epoch began
     history: Sequence[Mapping[str, Any]] = ()  # one record per epoch so far
 
 
@@ -168,6 +169,7 @@ class Teacher(ABC):
     """Says what the network should read. A stage holds one as a description: it knows no task, and never changes."""
 
     weak: ClassVar[bool] = True  # whether it learns from answers
+    sums: ClassVar[bool] = False  # whether it sums over S_y, or samples it
     open: bool = False  # whether a learner is to choose the inverse, and what goes with it, before ``begin``
 
     def begin(self, task: Task) -> Teacher:
@@ -194,7 +196,9 @@ class Teacher(ABC):
 class Term:
     """Takes part in one phase of a training step, whatever the teacher. It never changes itself."""
 
-    weak: ClassVar[bool] = False  # whether it takes part only where the teacher learns from answers
+    def serves(self, teacher: Teacher) -> bool:
+        """Whether it takes part where this teacher teaches."""
+        return True
 
     def begin(self, train: TrainingSet) -> Term:
         """The term for one data set; by default this one."""

@@ -42,6 +42,7 @@ class SoftenedGrounding(Teacher):
     Without a kernel, a learner chooses the one that fits the rule and the training answers; with ``steps=0``, T.
     """
 
+    sums = True
     kernel: Kernel | None = None
     schedule: Schedule = field(default_factory=lambda: Constant(1.0))  # γ per epoch
     steps: int = 1  # T, kernel steps per gradient step
