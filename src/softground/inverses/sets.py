@@ -288,24 +288,16 @@ class Listed(Set):
         return self._looked_up(scores, how).reduced(how)
 
     def marginals(self, scores: Tensor) -> Tensor:
-        """Of states, in four fifths of the time."""
-        return super().marginals(scores) if self.cubes else self._dealt(self._looked_up(scores), scores.shape[2])
+        """In four fifths of the time."""
+        return self._dealt(self._looked_up(scores), scores)
 
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
-        """In half the time: sites of which the chosen cube says nothing choose on their own."""
-        best = isinstance(to, str)
-        z = self._states(self._looked_up(scores, to if best else "sum").chosen(to))
-        if not self.cubes:
-            return z
-        free = z == torch.tensor(self.sizes, device=z.device)
-        own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
-        return torch.where(free, own.view_as(z), z)
+        """In half the time."""
+        return self._taken(self._looked_up(scores, to if isinstance(to, str) else "sum"), scores, to)
 
     def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        if self.cubes:
-            return super().choose_with_marginals(scores, dice)
         found = self._looked_up(scores)
-        return self._states(found.chosen(dice)), self._dealt(found, scores.shape[2])
+        return self._taken(found, scores, dice), self._dealt(found, scores)
 
     def _looked_up(self, scores: Tensor, how: How = "sum") -> _Found:
         """The log-weights of all that each example owns, and where they were found."""
@@ -325,25 +317,38 @@ class Listed(Set):
         x = sum_of(own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True))
         return _Found(x, places, joint, entry, (owner, offsets))
 
-    def _dealt(self, found: _Found, width: int) -> Tensor:
-        """Shares added up by run, then summed down to its sites by one product."""
-        parts, share = [], found.shares()
-        for own, place, sites in zip(found.joint, found.places, runs(self.sizes), strict=True):
+    def _dealt(self, found: _Found, scores: Tensor) -> Tensor:
+        """Shares added up by run, then summed down to its sites by one product; those of any go by the site's own."""
+        parts, share, width = [], found.shares(), scores.shape[2] + self.cubes
+        for own, place, run in zip(found.joint, found.places, self._runs, strict=True):
             if found.rows is None:
                 table = share.new_zeros(own.shape).scatter_add_(1, place, share)
             else:
                 table = share.new_zeros(own.numel()).index_add_(0, place, share).view_as(own)
-            ways = _ways(tuple(self.sizes[site] for site in sites), width, share.dtype, share.device)
-            parts.append((table @ ways).view(len(own), len(sites), width))
-        return torch.cat(parts[::-1], 1)
+            parts.append((table @ _ways(run, width, share.dtype, share.device)).view(len(own), len(run), width))
+        dealt = torch.cat(parts[::-1], 1)
+        if not self.cubes:
+            return dealt
+        free = one_hot(torch.tensor(self.sizes, device=dealt.device), width).to(dealt.dtype)
+        return (dealt * (1 - free))[..., :-1] + (dealt * free).sum(-1, keepdim=True) * scores.softmax(-1)
 
-    def _states(self, entry: Tensor) -> Tensor:
-        """The states of the list's entries, or the cubes."""
-        sizes, parts = tuple(size + self.cubes for size in self.sizes), []
-        for code, run in zip(self.codes, runs(sizes), strict=True):
-            symbols = _symbols(tuple(sizes[site] for site in run), entry.device)
-            parts.append(symbols[code[entry].long()])
-        return torch.cat(parts[::-1], 1)
+    def _taken(self, found: _Found, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
+        """The states chosen; sites of which a cube says nothing choose on their own."""
+        entry, parts = found.chosen(to), []
+        for code, run in zip(self.codes, self._runs, strict=True):
+            parts.append(_symbols(run, entry.device)[code[entry].long()])
+        z = torch.cat(parts[::-1], 1)
+        if not self.cubes:
+            return z
+        free = z == torch.tensor(self.sizes, device=z.device)
+        own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
+        return torch.where(free, own.view_as(z), z)
+
+    @property
+    def _runs(self) -> list[tuple[int, ...]]:
+        """The alphabets of the sites of every run."""
+        sizes = tuple(size + self.cubes for size in self.sizes)
+        return [sizes[run.start : run.stop] for run in runs(sizes)]
 
 
 class _Found(NamedTuple):
