@@ -45,13 +45,14 @@ CUBES_KEPT = 2**22  # of complements
 # stay in a CPU's first-level cache; the exact figure changes nothing but speed.
 BLOCK_LIMIT = 2048
 
-
 How = Literal["sum", "best"] | Dice
 
 
 def reduced(x: Tensor, how: How) -> Tensor:
-    """log Σ exp over the last dimension; or with slopes to one term alone, the best, whose value it then has, or one
-    drawn by its share."""
+    """log Σ exp over the last dimension.
+
+    With slopes to one term alone it is the best one, or log Σ exp and the slope of one that is drawn by its share.
+    """
     if how == "sum":
         return x.logsumexp(-1)
     way = x.argmax(-1) if isinstance(how, str) else how.categorical(x.detach().flatten(0, -2)).view(x.shape[:-1])
@@ -167,11 +168,13 @@ class Law:
         total = self._each(lambda of, scores: (of.reduce(scores, "sum"),))[0].sum()
         return torch.autograd.grad(total, self.scores, create_graph=True)[0]
 
+    @torch.no_grad()
     def mode(self) -> Tensor:
         """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
         self._refuse_empty()
         return self._each(lambda of, scores: (of.choose(scores, "best"),))[0]
 
+    @torch.no_grad()
     def draw(self, dice: Dice) -> Tensor:
         """One independent draw per example: ``[batch, sites]``."""
         self._refuse_empty()
@@ -200,7 +203,7 @@ class Law:
         """What is asked of every set, part after part of the batch, in the order of the batch."""
         with outside_inference():  # in which there are no slopes
             scores = self.scores.clone() if self.scores.is_inference() else self.scores
-            found = [ask(of, own) for _, of, own in self._parts(scores)]
+            found = [ask(of, own) for of, own in self._parts(scores)]
         if len(found) == 1:
             return list(found[0])
         joined = [torch.cat(column) for column in zip(*found, strict=True)]
@@ -209,13 +212,13 @@ class Law:
         order = torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()
         return [column[order] for column in joined]
 
-    def _parts(self, scores: Tensor) -> Iterator[tuple[int, Set, Tensor]]:
-        """The sets with their scores, large ones in parts, and where each begins among the rows of its own."""
+    def _parts(self, scores: Tensor) -> Iterator[tuple[Set, Tensor]]:
+        """The sets with their scores, large ones in parts."""
         for rows, of in self.of:
             own, most = scores if rows is None else scores[rows], of.together()
             for first in range(0, max(1, len(own)), most):
                 part = slice(first, first + most)
-                yield first, *((of, own) if most >= len(own) else (of.rows(part), own[part]))
+                yield (of, own) if most >= len(own) else (of.rows(part), own[part])
 
     def _refuse_empty(self) -> None:
         def empty(of: Set, scores: Tensor) -> tuple[Tensor]:
