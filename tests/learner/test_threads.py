@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import nn
 
 from learner_cases import adam, addition, classifier, equal, examples, make_learner, weights
 from softground import Dropout, Program, Scan, SoftGrounder, Task, grounding_stages
+from softground.errors import LearnerError
 from softground.networks import RandomLayer
 from softground.spaces import Categorical
 
@@ -125,3 +127,25 @@ def test_random_layers_have_the_fit_s_generator_while_it_lasts() -> None:
         results.append(weights(net))
         assert net[1].generator is None
     assert equal(*results)
+
+
+def test_a_second_fit_of_a_learner_that_is_fitting_is_refused() -> None:
+    task = addition()
+    learner, tried = make_learner(task), []
+
+    def again() -> None:
+        with pytest.raises(LearnerError, match="is fitting already"):
+            learner.fit(examples(task, 64))
+        tried.append(True)
+
+    def look(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch":
+            again()  # from the observer
+            thread = threading.Thread(target=again)
+            thread.start()
+            thread.join()
+
+    learner.fit(examples(task, 64), observer=look)
+    assert len(tried) == 6  # two in each of three epochs
+    assert len(learner.history_) == 3
+    assert len(learner.fit(examples(task, 64)).history_) == 3  # afterwards it may

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -130,6 +132,7 @@ class Learner(Reader):
         self.recipe, self.place = recipe, place
         self.choice_: Choices = {}
         self.note = note
+        self.fitting = Lock()
         self.fabric = chosen_fabric(fabric, device, precision)
         self.precision = precision_of(self.fabric)
         self.device = self.fabric.device
@@ -197,9 +200,10 @@ class Learner(Reader):
             if part.shape not in self.staged:
                 raise unserved(part.shape, torch.tensor(part.places), self.staged)
         kept = RunFolder.open(out) if out is not None and resume else None
-        self.staged = {shape: list(stages) for shape, stages in self.described.items()}
-        self.choice_ = settle(self, trained, kept, quiet)
-        with run_folder(out, self, trained, held_out.get("validation"), resume) as folder:
+        with alone(self.fitting), ExitStack() as stack:
+            self.staged = {shape: list(stages) for shape, stages in self.described.items()}
+            self.choice_ = settle(self, trained, kept, quiet)
+            folder = stack.enter_context(run_folder(out, self, trained, held_out.get("validation"), resume))
             self.input_, self.fitted = inputs_of(trained), True
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
@@ -240,7 +244,7 @@ class Learner(Reader):
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
-        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric")} | {
+        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "fitting")} | {
             "described": {},
             "staged": {},
         }
@@ -249,3 +253,16 @@ class Learner(Reader):
         vars(self).update(state)
         self.fabric = make_fabric(self.device.type)  # type: ignore[arg-type]
         self.device = self.fabric.device
+
+
+@contextmanager
+def alone(fitting: Lock) -> Iterator[None]:
+    """Refuse a second fit of a learner that is fitting, in another thread or from an observer."""
+    if not fitting.acquire(blocking=False):
+        raise LearnerError(
+            "This learner is fitting already. Wait until that ends, or make another Learner and network."
+        )
+    try:
+        yield
+    finally:
+        fitting.release()
