@@ -192,8 +192,11 @@ class SoftGrounder(Manners):
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
         self.learner_ = Learner(task, self.network_, self._stages, **{name: getattr(self, name) for name in PASSED_ON})
-        self.learner_.fit(data, anchors=anchors, quiet=not self.verbose)
-        self.model_ = self.learner_.model
+        try:
+            self.learner_.fit(data, anchors=anchors, quiet=not self.verbose)
+        finally:  # Ctrl-C leaves a model too
+            if self.learner_.fitted:
+                self.model_ = self.learner_.model
         return self
 
     def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> Any:

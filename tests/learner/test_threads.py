@@ -149,3 +149,32 @@ def test_a_second_fit_of_a_learner_that_is_fitting_is_refused() -> None:
     assert len(tried) == 6  # two in each of three epochs
     assert len(learner.history_) == 3
     assert len(learner.fit(examples(task, 64)).history_) == 3  # afterwards it may
+
+
+def test_ctrl_c_leaves_what_was_learnt_so_far() -> None:
+    task = addition()
+    x, y = examples(task, 64).x, examples(task, 64).y
+
+    def stop(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch" and facts["epoch"] == 1:
+            raise KeyboardInterrupt
+
+    learner = make_learner(task)
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(examples(task, 64), examples(task, 20, 1), observer=stop)
+    assert [record["epoch"] for record in learner.history_] == [0, 1]
+    assert learner.results_ == {}
+    assert len(learner.model.predict(x)) == len(learner.predict(x)) == 64
+    stops = [None, KeyboardInterrupt()]
+
+    class Interrupted(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.training and (stop := stops.pop(0)):
+                raise stop
+            return x
+
+    estimator = SoftGrounder(task, network=nn.Sequential(classifier(), Interrupted()), batch_size=32)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(x, y)  # in the second batch
+    assert estimator.learner_.history_ == []
+    assert len(estimator.predict(x)) == 64

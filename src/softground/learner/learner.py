@@ -77,7 +77,7 @@ class Learner(Reader):
     Attributes
     ----------
     history_
-        One record per epoch, as in ``metrics.jsonl``.
+        One record per epoch, as in ``metrics.jsonl``; after Ctrl-C, of the epochs that are complete.
     results_
         Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
         those of single symbols (F1, collapse, calibration error), and of further test sets.
@@ -214,10 +214,12 @@ class Learner(Reader):
                 observer = together(Watch(self, train, folder), observer)
             with shown(observer, quiet or not self.fabric.is_global_zero, self.fabric.loggers) as told:
                 self.loop = Loop(self, folder, told)
-                self.loop.run(trained, held_out, resume, previous)
+                try:
+                    self.loop.run(trained, held_out, resume, previous)
+                finally:  # Ctrl-C leaves the complete epochs too
+                    progress = self.loop.progress
+                    self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             self.input_ = inputs_of(trained)
-            progress = self.loop.progress
-            self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             looked = last_look(self, held_out, further)
             if self.features["noise"]:
                 self.suspects_ = suspects(self)

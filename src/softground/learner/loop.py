@@ -68,6 +68,7 @@ class Loop:
         self.told_batches = observer is not None and wants_batches(observer)
         self.network, self.fabric = learner.network, learner.fabric
         self.stages = learner.stages
+        self.began, self.progress = time.perf_counter(), Progress()
 
     def run(
         self, train: list[Part], held_out: Mapping[str, list[Part]], resume: bool = False, previous: bool = False
