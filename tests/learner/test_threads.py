@@ -11,6 +11,8 @@ import pytest
 import torch
 from test_evaluation_batches import Sitewise
 from torch import nn
+from torch.utils.data import Dataset
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from learner_cases import adam, addition, classifier, equal, examples, make_learner, weights
 from softground import Dropout, Program, Scan, SoftGrounder, Task, grounding_stages
@@ -178,3 +180,29 @@ def test_ctrl_c_leaves_what_was_learnt_so_far() -> None:
         estimator.fit(x, y)  # in the second batch
     assert estimator.learner_.history_ == []
     assert len(estimator.predict(x)) == 64
+
+
+def test_ctrl_c_is_heard_while_a_data_loader_s_processes_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Items(Dataset[Any]):
+        def __init__(self, data: Any) -> None:
+            self.data = data
+
+        def __len__(self) -> int:
+            return len(self.data)
+
+        def __getitem__(self, index: int) -> Any:
+            return self.data[index]
+
+    shut = _MultiProcessingDataLoaderIter._shutdown_workers
+
+    def interrupted(self: Any) -> None:
+        if not self._shutdown:
+            shut(self)
+            raise KeyboardInterrupt
+
+    task = addition()
+    learner = make_learner(task, workers=1)
+    monkeypatch.setattr(_MultiProcessingDataLoaderIter, "_shutdown_workers", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(Items(examples(task, 64)))
+    assert learner.history_ == []

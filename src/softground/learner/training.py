@@ -158,3 +158,5 @@ def walked(batches: Sequence[Portion]) -> Iterator[tuple[Training, Tensor, Any, 
     walks = {part: part.data.walk(rows) for part, rows in each.items()}
     for part, _, idle, _ in batches:
         yield part, *next(walks[part]), idle
+    for walk in walks.values():  # ends a data loader's processes here: its __del__ would swallow Ctrl-C
+        next(walk, None)
