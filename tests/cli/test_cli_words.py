@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli_cases import ENVIRONMENT, ROOT
-from softground.cli import in_options, main
+from softground.cli import evaluate, in_options, main, obey, train
+from softground.cli.options import options_of
+from softground.errors import SoftgroundError
 from softground.tasks import TASKS
 
 
@@ -26,12 +31,66 @@ def test_help_says_a_default_once_and_names_options(task: str, capsys: pytest.Ca
         assert "_dir" not in option
 
 
-def test_a_message_names_the_option_and_not_the_parameter() -> None:
-    assert in_options("give its folder (data_dir).") == "give its folder (--data-dir)."
-    assert in_options("/home/me/data_dir is empty") == "/home/me/data_dir is empty"
-    assert in_options("train without them: unexplained='drop'.") == "train without them: --unexplained drop."
-    for path in ("'/home/me/size=4'", "/home/me/lr=0.1/run", "/home/me/a run/lr=0.1/b"):
-        assert in_options(path) == path
+def test_a_message_names_the_options_of_the_command_at_hand() -> None:
+    hwf = options_of("hwf", train.Command)
+    assert in_options("give its folder (data_dir).", hwf) == "give its folder (--data-dir)."
+    assert in_options("test_size is 0: give a positive number.", hwf) == "--test-size is 0: give a positive number."
+    assert in_options("leave them out: unexplained='drop'.", hwf) == "leave them out: --unexplained drop."
+    assert in_options("batch_size=0 was given, or previous=True", hwf) == "--batch-size 0 was given, or previous=True"
+    for text in (
+        "/home/me/data_dir is empty",
+        "'/home/me/seed=4'",
+        "/home/me/gamma=0.1/run",
+        "in Python: fit(…, anchors=Anchors(images)), load(x, task=…)",
+        "Object arrays cannot be loaded when allow_pickle=False",
+        "data_dir.zip",
+        "my_seed=4",
+    ):
+        assert in_options(text, hwf) == text
+
+
+@pytest.mark.parametrize("name", ["r/epochs=5,seed=3", "previous=True", "a run/device=x", "<img previous=True>"])
+def test_what_was_given_is_said_as_it_was_given(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SoftgroundError) as found:
+        obey(evaluate.Command(run_folder=Path(name)))
+    assert str(found.value).startswith(f"{name}: there is no such folder")
+
+
+def test_what_another_library_says_stays(tmp_path: Path) -> None:
+    @dataclass
+    class Asked:
+        previous: bool = False
+
+        def run(self) -> None:
+            try:
+                raise ValueError("it needs previous=True")
+            except ValueError as error:
+                raise SoftgroundError(f"This cannot be read ({error}). Use previous=True.") from error
+
+    with pytest.raises(SoftgroundError, match=r"needs previous=True\)\. Use --previous\."):
+        obey(Asked())
+
+
+def test_examples_that_are_pickled_name_no_option_that_does_not_exist(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "pickled.npz", x=np.array([{}, []], dtype=object), y=[1, 2])
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text('{"format": 3}')
+    assert main(["evaluate", str(run), "--examples", str(tmp_path / "pickled.npz")]) == 2
+    message = capsys.readouterr().err
+    assert "allow_pickle=False" in message
+    assert "--" not in message
+
+
+@pytest.mark.parametrize("option", ["--test-size", "--image-size"])
+def test_a_refused_size_is_an_option_that_may_be_left_out(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "hwf", option, "0", "--quiet"]) == 2
+    message = capsys.readouterr().err
+    assert f"{option} is 0" in message
+    assert "None" not in message
 
 
 @pytest.mark.parametrize("folder", ["src", "docs", "examples", "README.md"])

@@ -9,7 +9,8 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any
@@ -33,9 +34,6 @@ COMMANDS = {
 }
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
 NESTED = (*BY_TASK, "runs")  # commands that are one of several classes
-# A parameter and its value in a message: no part of a path, of a call's inside or of a quotation.
-BEFORE = r"(?<![\w./'\"-])(?<!\w\()(?<!…, )"
-ARGUMENT = re.compile(BEFORE + r"([a-z]\w*)=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))(?![\w(/])")
 HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
 
 Teach networks to recognise symbols from rules instead of labels.
@@ -103,7 +101,28 @@ def _run(args: list[str]) -> None:
         asked = _read(name, rest)
     finally:
         gc.enable()
-    asked.run()
+    obey(asked)
+
+
+def obey(asked: Any) -> None:
+    """Run a command. What a message says to a Python user names its options."""
+    with _speaking_of(type(asked), vars(asked).values()):
+        asked.run()
+
+
+@contextmanager
+def _speaking_of(command: Any, given: Iterable[Any]) -> Iterator[None]:
+    """Errors name options of the command, and leave what was given to it."""
+    from ..errors import SoftgroundError
+
+    try:
+        yield
+    except SoftgroundError as error:
+        texts = [str(each) for value in given for each in (value if isinstance(value, tuple) else [value])]
+        if error.__cause__ and not isinstance(error.__cause__, SoftgroundError):
+            texts.append(str(error.__cause__))  # another library's
+        error.args = (in_options(str(error), command, texts), *error.args[1:])
+        raise
 
 
 def _read(name: str, rest: list[str]) -> Any:
@@ -128,7 +147,8 @@ def _read(name: str, rest: list[str]) -> Any:
     kind = kind or command(name, a_file)
     _refuse_retired(rest, {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known})
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    return tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
+    with _speaking_of(kind, rest):
+        return tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
 
 
 def _refuse_retired(words: list[str], known: Any) -> None:
@@ -169,23 +189,35 @@ def _complain(error: Exception, name: str) -> int:
     from rich.text import Text
 
     # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-    line = Text.assemble((f"{name}: ", "bold red"), in_options(text))
+    line = Text.assemble((f"{name}: ", "bold red"), text)
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
     return BAD_INPUT
 
 
-def in_options(text: str) -> str:
-    """A message for a Python user, with its arguments as options.
+def in_options(text: str, command: Any, given: Iterable[str] = ()) -> str:
+    """A message for a Python user, with arguments that are options of the command written as options.
 
-    >>> in_options("batch_size=0 was given. Leave it out, or use previous=True.")
-    '--batch-size 0 was given. Leave it out, or use --previous.'
-    >>> in_options("use boards=all, or device='cpu'; in Python: fit(…, anchors=Anchors(images)), load(x, task=…)")
-    'use --boards all, or --device cpu; in Python: fit(…, anchors=Anchors(images)), load(x, task=…)'
+    The texts ``given`` stay as they are.
+
+    >>> from softground.cli.predict import Command
+    >>> text = "runs/device=3: device='gpu' was given. Use previous=True, not allow_pickle=True."
+    >>> in_options(text, Command, ["runs/device=3"])
+    'runs/device=3: --device gpu was given. Use --previous, not allow_pickle=True.'
     """
+    import tyro
+
+    own = getattr(command, "__dataclass_fields__", {})  # none where it is one of several classes
+    own = [name for name, f in own.items() if tyro.conf.Positional not in getattr(f.type, "__metadata__", ())]
+    names = "|".join(sorted(own, key=len, reverse=True))
+    # With its value; alone only where it is no ordinary word. Neither in a path nor before the brackets of a call.
+    argument = rf"(?<![\w./'\"-])(?:({names})=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))|(?=[a-z]+_)({names}))"
+    argument += r"(?![\w(/=-]|\.\w)"
+    kept = [re.escape(each) for each in sorted(given, key=len, reverse=True) if re.search(argument, each)]
 
     def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2].strip("'")
-        return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
+        if not (name := found[1] or found[3]):
+            return found[0]
+        word, value = name.replace("_", "-"), (found[2] or "").strip("'")
+        return {"True": f"--{word}", "False": f"--no-{word}"}.get(value, f"--{word} {value}".rstrip())
 
-    text = ARGUMENT.sub(option, text)
-    return re.sub(r"(?<![\w./-])(data|image)_(dir|size)(?![\w./-])", r"--\1-\2", text)
+    return re.sub("|".join([*kept, argument]), option, text) if own else text

@@ -30,7 +30,8 @@ class Command(OfRun):
         figures: dict[str, Any]
         further: list[str] = []
         if self.examples is not None:
-            figures = model_of(folder, self.previous, self.device).evaluate(read_examples(self.examples))
+            examples = read_examples(self.examples)  # first: it is refused sooner than a model is read
+            figures = model_of(folder, self.previous, self.device).evaluate(examples)
         elif folder.read_config().get("recipe") is None:
             raise DataError(
                 f"{folder.path} holds a run of a program of its own, whose test data are not known here. Give "
