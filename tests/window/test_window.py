@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ pytest.importorskip("uvicorn", reason="a window needs starlette and uvicorn, whi
 import torch
 
 import softground as sg
-from cli_cases import process
+from cli_cases import ENVIRONMENT, process
 from softground.cli import main
 from softground.runs.folder import METRICS
 from softground.window.reading import read as read_pictures
@@ -199,6 +200,29 @@ def test_the_command_prints_an_address_and_ends_when_interrupted(run: Path) -> N
     child.send_signal(signal.SIGINT)
     _, words = child.communicate(timeout=30)
     assert (child.returncode, words) == (0, "")
+
+
+def test_no_process_has_the_address_among_its_arguments(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}.new; mv {seen}.new {seen}\n')
+    browser.chmod(0o700)
+    monkeypatch.setitem(ENVIRONMENT, "BROWSER", f"{browser} %s")
+    child = process("open", str(run), "--json")
+    assert child.stdout is not None
+    address = json.loads(child.stdout.readline())["address"]
+    end = time.monotonic() + 30
+    while not seen.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    given = seen.read_text().strip()
+    page = Path(given.removeprefix("file://"))
+    assert address.split("/")[3] not in given
+    assert f"url={address}" in page.read_text()
+    assert page.parent.stat().st_mode & 0o077 == 0
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=30)
+    assert not page.parent.exists()
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

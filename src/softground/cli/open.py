@@ -5,6 +5,9 @@ import sys
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -38,8 +41,8 @@ class Command(OfRun):
             raise SoftgroundError(
                 f"--port {self.port} was given; expected 0 to 65535. Leave it out for any that is free."
             )
-        with suppress(KeyboardInterrupt):
-            serve(folder, lambda: self._model(folder), self.port, self._ready)
+        with TemporaryDirectory() as private, suppress(KeyboardInterrupt):
+            serve(folder, lambda: self._model(folder), self.port, partial(self._ready, Path(private)))
 
     def _model(self, folder: RunFolder) -> Model:
         """The run's network, with a rule that gives values where there is one: a saved scan may only check."""
@@ -50,8 +53,10 @@ class Command(OfRun):
                 model.task = task_of(folder) or model.task
         return model
 
-    def _ready(self, address: str) -> None:
+    def _ready(self, private: Path, address: str) -> None:
         print(json.dumps({"address": address}) if self.json else f"Window: {address}   (Ctrl-C ends it)")
         sys.stdout.flush()
         if self.browser:
-            webbrowser.open(address)
+            page = private / "window.html"  # a browser's arguments can be read by all users, this folder by one
+            page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">')
+            webbrowser.open(page.as_uri())
