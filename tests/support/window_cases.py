@@ -25,7 +25,7 @@ from softground.model import load
 from softground.networks import PerSite, mlp
 from softground.runs import RunFolder
 from softground.spaces import Categorical
-from softground.window import application
+from softground.window.server import application, server
 
 SIZE, TOKEN = 16, "not-a-secret"
 LINES = {0: [(0.5, 0.2, 0.5, 0.8)], 1: [(0.2, 0.5, 0.8, 0.5)], 2: [(0.2, 0.2, 0.8, 0.8), (0.2, 0.8, 0.8, 0.2)]}
@@ -73,19 +73,17 @@ def train(out: Path, epochs: int = 12, observer: Any = None, **more: Any) -> Tas
 @contextmanager
 def window(folder: Path) -> Iterator[int]:
     """The port of a window that is served by a thread."""
-    import uvicorn
-
     app = application(RunFolder.open(folder), lambda: load(folder / "model", device="cpu"), TOKEN)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        running = server(app)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
             yield listening.getsockname()[1]
         finally:
-            server.should_exit = True
+            running.should_exit = True
             thread.join(30)
 
 

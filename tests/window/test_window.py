@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from cli_cases import ENVIRONMENT, process
 from softground.cli import main
 from softground.runs.folder import METRICS
 from softground.window.reading import read as read_pictures
+from softground.window.server import WAITING
 from window_cases import TOKEN, ask, picture, png, rule, train, window
 
 
@@ -233,3 +235,28 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.Captu
 def test_a_port_that_there_is_not_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["open", str(run), "--no-browser", "--port", "70000"]) == 2
     assert "--port 70000 was given; expected 0 to 65535" in capsys.readouterr().err
+
+
+def test_half_open_connections_are_limited_and_keep_nobody_out(port: int) -> None:
+    half = []
+    for _ in range(3 * WAITING):
+        half.append(socket.create_connection(("127.0.0.1", port)))
+        half[-1].sendall(b"GET / HTTP/1.1\r\n")
+    assert ask(port, f"/{TOKEN}/")[0] == 200
+    time.sleep(0.5)
+    for each in half:
+        each.setblocking(False)
+    assert sum(not closed(each) for each in half) <= WAITING
+    for each in half:
+        each.close()
+    assert ask(port, f"/{TOKEN}/")[0] == 200
+
+
+def closed(connection: socket.socket) -> bool:
+    """Whether the other end has closed it."""
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

@@ -29,6 +29,7 @@ from .reading import read, readers
 
 HERE = "127.0.0.1"
 LARGEST = 2**25  # bytes of a request: a board of photographs
+WAITING = 64  # connections without a request
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
@@ -44,16 +45,43 @@ HEADERS = {
 
 def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; ``ready`` is told the address. Port 0 takes any that is free."""
-    uvicorn = load("uvicorn", "A window on a run", "starlette uvicorn")
     token = secrets.token_urlsafe(18)
     app = application(folder, model, token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HERE, port))
         listening.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
+        running = server(app)
         ready(f"http://{HERE}:{listening.getsockname()[1]}/{token}/")
-        server.run(sockets=[listening])
+        running.run(sockets=[listening])
+
+
+def server(app: Any) -> Any:
+    """A server of the application. Of connections that have sent no whole request, it holds the newest."""
+    uvicorn = load("uvicorn", "A window on a run", "starlette uvicorn")
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    waiting: dict[Any, None] = {}  # the oldest first
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            waiting[self] = None
+            if len(waiting) > WAITING:
+                oldest = next(iter(waiting))
+                waiting.pop(oldest)
+                oldest.transport.abort()
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            if self.cycle:  # a request
+                waiting.pop(self, None)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            waiting.pop(self, None)
+            super().connection_lost(exc)
+
+    return uvicorn.Server(uvicorn.Config(app, http=Connection, log_level="warning", ws="none", lifespan="off"))
 
 
 def application(folder: RunFolder, model: Callable[[], Model], token: str) -> Any:
