@@ -85,6 +85,13 @@ def test_examples_that_are_pickled_name_no_option_that_does_not_exist(
     assert "--" not in message
 
 
+def test_missing_examples_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text('{"format": 3}')
+    assert main(["evaluate", str(tmp_path), "--examples", "nope.npz"]) == 2
+    expected = "nope.npz: there is no such file. Give an .npz with arrays x, y and perhaps symbols."
+    assert expected in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--test-size", "--image-size"])
 def test_a_refused_size_is_an_option_that_may_be_left_out(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "hwf", option, "0", "--quiet"]) == 2

@@ -232,6 +232,17 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert str(tmp_path) in capsys.readouterr().err
 
 
+def test_a_port_in_use_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["open", str(run), "--no-browser", "--port", str(port)]) == 2
+    message = capsys.readouterr().err
+    assert f"Port {port} cannot be used (address already in use). Choose another, or leave --port out" in message
+    assert len(message.splitlines()) == 1
+
+
 def test_a_port_that_there_is_not_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["open", str(run), "--no-browser", "--port", "70000"]) == 2
     assert "--port 70000 was given; expected 0 to 65535" in capsys.readouterr().err

@@ -83,7 +83,9 @@ def _give(network: Any, folder: RunFolder, previous: bool) -> None:
 
 def read_examples(path: Path) -> Examples:
     """The examples in an ``.npz`` file, with true symbols where it has them; nothing in it is unpickled."""
-    if path.is_file() and not zipfile.is_zipfile(path):  # numpy would advise to unpickle it
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file. Give an .npz with arrays x, y and perhaps symbols.")
+    if not zipfile.is_zipfile(path):  # numpy would advise to unpickle it
         raise DataError(
             f"{path} is not an .npz file, as numpy.savez writes it; expected arrays x, y and perhaps symbols."
         )

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 from ..errors import DataError, SoftgroundError
+from ..files import describe
 from ..model import Model
 from ..optional import load
 from ..report.facts import Facts
@@ -49,7 +50,12 @@ def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Calla
     app = application(folder, model, token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HERE, port))
+        try:
+            listening.bind((HERE, port))
+        except OSError as error:
+            raise SoftgroundError(
+                f"Port {port} cannot be used ({describe(error)}). Choose another, or leave --port out for any free one."
+            ) from error
         listening.listen()
         running = server(app)
         ready(f"http://{HERE}:{listening.getsockname()[1]}/{token}/")
