@@ -115,6 +115,18 @@ def test_an_answer_that_nothing_explains_leaves_the_reading(port: int, answer: s
     assert found["explanation"]["error"]
 
 
+def test_a_word_where_a_vectorised_rule_gives_numbers_is_told_in_words_for_a_page() -> None:
+    space = sg.Categorical([range(3)] * 2)
+    network = sg.PerSite(sg.convnet((1, 8, 8), 3, width=4), image=(1, 8, 8))
+    task = sg.Task(space, sg.Program(lambda a, b: a + b, space, vectorised=True))
+    model = sg.Learner(task, network, device="cpu").model
+    model.shape, model.dtype = (2, 1, 8, 8), torch.uint8
+    pictures = [base64.b64decode(png(picture(0)))] * 2
+    error = read_pictures(model, pictures, "foo")["explanation"]["error"]
+    assert error == "'foo' is not an answer of this rule. Type one, such as 7, 7/2, True or [1, 2]."
+    assert "No symbols" in read_pictures(model, pictures, "99")["explanation"]["error"]
+
+
 def test_an_answer_at_which_the_rule_fails_leaves_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def cue(answer: Any, site: int) -> Any:
         return answer // 10 ** (1 - site) % 10
@@ -126,7 +138,7 @@ def test_an_answer_at_which_the_rule_fails_leaves_the_reading(monkeypatch: pytes
     model.shape, model.dtype = (2, 1, 8, 8), torch.uint8
     found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2, "seven")
     assert len(found["symbols"]) == 2
-    assert "cue failed for the answer 'seven'" in found["explanation"]["error"]
+    assert found["explanation"]["error"].startswith("'seven' is not an answer of this rule. Type one, such as 7")
     monkeypatch.setattr(rule, "encode", lambda answers: 1 / 0)
     found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2, "7")
     assert found["explanation"]["error"].startswith("the rule fails at it: ")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..data.images import read_symbols
-from ..errors import DataError, SoftgroundError
+from ..errors import ConstraintError, DataError, InfeasibleAnswer, SoftgroundError
 from ..model import Model
 from ..report.gathering import written
 from ..report.words import symbol
@@ -47,7 +47,10 @@ def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> dict[str,
             best = model.predict_codes(x, [answer_of(answer)]).cpu()
             other = _told(model, best, chances) | {"differs": (best != codes)[0].nonzero().flatten().tolist()}
         except Exception as error:  # an answer of another type, at which a rule may fail, or one that nothing explains
-            other = {"error": str(error) if isinstance(error, SoftgroundError) else f"the rule fails at it: {error}"}
+            words = str(error) if isinstance(error, SoftgroundError) else f"the rule fails at it: {error}"
+            if isinstance(error, ConstraintError) and not isinstance(error, InfeasibleAnswer):
+                words = f"{answer.strip()!r} is not an answer of this rule. Type one, such as 7, 7/2, True or [1, 2]."
+            other = {"error": words}
         found["explanation"] = other
     return found
 

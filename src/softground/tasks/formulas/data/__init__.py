@@ -64,12 +64,12 @@ def load(
     if split == "writer" and source != "hwf":
         raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
     if image_size is not None and not 4 <= image_size <= 1024:
-        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or None for the default.")
+        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or leave it out.")
     if seed < 0:
         raise DataError(f"seed is {seed}: give zero or a positive integer.")
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         if size is not None and size < 1:
-            raise DataError(f"{name} is {size}: give a positive number of formulas, or None for the default.")
+            raise DataError(f"{name} is {size}: give a positive number of formulas, or leave it out.")
     published = source == "hwf"
     if lengths and not shares:
         shares = [PUBLISHED_SHARES.get(each, 1) if published else 1 for each in lengths]
