@@ -9,6 +9,7 @@ What is read is bounded, because a file may come from anybody: a byte of JSON ca
 
 import json
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,32 @@ DOCUMENT_LIMIT = 16 * 2**20
 """The largest JSON document read, in bytes: far above any real one, far below what would fill the memory."""
 LINES_LIMIT = 2**25
 """The largest file of lines read, in bytes: some 50,000 epochs."""
+
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([e/][+-]?\d+)?")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """Text from anywhere, whose controls of terminals and of the direction of writing are shown, not carried out.
+
+    >>> print(harmless(chr(27) + "[2J"))
+    \\x1b[2J
+    """
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def cell(value: Any) -> Any:
+    """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    >>> [cell(value) for value in ("=1+1", "-x", "-", "-7/2", -7, "a=1")]
+    ["'=1+1", "'-x", '-', '-7/2', -7, 'a=1']
+    """
+    if not isinstance(value, str):
+        return value
+    text = harmless(value)
+    formula = len(text) > 1 and text[0] in "=+-@\t\n" and not NUMBER.fullmatch(text)
+    return f"'{text}" if formula else text
 
 
 class Unreadable(Exception):

@@ -188,8 +188,10 @@ def _complain(error: Exception, name: str) -> int:
     from rich.console import Console
     from rich.text import Text
 
+    from ..files import harmless
+
     # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
-    line = Text.assemble((f"{name}: ", "bold red"), text)
+    line = Text.assemble((f"{name}: ", "bold red"), harmless(text))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
     return BAD_INPUT
 

@@ -16,6 +16,7 @@ import tyro
 from ..data.images import read_symbols
 from ..errors import DataError
 from ..experiments.place import Device
+from ..files import cell, harmless
 from ..model import Model
 from ..task import Task
 from .loading import OfRun, model_of, task_of
@@ -73,7 +74,8 @@ class Command(OfRun):
             return _table(found)
         for p in found:
             value = "no value" if p["value"] is None else f"value {p['value']}"
-            print(f"{' '.join(map(str, p['symbols']))}   {value}   probability {prod(p['probabilities']):.1%}")
+            symbols = " ".join(map(str, p["symbols"]))
+            print(harmless(f"{symbols}   {value}   probability {prod(p['probabilities']):.1%}"))
 
     def _one_shape(self, model: Model) -> Model:
         """What reads as many symbols as there are images, for a network that reads several numbers of them."""
@@ -94,7 +96,7 @@ def _table(found: list[dict[str, Any]]) -> None:
         count = len(each["symbols"])
         files = each["images"] * (count if len(each["images"]) == 1 else 1)
         for site, row in enumerate(zip(files, each["symbols"], each["probabilities"], strict=True)):
-            table.writerow([example, row[0], site, *row[1:], each["value"]])
+            table.writerow(map(cell, (example, row[0], site, *row[1:], each["value"])))
 
 
 def _whole(value: Any) -> Any:

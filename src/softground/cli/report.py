@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from ..errors import SoftgroundError
+from ..files import harmless
 from ..report import gather, write_comparison, write_report
 from ..report.findings import Findings
 from ..runs import RunFolder
@@ -48,7 +49,7 @@ class Command:
             print(json.dumps({"reports": [str(page) for page in pages]}))
         for page in pages:
             if not self.json:
-                print(f"Report: {page}")
+                print(harmless(f"Report: {page}"))
             if self.open:
                 webbrowser.open(page.resolve().as_uri())
 
@@ -76,4 +77,4 @@ class Command:
         except SoftgroundError as error:
             # The curves need neither the data nor the network.
             note = f"{folder.path}: without examples and confusions, because the run cannot be loaded: {error}"
-            print(note, file=sys.stderr)
+            print(harmless(note), file=sys.stderr)

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
+from ..files import harmless
 from ..report.facts import Facts, groups, seeds_table, spreads
 from ..report.html.compare import letter
-from ..report.progress import side_by_side
+from ..report.progress import shown_text, side_by_side
 from ..report.words import figure, flat, is_brief, is_number, seconds, spoken, worded
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -53,7 +53,9 @@ class List:
             time = seconds(each["wall_seconds"]) if is_number(each["wall_seconds"]) else "–"
             seed, epochs = ("–" if each[name] is None else str(each[name]) for name in ("seed", "epochs"))
             words = ", ".join(best[:FIGURES])
-            table.add_row(*map(Text, (each["run_folder"], each["task"], seed, each["state"], epochs, words, time)))
+            table.add_row(
+                *map(shown_text, (each["run_folder"], each["task"], seed, each["state"], epochs, words, time))
+            )
         _console().print(table)
 
 
@@ -91,7 +93,7 @@ class Compare:
             return print(json.dumps(document))
         console, letters = _console(), [letter(place) for place in range(len(runs))]
         for each, path in zip(letters, self.run_folders, strict=True):
-            console.print(f"{each}  {path}", soft_wrap=True, markup=False)
+            console.print(shown_text(f"{each}  {path}"), soft_wrap=True)
         rows = {worded(name): [figure(name, run.final.get(name)) for run in runs] for name in names}
         console.print(side_by_side("on held-out data", letters, rows))
         if settings:
@@ -120,7 +122,7 @@ class Remove:
             raise SoftgroundError("Nothing was removed. --yes removes without asking.")
         for folder in folders:
             shutil.rmtree(folder.path)
-            print(f"Removed {folder.path}")
+            print(harmless(f"Removed {folder.path}"))
 
 
 Command = one_of([("list", List), ("compare", Compare), ("remove", Remove)])
@@ -153,7 +155,7 @@ def _agreed(paths: Iterable[Path]) -> bool:
     """Whether whoever sits at the terminal wants it; in a script nobody does."""
     if sys.stdin is None or not sys.stdin.isatty():
         return False
-    print(*(f"  {path}" for path in paths), sep="\n")
+    print(*(harmless(f"  {path}") for path in paths), sep="\n")
     return input("Remove these folders and all that is in them? [y/N] ").strip().lower() in ("y", "yes")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..constraints.answers import in_words
+from ..files import cell
 from ..training.starts import EMPTY, WAITING, WAITS
 from ..training.step import CHAINS
 from .device import everyone
@@ -68,5 +69,5 @@ def written(found: Sequence[Suspect]) -> bytes:
     text = io.StringIO()
     table = csv.DictWriter(text, [f.name for f in fields(Suspect)])
     table.writeheader()
-    table.writerows(asdict(one) for one in found)
+    table.writerows({name: cell(value) for name, value in asdict(one).items()} for one in found)
     return text.getvalue().encode()
