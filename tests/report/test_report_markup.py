@@ -15,6 +15,7 @@ from softground.report.facts import Facts
 from softground.report.findings import Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
 from softground.report.html.page import POLICY, environment
+from softground.report.words import symbol
 
 EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>' onload='x</title></style>&amp;"
 
@@ -51,6 +52,24 @@ def hostile() -> Facts:
     gallery = [{"epochs": 1, "stage": EVIL, "examples": [0, 1], "grounded": [[EVIL], [EVIL]], "predicted": [[EVIL]]}]
     plain = facts()
     return Facts(EVIL, evil(dict(plain.config)), records, evil(dict(plain.summary)), gallery, found)
+
+
+def test_nothing_a_run_folder_holds_reverses_or_stretches_the_page() -> None:
+    long = "\u202e" + "x" * 120
+    shown = Shown(0, Input(text=long, images=[], ink=True), long, [long], [long], [long], False, long)
+    found = findings(sites=1, symbols=[long, "b"], watched=[shown], looked_at=[shown], matrices=[matrix()])
+    plain = facts()
+    run = Facts(long, dict(plain.config) | {"task": "\x1b[2J\u2066task"}, history(), dict(plain.summary), [], found)
+    html = run_page(run)
+    assert not re.search("[\x1b\u202a-\u202e\u2066-\u2069]", html)
+    assert r"\x1b[2J\u2066task" in html
+    assert all("x" * 24 not in part for part in re.findall("<svg.*?</svg>", html, re.S))
+    assert "unicode-bidi: isolate" in html
+    assert symbol(long) == r"\u202e" + "x" * 17 + "…"  # as a window writes it
+
+
+def matrix() -> Matrix:
+    return Matrix("true", "predicted", "test", [[1, 2], [3, 4]])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..files import harmless
+
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
 # Shares that are not called accuracies.
 SHARES = frozenset(
@@ -14,6 +16,7 @@ SHARE_ENDINGS = ("_accuracy", "_accuracy_all", "_f1", "_f1_all", "_ece", "_feasi
 WORDS = {"f1": "F1", "ece": "ECE", "ood": "OOD"}
 IN_FULL = ("_f1_all", "_collapse", "_collapse_all")  # figures that a short table leaves out
 OF_SYMBOLS = ("_f1", "_ece", *IN_FULL)
+LONGEST = 24  # characters of a symbol
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 Path = tuple[str, ...]
 DEEPEST = 12  # nesting that is shown; a forged file may hold much more
@@ -113,8 +116,9 @@ def worded(name: str) -> str:
 
 
 def symbol(text: str) -> str:
-    """A symbol as it is written by hand."""
-    return SIGNS.get(text, text)
+    """A symbol as it is written by hand; a long one, which would stretch a page, is cut."""
+    text = harmless(text)
+    return SIGNS.get(text, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
 def of_one_shape(name: str) -> bool:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..data.images import read_symbols
 from ..errors import ConstraintError, DataError, InfeasibleAnswer, SoftgroundError
+from ..files import harmless
 from ..model import Model
 from ..report.gathering import written
 from ..report.words import symbol
@@ -69,7 +70,7 @@ def _told(model: Model, codes: Tensor, chances: Tensor) -> dict[str, Any]:
     values = model.task.computed(codes) if isinstance(model.task, Task) else None
     return {
         "symbols": [symbol(str(each)) for each in model.space.decode(codes)[0]],
-        "value": None if values is None else written(values[0]),
+        "value": None if values is None or (value := written(values[0])) is None else harmless(value),
         "computes": values is not None,
         "probability": float(chances.gather(1, codes[0, :, None]).prod()),
     }

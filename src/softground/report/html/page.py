@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ...files import harmless
 from ..words import seconds, symbol
 from .gallery import ONE_ROW, columns, moments, panels, thinned
 
@@ -66,9 +67,11 @@ def _typeset(text: Any) -> Any:
 
 
 def _short(value: Any) -> Any:
-    """Coordinates with at most two decimals, which is finer than a pixel.
+    """Coordinates with at most two decimals, which is finer than a pixel. Text cannot reverse what follows it.
 
     >>> _short(12.345), _short(3.0), _short("x")
     ('12.35', '3', 'x')
     """
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return harmless(value)
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
