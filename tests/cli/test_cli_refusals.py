@@ -270,3 +270,12 @@ def test_files_that_are_not_what_was_asked_for(run: Path, tmp_path: Path, capsys
     assert len(lines) == 1
     seeds = refusal(["train", "addition", "--seeds", "4", "4"], capsys)
     assert "two or more seeds that differ, or --seed 4 for one run" in seeds
+
+
+@pytest.mark.parametrize("arguments", [["--learning-rate", "nan"], ["--noise", "0.1", "--inverse", "enumeration"]])
+def test_refused_settings_leave_no_run_folder(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refusal([*TINY, "--epochs", "1", *arguments], capsys)
+    assert list(tmp_path.glob("runs/*")) == []

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from learner_cases import addition, classifier, examples, make_learner
-from softground.errors import CheckpointError
+from softground.errors import CheckpointError, LearnerError
 from softground.learner import evaluation
 from softground.runs import RunFolder
 
@@ -97,3 +98,38 @@ def test_without_a_folder_nothing_is_digested_saved_or_reported(monkeypatch: pyt
     learner = make_learner(addition()).fit(examples(addition(), 48), examples(addition(), 20, seed=1))
     assert len(learner.history_) == 3
     assert not hasattr(learner, "summary_")
+
+
+def refused(tmp_path: Path, words: str, data: Any = None, **other: Any) -> None:
+    """A fit that is refused with these words leaves no folder."""
+    task = addition()
+    with pytest.raises(LearnerError, match=words) as found:
+        make_learner(task, **other).fit(data or examples(task, 48), out=tmp_path / "run")
+    assert "\n" not in str(found.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_network_that_does_not_fit_the_inputs_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:
+    words = r"cannot read inputs of shape \[3, 4\]: mat1 and mat2 shapes .* Give one for this shape and 3 sites"
+    refused(tmp_path, words, net=nn.Linear(64, 4))
+    task = addition()
+    with pytest.raises(LearnerError, match=words):
+        make_learner(task, net=nn.Linear(64, 4)).fit(examples(task, 48), examples(task, 20), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+    def fail(event: str, facts: dict[str, Any]) -> None:
+        raise RuntimeError("of the caller")
+
+    with pytest.raises(RuntimeError, match="of the caller"):
+        make_learner(task).fit(examples(task, 48), observer=fail)
+
+
+def test_a_run_that_fails_later_keeps_its_folder(tmp_path: Path) -> None:
+    def fail(event: str, facts: dict[str, Any]) -> None:
+        if event == "epoch":
+            raise LearnerError("later")
+
+    task = addition()
+    with pytest.raises(LearnerError, match="later"):
+        make_learner(task).fit(examples(task, 48), out=tmp_path / "run", observer=fail)
+    assert (tmp_path / "run" / "config.json").exists()

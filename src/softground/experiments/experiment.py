@@ -10,7 +10,7 @@ import dataclasses
 import math
 import shlex
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..data.known import reveal
-from ..errors import CheckpointError, DataError, InverseError, LearnerError
+from ..errors import CheckpointError, DataError, InverseError, LearnerError, SoftgroundError
 from ..family import Family
 from ..features import FEATURES
 from ..learner import Learner
@@ -196,6 +196,10 @@ class Experiment:
             try:
                 sets: dict[str, Any] = {"more": self.more, "anchors": self.anchors}
                 learner.fit(self.train, self.test, self.validation, **sets, out=run.path, **ways)
+            except SoftgroundError:  # an empty folder is of no use
+                with suppress(OSError):
+                    run.path.rmdir()
+                raise
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from ..data.gathered import Gathered
 from ..dice import Sampler
-from ..errors import LearnerError, NonFiniteOutput, SpaceError
+from ..errors import LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
 from ..networks.layers import RandomLayer
 from ..target import Target
 from ..task import Task
@@ -106,6 +107,26 @@ def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None 
     for index, output in outputs(reader(network, data.device), data):
         belief = believe(space, output, data.at(index))
         yield index, belief if known is None else belief.given(known[index])
+
+
+@contextmanager
+def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
+    """Where torch fails, and a network cannot read the first inputs of a part: say that."""
+    try:
+        yield
+    except RuntimeError as error:
+        for part in parts:
+            try:
+                next(beliefs(part.space, network, part.data.first(2)))
+            except SoftgroundError:
+                continue
+            except RuntimeError:
+                shape, reason = list(part.data.shape or ()), " ".join(str(error).split())
+                raise LearnerError(
+                    f"The network cannot read inputs of shape {shape}: {reason}. Give one for this shape and "
+                    f"{part.space.sites} sites, such as softground.default_network(x, space)."
+                ) from error
+        raise
 
 
 @torch.no_grad()

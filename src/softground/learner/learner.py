@@ -19,6 +19,7 @@ from ..features import checked
 from ..runs.folder import RunFolder
 from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
+from .evaluation import misfits
 from .events import Observer
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, last_look, run_folder
@@ -204,6 +205,7 @@ class Learner(Reader):
             self.staged = {shape: list(stages) for shape, stages in self.described.items()}
             self.choice_ = settle(self, trained, kept, quiet)
             folder = stack.enter_context(run_folder(out, self, trained, held_out.get("validation"), resume))
+            stack.enter_context(misfits(self.network, trained))
             self.input_, self.fitted = inputs_of(trained), True
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data

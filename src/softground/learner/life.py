@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CheckpointError, NonFiniteOutput
+from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..files import replace_file
 from ..runs.checkpoint import load
 from ..runs.environment import environment
-from ..runs.folder import RunFolder, plain
+from ..runs.folder import METRICS, RunFolder, plain
 from ..training.noise import Noise
 from .device import everyone
 from .evaluation import named, results
@@ -39,7 +40,7 @@ def run_folder(
 ) -> Iterator[RunFolder | None]:
     """The run folder ``out``, locked against other processes.
 
-    Process 0 makes a new one, or refuses one that holds another run.
+    Process 0 makes a new one, or refuses one that holds another run. If settings are refused, it leaves no new one.
     """
     fabric, name = learner.fabric, learner.task.name
     with ExitStack() as stack:
@@ -59,7 +60,13 @@ def run_folder(
                 RunFolder.create(out, name)  # still empty, now that nobody else can fill it
                 folder.write_config(config)
         out = fabric.broadcast(out)
-        yield None if out is None else RunFolder(Path(out))
+        try:
+            yield None if out is None else RunFolder(Path(out))
+        except SoftgroundError as error:
+            new = out is not None and fabric.is_global_zero and not resume
+            if new and not isinstance(error, NonFiniteOutput) and not (folder.path / METRICS).exists():
+                rmtree(folder.path, ignore_errors=True)
+            raise
         fabric.barrier()
 
 
