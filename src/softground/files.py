@@ -28,25 +28,16 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u20
 
 
 def harmless(text: str) -> str:
-    """Text from anywhere, whose controls of terminals and of the direction of writing are shown, not carried out.
-
-    >>> print(harmless(chr(27) + "[2J"))
-    \\x1b[2J
-    """
+    """Text from anywhere, with controls of terminals and of the direction of writing as escapes (``\\x1b``)."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def cell(value: Any) -> Any:
-    """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe.
-
-    >>> [cell(value) for value in ("=1+1", "-x", "-", "-7/2", -7, "a=1")]
-    ["'=1+1", "'-x", '-', '-7/2', -7, 'a=1']
-    """
+    """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe."""
     if not isinstance(value, str):
         return value
-    text = harmless(value)
-    formula = len(text) > 1 and text[0] in "=+-@\t\n" and not NUMBER.fullmatch(text)
-    return f"'{text}" if formula else text
+    formula = value[1:] and value[0] in "=+-@\t\n" and not NUMBER.fullmatch(value)
+    return harmless(f"'{value}" if formula else value)
 
 
 class Unreadable(Exception):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cli_cases import ENVIRONMENT, ROOT
-from softground.cli import evaluate, in_options, main, obey, train
+from softground.cli import evaluate, in_options, main, train
 from softground.cli.options import options_of
 from softground.errors import SoftgroundError
 from softground.tasks import TASKS
@@ -50,26 +50,21 @@ def test_a_message_names_the_options_of_the_command_at_hand() -> None:
 
 
 @pytest.mark.parametrize("name", ["r/epochs=5,seed=3", "previous=True", "a run/device=x", "<img previous=True>"])
-def test_what_was_given_is_said_as_it_was_given(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SoftgroundError) as found:
-        obey(evaluate.Command(run_folder=Path(name)))
-    assert str(found.value).startswith(f"{name}: there is no such folder")
+def test_what_was_given_is_said_as_it_was_given(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", name]) == 2
+    assert f" {name}: there is no such folder" in capsys.readouterr().err
 
 
-def test_what_another_library_says_stays(tmp_path: Path) -> None:
-    @dataclass
-    class Asked:
-        previous: bool = False
+def test_what_another_library_says_stays(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(self: Any) -> None:
+        try:
+            raise ValueError("it needs previous=True")
+        except ValueError as error:
+            raise SoftgroundError(f"This cannot be read ({error}). Use previous=True.") from error
 
-        def run(self) -> None:
-            try:
-                raise ValueError("it needs previous=True")
-            except ValueError as error:
-                raise SoftgroundError(f"This cannot be read ({error}). Use previous=True.") from error
-
-    with pytest.raises(SoftgroundError, match=r"needs previous=True\)\. Use --previous\."):
-        obey(Asked())
+    monkeypatch.setattr(evaluate.Command, "run", fail)
+    assert main(["evaluate", "run"]) == 2
+    assert "This cannot be read (it needs previous=True). Use --previous." in capsys.readouterr().err
 
 
 def test_examples_that_are_pickled_name_no_option_that_does_not_exist(

@@ -110,7 +110,7 @@ def refused(tmp_path: Path, words: str, data: Any = None, **other: Any) -> None:
 
 
 def test_a_network_that_does_not_fit_the_inputs_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:
-    words = r"cannot read inputs of shape \[3, 4\]: mat1 and mat2 shapes .* Give one for this shape and 3 sites"
+    words = r"cannot read inputs of shape \[3, 4\]: mat1 and mat2 shapes .* Give one for this shape"
     refused(tmp_path, words, net=nn.Linear(64, 4))
     task = addition()
     with pytest.raises(LearnerError, match=words):

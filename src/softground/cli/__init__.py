@@ -9,8 +9,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any
@@ -96,37 +95,23 @@ def _run(args: list[str]) -> None:
     name, *rest = args
     if name not in COMMANDS:
         raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
+    kind: Any = None
     gc.disable()  # modules stay: looking for garbage among them while they load would take a fifth of the time
     try:
-        asked = _read(name, rest)
+        kind, rest, parse = _read(name, rest)
+        asked = parse()
+        gc.enable()
+        asked.run()
+    except SoftgroundError as error:
+        foreign = [] if isinstance(error.__cause__, SoftgroundError | None) else [str(error.__cause__)]
+        error.args = (in_options(str(error), kind, [*rest, *foreign]), *error.args[1:])
+        raise
     finally:
         gc.enable()
-    obey(asked)
 
 
-def obey(asked: Any) -> None:
-    """Run a command. What a message says to a Python user names its options."""
-    with _speaking_of(type(asked), vars(asked).values()):
-        asked.run()
-
-
-@contextmanager
-def _speaking_of(command: Any, given: Iterable[Any]) -> Iterator[None]:
-    """Errors name options of the command, and leave what was given to it."""
-    from ..errors import SoftgroundError
-
-    try:
-        yield
-    except SoftgroundError as error:
-        texts = [str(each) for value in given for each in (value if isinstance(value, tuple) else [value])]
-        if error.__cause__ and not isinstance(error.__cause__, SoftgroundError):
-            texts.append(str(error.__cause__))  # another library's
-        error.args = (in_options(str(error), command, texts), *error.args[1:])
-        raise
-
-
-def _read(name: str, rest: list[str]) -> Any:
-    """A command with its arguments."""
+def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]]:
+    """A command's class, its words, and what makes a command of them."""
     import tyro
 
     a_file = name == "inspect" and rest[:1] != [] and rest[0].endswith(".cnf")
@@ -147,8 +132,7 @@ def _read(name: str, rest: list[str]) -> Any:
     kind = kind or command(name, a_file)
     _refuse_retired(rest, {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known})
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
-    with _speaking_of(kind, rest):
-        return tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
+    return kind, rest, lambda: tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
 
 
 def _refuse_retired(words: list[str], known: Any) -> None:
@@ -197,19 +181,14 @@ def _complain(error: Exception, name: str) -> int:
 
 
 def in_options(text: str, command: Any, given: Iterable[str] = ()) -> str:
-    """A message for a Python user, with arguments that are options of the command written as options.
-
-    The texts ``given`` stay as they are.
+    """A message for a Python user, with a command's options written as options, but not in the texts ``given``.
 
     >>> from softground.cli.predict import Command
     >>> text = "runs/device=3: device='gpu' was given. Use previous=True, not allow_pickle=True."
     >>> in_options(text, Command, ["runs/device=3"])
     'runs/device=3: --device gpu was given. Use --previous, not allow_pickle=True.'
     """
-    import tyro
-
     own = getattr(command, "__dataclass_fields__", {})  # none where it is one of several classes
-    own = [name for name, f in own.items() if tyro.conf.Positional not in getattr(f.type, "__metadata__", ())]
     names = "|".join(sorted(own, key=len, reverse=True))
     # With its value; alone only where it is no ordinary word. Neither in a path nor before the brackets of a call.
     argument = rf"(?<![\w./'\"-])(?:({names})=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))|(?=[a-z]+_)({names}))"

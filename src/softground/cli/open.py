@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from ..errors import SoftgroundError
 from ..experiments.place import Device
 from ..model import Model
 from ..runs import RunFolder
@@ -37,10 +36,6 @@ class Command(OfRun):
     def run(self) -> None:
         folder = self.folder
         folder.read_config()  # which refuses a folder of another version
-        if not 0 <= self.port < 2**16:
-            raise SoftgroundError(
-                f"--port {self.port} was given; expected 0 to 65535. Leave it out for any that is free."
-            )
         with TemporaryDirectory() as private, suppress(KeyboardInterrupt):
             serve(folder, lambda: self._model(folder), self.port, partial(self._ready, Path(private)))
 

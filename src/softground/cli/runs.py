@@ -12,12 +12,13 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
 from ..files import harmless
 from ..report.facts import Facts, groups, seeds_table, spreads
 from ..report.html.compare import letter
-from ..report.progress import shown_text, side_by_side
+from ..report.progress import side_by_side
 from ..report.words import figure, flat, is_brief, is_number, seconds, spoken, worded
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -53,9 +54,8 @@ class List:
             time = seconds(each["wall_seconds"]) if is_number(each["wall_seconds"]) else "–"
             seed, epochs = ("–" if each[name] is None else str(each[name]) for name in ("seed", "epochs"))
             words = ", ".join(best[:FIGURES])
-            table.add_row(
-                *map(shown_text, (each["run_folder"], each["task"], seed, each["state"], epochs, words, time))
-            )
+            cells = (each["run_folder"], each["task"], seed, each["state"], epochs, words, time)
+            table.add_row(*(Text(harmless(cell)) for cell in cells))
         _console().print(table)
 
 
@@ -93,7 +93,7 @@ class Compare:
             return print(json.dumps(document))
         console, letters = _console(), [letter(place) for place in range(len(runs))]
         for each, path in zip(letters, self.run_folders, strict=True):
-            console.print(shown_text(f"{each}  {path}"), soft_wrap=True)
+            console.print(harmless(f"{each}  {path}"), soft_wrap=True, markup=False)
         rows = {worded(name): [figure(name, run.final.get(name)) for run in runs] for name in names}
         console.print(side_by_side("on held-out data", letters, rows))
         if settings:

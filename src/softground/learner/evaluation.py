@@ -123,8 +123,7 @@ def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
             except RuntimeError:
                 shape, reason = list(part.data.shape or ()), " ".join(str(error).split())
                 raise LearnerError(
-                    f"The network cannot read inputs of shape {shape}: {reason}. Give one for this shape and "
-                    f"{part.space.sites} sites, such as softground.default_network(x, space)."
+                    f"The network cannot read inputs of shape {shape}: {reason}. Give one for this shape."
                 ) from error
         raise
 

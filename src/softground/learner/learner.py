@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -201,7 +201,12 @@ class Learner(Reader):
             if part.shape not in self.staged:
                 raise unserved(part.shape, torch.tensor(part.places), self.staged)
         kept = RunFolder.open(out) if out is not None and resume else None
-        with alone(self.fitting), ExitStack() as stack:
+        if not self.fitting.acquire(blocking=False):
+            raise LearnerError(
+                "This learner is fitting already. Wait until it ends, or fit another with its own network."
+            )
+        with ExitStack() as stack:
+            stack.callback(self.fitting.release)
             self.staged = {shape: list(stages) for shape, stages in self.described.items()}
             self.choice_ = settle(self, trained, kept, quiet)
             folder = stack.enter_context(run_folder(out, self, trained, held_out.get("validation"), resume))
@@ -257,16 +262,3 @@ class Learner(Reader):
         vars(self).update(state)
         self.fabric = make_fabric(self.device.type)  # type: ignore[arg-type]
         self.device = self.fabric.device
-
-
-@contextmanager
-def alone(fitting: Lock) -> Iterator[None]:
-    """Refuse a second fit of a learner that is fitting, in another thread or from an observer."""
-    if not fitting.acquire(blocking=False):
-        raise LearnerError(
-            "This learner is fitting already. Wait until that ends, or make another Learner and network."
-        )
-    try:
-        yield
-    finally:
-        fitting.release()

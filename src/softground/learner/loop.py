@@ -104,7 +104,6 @@ class Loop:
     def prepare(self, train: list[Part], held_out: Mapping[str, list[Part]] | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
-        self.began, self.progress = time.perf_counter(), Progress()
         self.streams, self.stopwatch = Streams(self.learner.seed, fabric.global_rank, device), Stopwatch(device)
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)

@@ -135,18 +135,13 @@ def result_table(title: str, moments: dict[str, dict[str, Any]], test_sets: Iter
 
 def side_by_side(heading: str, columns: Iterable[str], rows: Mapping[str, Iterable[str]], title: str = "") -> Table:
     """A table of figures, whose rows have names. Nothing in it is cut off: what is too long is folded."""
-    table = Table(title=shown_text(title) if title else None, title_justify="left")
+    table = Table(title=Text(harmless(title)) if title else None, title_justify="left")
     table.add_column(heading, overflow="fold")
     for column in columns:
-        table.add_column(shown_text(column), justify="right", overflow="fold")
+        table.add_column(Text(harmless(column)), justify="right", overflow="fold")
     for name, cells in rows.items():
-        table.add_row(shown_text(name), *map(shown_text, cells))
+        table.add_row(*(Text(harmless(text)) for text in (name, *cells)))
     return table
-
-
-def shown_text(text: str) -> Text:
-    """A text from a run folder as it is, neither as markup nor as commands to the terminal."""
-    return Text(harmless(text))
 
 
 def together(*observers: Observer | None) -> Observer:

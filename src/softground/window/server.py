@@ -18,7 +18,6 @@ from threading import Lock
 from typing import Any
 
 from ..errors import DataError, SoftgroundError
-from ..files import describe
 from ..model import Model
 from ..optional import load
 from ..report.facts import Facts
@@ -52,9 +51,9 @@ def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Calla
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HERE, port))
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             raise SoftgroundError(
-                f"Port {port} cannot be used ({describe(error)}). Choose another, or leave --port out for any free one."
+                f"Port {port} cannot be used ({error}). Choose another, or 0 for any free one."
             ) from error
         listening.listen()
         running = server(app)
@@ -67,25 +66,14 @@ def server(app: Any) -> Any:
     uvicorn = load("uvicorn", "A window on a run", "starlette uvicorn")
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    waiting: dict[Any, None] = {}  # the oldest first
+    waiting: list[Any] = []  # the oldest first
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            waiting[self] = None
+            waiting[:] = [each for each in (*waiting, self) if not (each.cycle or each.transport.is_closing())]
             if len(waiting) > WAITING:
-                oldest = next(iter(waiting))
-                waiting.pop(oldest)
-                oldest.transport.abort()
-
-        def handle_events(self) -> None:
-            super().handle_events()
-            if self.cycle:  # a request
-                waiting.pop(self, None)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            waiting.pop(self, None)
-            super().connection_lost(exc)
+                waiting[0].transport.abort()
 
     return uvicorn.Server(uvicorn.Config(app, http=Connection, log_level="warning", ws="none", lifespan="off"))
 

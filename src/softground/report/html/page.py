@@ -72,6 +72,5 @@ def _short(value: Any) -> Any:
     >>> _short(12.345), _short(3.0), _short("x")
     ('12.35', '3', 'x')
     """
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return harmless(value)
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+    value = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+    return harmless(value) if type(value) is str else value  # none that is markup already
