@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from softground import Cnf, Target
 from softground.inverses import Circuit
-from softground.inverses.circuit.compiling import Nodes
+from softground.inverses.circuit.inverse import Nodes
 
 FEATURES, HIDDEN = 64, 32
 Step = Callable[[], Tensor]

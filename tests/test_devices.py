@@ -17,7 +17,7 @@ from proofs import SPACE, TABLES, TASK
 from softground.constraints import All, Between, OneOf, Program, Scan, Sum
 from softground.dice import Sampler
 from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
-from softground.inverses.circuit.levels import Levels
+from softground.inverses.circuit.inverse import Levels
 from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
 from softground.projections import Dropped, Move, Projection

@@ -15,8 +15,8 @@ from torch import Tensor
 from softground import Categorical, Cnf, Sampler, Task
 from softground.errors import InfeasibleAnswer, InverseError, SoftgroundError
 from softground.inverses import INVERSES, Circuit
-from softground.inverses.circuit import compiling
-from softground.inverses.circuit.levels import Levels
+from softground.inverses.circuit import inverse as compiling
+from softground.inverses.circuit.inverse import Levels
 from softground.spaces import CategoricalBelief
 from softground.target import Target
 

@@ -20,8 +20,7 @@ from torch import Tensor
 import softground as sg
 from softground.errors import ConstraintError, InverseError
 from softground.inverses import RUNGS, Z3, Budget, GivesWay, Lists, Table, climb
-from softground.inverses.cache import Cache, folder
-from softground.inverses.ladder import ORDER
+from softground.inverses.ladder import ORDER, Cache, folder
 from softground.inverses.lists import MOST_EACH
 from softground.inverses.rungs import timed
 from softground.inverses.solved import Solved

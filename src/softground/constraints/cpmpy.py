@@ -35,9 +35,8 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import Interned, remember_in
-from .native import Native
 from .parted import SUMS, Conjunct, Parted
-from .statement import Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
+from .statement import Native, Rule, Statement, load_cpmpy, numbers, site_variables, stated, variables_of
 from .tape import Step, Tape, run
 from .terms import DIFFERENT
 

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from ..constraints.cpmpy import CPMpy
-from ..constraints.native import load_cp_model
+from ..constraints.statement import load_cp_model
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..solver.engine import End
 from .base import INVERSES, Fibre, Inverse, candidates
 from .enumeration import default_inverse
-from .settings import Settings
-from .solved import Solved
+from .solved import Settings, Solved
 
 EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 
@@ -23,7 +22,7 @@ EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 class CPSAT(Solved):
     """Fibres, starts and solutions through OR-tools' CP-SAT solver.
 
-    ``settings`` are those of :class:`~softground.inverses.settings.Settings`. Up to ``table`` combinations of the
+    ``settings`` are those of :class:`~softground.inverses.solved.Settings`. Up to ``table`` combinations of the
     dropped sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
 
     Notes

@@ -14,11 +14,10 @@ from ..constraints.program import Program
 from ..errors import InverseError
 from ..preparing import duration, human, many, preparing, told
 from .base import Inverse
-from .cache import Cache
 from .circuit import Circuit
 from .composite import composite
 from .ladder import RUNGS as RUNGS
-from .ladder import Ask, GivesWay
+from .ladder import Ask, Cache, GivesWay
 from .lists import MOST_EACH, Found, Key, Lists, keys
 from .scanned import Scanned
 from .table import Table, seconds_for

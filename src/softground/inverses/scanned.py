@@ -19,7 +19,7 @@ from ..constraints.answers import EVERYTHING, exact
 from ..constraints.scan import Scan
 from ..constraints.scan.long_sums import Totals
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
-from ..constraints.scan.tables import Tables
+from ..constraints.scan.rule import Tables
 from ..constraints.scan.tabulate import Tabulation
 from ..constraints.scan.tree import Tree
 from ..dice import Dice, Sampler

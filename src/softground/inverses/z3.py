@@ -10,14 +10,13 @@ from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .base import INVERSES, Inverse
 from .enumeration import default_inverse
-from .settings import Settings
-from .solved import Solved
+from .solved import Settings, Solved
 
 
 class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
-    ``settings`` are those of :class:`~softground.inverses.settings.Settings`; ``rlimit`` is the ``work`` that a check
+    ``settings`` are those of :class:`~softground.inverses.solved.Settings`; ``rlimit`` is the ``work`` that a check
     may take. Up to ``table`` combinations of the dropped sites are evaluated, several times faster than search.
 
     Notes

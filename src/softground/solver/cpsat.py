@@ -23,7 +23,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..constraints.cpmpy import CPMpy
-from ..constraints.native import Native, load_cp_model
+from ..constraints.statement import Native, load_cp_model
 from .engine import Codes, End, Engine, FibreQuery, Limits, Query, Reply, StartQuery, engine
 from .memory import held
 
