@@ -40,13 +40,13 @@ from torch import Tensor
 
 import softground as sg
 from softground.dice import Sampler
-from softground.inspection.recommendation import Recommendation, _paced, recommend, some
-from softground.inspection.time_limit import TimeLimit
-from softground.inspection.walks import collapsed
 from softground.metrics import best_relabelling
 from softground.runs.folder import plain
 from softground.seeds import seeded, stream
 from softground.target import Target
+from softground.walks.ranking import collapsed
+from softground.walks.recommendation import Recommendation, _paced, recommend, some
+from softground.walks.time_limit import TimeLimit
 
 ROWS = ("search", "trial", "three")
 SIZES = {"grid": (300, 300), "sudoku": (200, 300)}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from softground import Task
 from softground.inspection.maps import MapSearch
-from softground.inspection.solutions import take
 from softground.inspection.support import declared
-from softground.inspection.time_limit import TimeLimit
 from softground.tasks import TASKS
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 STYLE = re.search(r" *<style>.*?</style>\n", (IMAGES / "scan.svg").read_text(encoding="utf-8"), re.S)[0]  # type: ignore[index]

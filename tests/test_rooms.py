@@ -15,7 +15,7 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice retired registry typed metrics files optional preparing
+errors seeds dice retired registry reporting typed metrics files optional preparing
 spaces
 target constraints
 projections
@@ -24,7 +24,7 @@ kernels
 gpu
 task family schedules reals
 data networks
-training features
+training features walks
 runs learner
 saved model estimator onnx
 inspection
@@ -36,14 +36,7 @@ _public cli
 """
 RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in line.split()}
 # Imports inside functions that look up: for what is asked for by name, or written when a run ends.
-LOOKS_UP = {
-    ("experiments/named.py", "tasks"),
-    ("learner/learner.py", "model"),
-    ("learner/learner.py", "report"),
-    ("learner/life.py", "inspection"),
-    ("learner/life.py", "report"),
-    ("learner/settling.py", "inspection"),
-}
+LOOKS_UP = {("experiments/named.py", "tasks"), ("learner/learner.py", "model")}
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
 HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 
@@ -109,3 +102,22 @@ def test_contributing_tells_the_same_order() -> None:
     block = re.search(r"```text\n(.*?)```", told, re.S)
     assert block is not None
     assert block[1].split() == ORDER.split()
+
+
+APPLICATIONS = {"inspection", "report", "window", "experiments", "tasks", "cli"}
+
+
+def test_the_core_knows_no_application() -> None:
+    """Nothing below the applications imports one, in a function or by a name either."""
+    core = {name: path for name, path in FILES.items() if Path(name).parts[0].removesuffix(".py") not in APPLICATIONS}
+    core = {name: path for name, path in core.items() if name not in ("__init__.py", "__main__.py", "_public.py")}
+    assert not [(name, room) for name, _, room, _ in edges() if name in core and room in APPLICATIONS]
+    named = re.compile(r"softground\.(" + "|".join(APPLICATIONS) + r")\b")
+    code = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in core.items()}
+    told = {
+        name: node.value
+        for name, tree in code.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value)
+    }
+    assert not told

@@ -13,10 +13,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .reporting import register
+
 if TYPE_CHECKING:
     from ._public import *  # noqa: F403
 
-__version__ = "0.3.0"
+__version__ = "0.4.0.dev0"
+
+register(lambda: import_module(".report.reporter", __name__).RunReporter())
 
 
 def __getattr__(name: str) -> Any:

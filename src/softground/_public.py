@@ -27,7 +27,7 @@ from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
 from .family import Family
-from .inspection import Inspection, inspect, recommend
+from .inspection import Inspection, inspect
 from .inverses import (
     CPSAT,
     INVERSES,
@@ -69,6 +69,7 @@ from .training import (
     Usage,
     ZeroDegree,
 )
+from .walks import recommend
 
 __all__ = ["Anchors", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
 __all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]

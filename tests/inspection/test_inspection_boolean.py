@@ -18,9 +18,9 @@ from softground.cli import main
 from softground.errors import InverseError
 from softground.inspection.map_search import injections
 from softground.inspection.maps import BooleanMaps, boolean_maps
-from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
-from softground.inspection.time_limit import TimeLimit
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 
 def counted(clauses: Sequence[Sequence[int]], variables: int, observed: str = "", known: str = "") -> BooleanMaps:

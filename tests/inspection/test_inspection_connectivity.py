@@ -9,11 +9,11 @@ import torch
 
 from problems import PROBLEMS, Problem
 from softground import Categorical, ChangeOne, Collapsed, Drop, RandomDrop, Task
-from softground.inspection.solutions import Found, take
-from softground.inspection.time_limit import TimeLimit
-from softground.inspection.walks import components, correlated, families, fibres, information, joined, lead, ranking
 from softground.kernels import Exact
 from softground.tasks.formulas import formula_task
+from softground.walks.ranking import components, correlated, families, fibres, information, joined, lead, ranking
+from softground.walks.solutions import Found, take
+from softground.walks.time_limit import TimeLimit
 
 
 def whole(task: Task, answer: object) -> Found:
@@ -77,7 +77,7 @@ def test_the_papers_running_example() -> None:
 def test_too_many_solutions_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     task = formula_task(3)
     found = whole(task, 5)
-    monkeypatch.setattr("softground.inspection.walks.MOST_SOLUTIONS", len(found.z) - 1)
+    monkeypatch.setattr("softground.walks.ranking.MOST_SOLUTIONS", len(found.z) - 1)
     assert components(task.space, found, [()], True) is None
 
 

@@ -18,12 +18,12 @@ from softground.errors import ConstraintError, SpaceError
 from softground.inspection.map_search import Search
 from softground.inspection.maps import Consistent, MapSearch, consistent_maps, fewest_labels
 from softground.inspection.show import settling
-from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
-from softground.inspection.time_limit import TimeLimit
 from softground.tasks import TASKS
 from softground.tasks.kandinsky import COLOURS, DIFFER, SHAPES, KandLogic, follow
 from softground.tasks.sudoku import sudoku_task
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 EVEN_ODD = [(0, 6), (1, 5), (2, 8), (4, 6), (3, 7), (1, 9), (4, 8), (3, 9)]
 EVEN_ODD += [(b, a) for a, b in EVEN_ODD]

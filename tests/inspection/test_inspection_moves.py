@@ -13,13 +13,13 @@ import torch
 import softground as sg
 from softground.dice import Sampler
 from softground.errors import CheckpointError
-from softground.inspection import recommend, walks
-from softground.inspection.recommendation import rebuilt
-from softground.inspection.solutions import take
-from softground.inspection.time_limit import TimeLimit
-from softground.inspection.walks import differences
 from softground.projections import RandomBlock
 from softground.target import Target
+from softground.walks import ranking, recommend
+from softground.walks.ranking import differences
+from softground.walks.recommendation import rebuilt
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 SQUARE = sg.Categorical([range(3)] * 9)
 CODES = sg.Categorical([range(3)] * 6)
@@ -53,7 +53,7 @@ def moves(task: sg.Task, kernel: sg.Kernel) -> bool:
 
 
 def test_blocks_are_resolved_where_small_sets_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walks, "families", lambda *given: [])
+    monkeypatch.setattr(ranking, "families", lambda *given: [])
     best = recommend(task := latin(), [True], seconds=60.0)
     assert isinstance(best.projection, RandomBlock)
     assert best.projection.size == 8  # blocks of six hardly ever hold two rows
@@ -96,12 +96,12 @@ def test_the_clock_decides_nothing_unless_time_is_up(monkeypatch: pytest.MonkeyP
 def test_a_swap_is_not_tried_where_no_solution_is_another_ones_swap() -> None:
     space = sg.Categorical([range(4)] * 2)
     task = sg.Task(space, sg.CPMpy(lambda z, y: z[0] + 2 * z[1] == y, space))
-    sample = sg.inspection.solutions.take(task, [5], 1, 0, TimeLimit())
-    (walk, *_) = walks.ranking(task, sample, {}, TimeLimit(), 0)
-    assert not walks.swapped(task, sample, walk, TimeLimit(), 0)
+    sample = sg.walks.solutions.take(task, [5], 1, 0, TimeLimit())
+    (walk, *_) = ranking.ranking(task, sample, {}, TimeLimit(), 0)
+    assert not ranking.swapped(task, sample, walk, TimeLimit(), 0)
     equal = repeated()
-    sample = sg.inspection.solutions.take(equal, [True], 1, 0, TimeLimit())
-    (walk, *_) = walks.ranking(equal, sample, {}, TimeLimit(), 0)
+    sample = sg.walks.solutions.take(equal, [True], 1, 0, TimeLimit())
+    (walk, *_) = ranking.ranking(equal, sample, {}, TimeLimit(), 0)
     assert walk.swaps
     assert torch.equal(sample.found[0].z, torch.arange(3)[:, None].expand(3, 6))
 

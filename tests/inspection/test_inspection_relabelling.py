@@ -12,11 +12,11 @@ from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
 from softground.inspection import inspect
 from softground.inspection.renamings import Relabellings, RenamableSymbols, relabellings
-from softground.inspection.solutions import take
-from softground.inspection.time_limit import TimeLimit
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 
 def search(task: Task, answers: object, count: int = 32) -> Relabellings:

@@ -11,9 +11,9 @@ import torch
 import softground as sg
 from softground import preparing as seam
 from softground.errors import LearnerError
-from softground.inspection import recommendation
-from softground.inspection.solutions import begun
-from softground.inspection.time_limit import TimeLimit
+from softground.walks import recommendation
+from softground.walks.solutions import begun
+from softground.walks.time_limit import TimeLimit
 
 SECONDS = 20.0
 

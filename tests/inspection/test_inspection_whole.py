@@ -16,11 +16,8 @@ import softground as sg
 from inspection_cases import Unlisted, checking
 from softground.errors import LearnerError
 from softground.experiments import Experiment
-from softground.inspection import TimeLimit, inspect, recommend
-from softground.inspection.recommendation import choose
+from softground.inspection import inspect
 from softground.inspection.show import renderables
-from softground.inspection.solutions import number, take
-from softground.inspection.walks import Led, Ranked, fibres
 from softground.kernels import Composed, DirectWalk, Exact
 from softground.projections import SwapSymbols
 from softground.reals import SiteGibbs
@@ -28,6 +25,10 @@ from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp.task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
+from softground.walks import TimeLimit, recommend
+from softground.walks.ranking import Led, Ranked, fibres
+from softground.walks.recommendation import choose
+from softground.walks.solutions import number, take
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),
@@ -40,7 +41,7 @@ EXACT: dict[str, tuple[sg.Task, type]] = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains are led for fewer steps here; how they are led is tested elsewhere."""
-    monkeypatch.setattr("softground.inspection.walks.STEPS", 40)
+    monkeypatch.setattr("softground.walks.ranking.STEPS", 40)
 
 
 def unlisted() -> sg.Task:

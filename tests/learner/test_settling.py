@@ -15,15 +15,15 @@ from torch import nn
 import softground as sg
 from learner_cases import assert_same_run
 from softground.errors import CheckpointError
-from softground.inspection import recommendation
-from softground.inspection.solutions import take
-from softground.inspection.time_limit import TimeLimit
-from softground.inspection.walks import differences
 from softground.inverses import RUNGS, GivesWay, Lists
 from softground.kernels import Composed, Exact
 from softground.learner.settling import in_words
 from softground.learner.signs import signs
 from softground.report.html.run import REPORT
+from softground.walks import recommendation
+from softground.walks.ranking import differences
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def run(path: Path, stop: int | None = None, resume: bool = False, **settings: A
 
 
 def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("softground.report.Watch", lambda *parts: None)
+    monkeypatch.setattr("softground.report.reporter.Watch", lambda *parts: None)
 
 
 @pytest.mark.parametrize("make", [lambda: None, lambda: Jittery(40)], ids=["tensors", "a data set that draws"])

@@ -9,11 +9,11 @@ from torch import Tensor
 from softground import Categorical, Scan, Task
 from softground.inspection.maps import Consistent, consistent_maps
 from softground.inspection.renamings import relabellings
-from softground.inspection.solutions import take
 from softground.inspection.support import declared, everything
-from softground.inspection.time_limit import TimeLimit
 from softground.inverses.base import Fibre, Inverse, Start
 from softground.projections.base import Dropped
+from softground.walks.solutions import take
+from softground.walks.time_limit import TimeLimit
 
 
 def checking() -> Task:

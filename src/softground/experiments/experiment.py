@@ -24,6 +24,7 @@ from ..family import Family
 from ..features import FEATURES
 from ..learner import Learner
 from ..learner.device import Precision
+from ..learner.events import together
 from ..learner.loop import Augment
 from ..learner.parts import Data, divided
 from ..learner.stage import Stages
@@ -169,7 +170,7 @@ class Experiment:
         """
         from rich.console import Console
 
-        from ..report import Display, loggers, result_table, title, together
+        from ..report import Display, loggers, result_table, title
 
         if not resume:  # a run must resume on a machine without them
             loggers.require(self.place)

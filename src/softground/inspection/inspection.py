@@ -18,13 +18,13 @@ from ..errors import SoftgroundError
 from ..family import Family
 from ..kernels import Kernel
 from ..task import Task
+from ..walks.ranking import RULE, Components, Ranked, joined, ranking
+from ..walks.recommendation import SAMPLE, Recommendation, choose, movement
+from ..walks.solutions import Sample, Size, size, take
+from ..walks.time_limit import TimeLimit
 from .maps import BooleanMaps, Consistent, boolean_maps, consistent_maps
-from .recommendation import SAMPLE, Recommendation, choose, movement
 from .renamings import Relabellings, relabellings
-from .solutions import Sample, Size, size, take
 from .support import Support, declared, everything
-from .time_limit import TimeLimit
-from .walks import RULE, Components, Ranked, joined, ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def inspect(
     task
         The task.
     answers
-        The training answers; see :func:`~softground.inspection.recommend` for when they may be left out.
+        The training answers; see :func:`~softground.recommend` for when they may be left out.
     support
         The combinations of symbols that occur, where only some do: rows of symbols, a tensor of codes ``[combinations,
         sites]``, or data whose symbols are known (:class:`~softground.Examples` with ``symbols`` or ``known``).

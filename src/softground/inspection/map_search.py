@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .time_limit import TimeLimit
+from ..walks.time_limit import TimeLimit
 
 Domains = list[int]
 AT_ONCE = 64  # tables made before they are propagated

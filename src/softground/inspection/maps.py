@@ -41,10 +41,10 @@ import torch
 from torch import Tensor
 
 from ..task import Task
+from ..walks.time_limit import TimeLimit
 from .map_search import WORK, Rows, Search, Symmetry
 from .renamings import Relabellings, RenamableSymbols, shown
 from .support import Support
-from .time_limit import TimeLimit
 
 SHOWN = 2  # examples
 MOST_PER_SITE, FEW = 40, 200  # symbols, over all sites, and combinations, up to which a map for each site is counted

@@ -31,9 +31,9 @@ from torch import Tensor
 from ..constraints import Scan
 from ..spaces.categorical import Categorical
 from ..task import Task
+from ..walks.solutions import Found, Sample
+from ..walks.time_limit import TimeLimit
 from .map_search import Symmetry
-from .solutions import Found, Sample
-from .time_limit import TimeLimit
 
 NODES = 4_000  # most symbols assigned, in all searches together
 EARLY = 256  # most solutions tried at a time during a search

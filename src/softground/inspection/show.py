@@ -15,10 +15,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..walks.ranking import RULE, Components, Ranked
+from ..walks.solutions import number
 from .maps import BooleanMaps, Consistent, Labels, Maps
 from .renamings import Relabellings
-from .solutions import number
-from .walks import RULE, Components, Ranked
 
 if TYPE_CHECKING:
     from .inspection import Inspection

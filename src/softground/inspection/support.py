@@ -18,9 +18,9 @@ from torch import Tensor
 
 from ..errors import ConstraintError, SpaceError
 from ..task import Task
+from ..walks.solutions import Sample
+from ..walks.time_limit import TimeLimit
 from .renamings import RenamableSymbols
-from .solutions import Sample
-from .time_limit import TimeLimit
 
 DIFFERENT = 3  # symbols in a combination that is made of few
 EACH, MOST = 64, 40_000  # combinations of the same few symbols; of all

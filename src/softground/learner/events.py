@@ -34,3 +34,23 @@ def ends(answer: object) -> bool:
 def wants_batches(observer: Observer) -> bool:
     """Whether an observer is told of batches: not if it says that it looks at epochs alone."""
     return bool(getattr(observer, "every_batch", True))
+
+
+def together(*observers: Observer | None) -> Observer:
+    """One observer that tells several, in order; those that are None are left out. It answers True if one of them does.
+
+    >>> together(None, lambda event, facts: None, lambda event, facts: event == "epoch")("epoch", {})
+    True
+    """
+
+    return _Together([*filter(None, observers)])
+
+
+class _Together:
+    def __init__(self, observers: list[Observer]) -> None:
+        self.observers = observers
+        self.every_batch = any(map(wants_batches, observers))
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> bool:
+        answers = [observer(event, facts) for observer in self.observers]
+        return any(map(ends, answers))

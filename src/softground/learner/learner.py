@@ -16,11 +16,12 @@ from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
 from ..family import Family
 from ..features import checked
+from ..reporting import reporter
 from ..runs.folder import RunFolder
 from ..task import Task
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits
-from .events import Observer
+from .events import Observer, together
 from .grounding import grounding_stages
 from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
@@ -215,11 +216,10 @@ class Learner(Reader):
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = before(self, held_out, folder) if folder and held_out else {}
-            from ..report import Watch, shown, together  # which import this module
-
-            if folder and self.fabric.is_global_zero:
-                observer = together(Watch(self, train, folder), observer)
-            with shown(observer, quiet or not self.fabric.is_global_zero, self.fabric.loggers) as told:
+            show, main = reporter(), self.fabric.is_global_zero
+            if folder and main:
+                observer = together(show.watch(self, train, folder.path), observer)
+            with show.shown(observer, quiet or not main, self.fabric.loggers) as told:
                 self.loop = Loop(self, folder, told)
                 try:
                     self.loop.run(trained, held_out, resume, previous)

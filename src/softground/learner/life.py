@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..files import replace_file
+from ..reporting import reporter
 from ..runs.checkpoint import load
 from ..runs.environment import environment
 from ..runs.folder import METRICS, RunFolder, plain
@@ -125,9 +126,6 @@ def finish(
     :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together. Every
     process reads its own training examples; the report shows those of process 0.
     """
-    from ..inspection.maps import other_maps
-    from ..report import gather, write_report
-
     trained = _read(learner, train, "After training, on the training data")
     history, results, fabric = learner.history_, learner.results_, learner.fabric
     faults = Counter[str]()
@@ -166,14 +164,12 @@ def finish(
         replace_file(folder.path / SUSPECTS, written(learner.suspects_))
     if len(train) == 1:  # readings of one shape alone say too little of the others'
         part, fine = train[0], explained[0]
-        if (others := other_maps(part.task, trained[0].predicted[0][fine], part.y[fine])) is not None:
-            summary["other_maps"] = others
+        summary |= reporter().facts(part.task, trained[0].predicted[0][fine], part.y[fine])
     folder.write_summary(summary)
-    findings = None
+    read = None
     if data[1] is not None:
-        seen, unseen = ([part.predicted[0] for part in found] for found in (trained, looked.readings["test"]))
-        findings = gather(learner, data[0], data[1], folder, predictions=(seen, unseen))
-    write_report(folder, findings)
+        read = tuple([part.predicted[0] for part in found] for found in (trained, looked.readings["test"]))
+    reporter().report(learner, *data, folder.path, read)
     learner.save(folder.path / MODEL)
     return summary
 

@@ -20,6 +20,7 @@ from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
 from ..training import SoftenedGrounding, Teacher, parts_objective
+from ..walks.recommendation import rebuilt, recommend
 from .pace import PACE, paced
 from .parts import Part
 
@@ -82,8 +83,6 @@ def _walk(
     objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
 ) -> tuple[SoftenedGrounding, dict[str, Any] | None]:
     """The objective with its kernel; and what to keep of it where chains walk."""
-    from ..inspection.recommendation import rebuilt, recommend
-
     task, inverse = part.task, part.task.inverse
     if inverse.exact or inverse.default_kernel() is not None or not task.space.categorical or task.space.sites < 2:
         return replace(objective, kernel=default_kernel(inverse, task.space)), None

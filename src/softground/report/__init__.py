@@ -4,8 +4,8 @@ from . import loggers
 from .gathering import gather
 from .html import write_comparison, write_report
 from .loggers import shown
-from .progress import Display, result_table, title, together
+from .progress import Display, result_table, title
 from .watch import Watch
 
-__all__ = ["Display", "Watch", "gather", "loggers", "result_table", "shown", "title", "together", "write_comparison"]
+__all__ = ["Display", "Watch", "gather", "loggers", "result_table", "shown", "title", "write_comparison"]
 __all__ += ["write_report"]

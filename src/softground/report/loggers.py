@@ -15,9 +15,9 @@ from typing import Any
 
 from ..errors import SoftgroundError
 from ..files import failure
-from ..learner.events import Observer
+from ..learner.events import Observer, together
 from ..preparing import hushed
-from .progress import Display, together
+from .progress import Display
 from .words import flat, is_number
 
 HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers of wandb and mlflow

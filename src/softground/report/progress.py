@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..files import harmless
-from ..learner.events import Observer, ends, wants_batches
 from ..learner.stage import Stage
 from ..preparing import watched
 from .words import apart, figure, is_brief, of_one_shape, spoken, worded
@@ -142,23 +141,3 @@ def side_by_side(heading: str, columns: Iterable[str], rows: Mapping[str, Iterab
     for name, cells in rows.items():
         table.add_row(*(Text(harmless(text)) for text in (name, *cells)))
     return table
-
-
-def together(*observers: Observer | None) -> Observer:
-    """One observer that tells several, in order; those that are None are left out. It answers True if one of them does.
-
-    >>> together(None, lambda event, facts: None, lambda event, facts: event == "epoch")("epoch", {})
-    True
-    """
-
-    return _Together([*filter(None, observers)])
-
-
-class _Together:
-    def __init__(self, observers: list[Observer]) -> None:
-        self.observers = observers
-        self.every_batch = any(map(wants_batches, observers))
-
-    def __call__(self, event: str, facts: dict[str, Any]) -> bool:
-        answers = [observer(event, facts) for observer in self.observers]
-        return any(map(ends, answers))

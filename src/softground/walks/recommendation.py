@@ -25,9 +25,9 @@ from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
 from ..task import Task
+from .ranking import Ranked, collapsed, ranking, swapping
 from .solutions import Found, Sample, begun, take
 from .time_limit import TimeLimit
-from .walks import Ranked, collapsed, ranking, swapping
 
 SAMPLE = 16  # answers looked at
 EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is short, by what an inverse costs
