@@ -26,7 +26,7 @@ from softground.errors import InfeasibleAnswer, InverseError
 from softground.inverses import Circuit, Enumeration, Inverse, Listing, Lists, Scanned, Table, default_inverse, sets
 from softground.inverses.circuit.inverse import Compiled
 from softground.inverses.scanned import Chain
-from softground.inverses.sets import Law, Listed, Set, Shared, beside
+from softground.inverses.sets import Law, Listed, Set, Shared, cubes_of
 from softground.spaces import CategoricalBelief
 
 CPU = torch.device("cpu")
@@ -399,7 +399,7 @@ def test_cubes_hold_every_state_that_is_not_listed_once(share: float, monkeypatc
     for limit in (2048, 1):
         monkeypatch.setattr(sets, "runs", lambda sizes, limit=limit: sets._runs(sizes, limit))
         listed = torch.rand(SPACE.size, generator=torch.Generator().manual_seed(int(10 * share))) < share
-        codes = beside(listed.nonzero().flatten(), SPACE)
+        codes = cubes_of(listed.nonzero().flatten(), False, SPACE)
         which = torch.tensor([[0, codes.shape[1]]])
         of = Listed(which, codes, SPACE.sizes, cubes=True)
         assert codes.shape[1] <= int((~listed).sum()) or share == 0
@@ -408,6 +408,20 @@ def test_cubes_hold_every_state_that_is_not_listed_once(share: float, monkeypatc
         found = Listed(which.expand(SPACE.size, 2), codes, SPACE.sizes, cubes=True).reduce(one_each, "sum").exp()
         assert torch.equal(found, (~listed).double())
         assert bool(of.empty(one_each[:1])) is (share == 1.0)
+
+
+def test_an_unknown_answer_in_a_space_without_indices() -> None:
+    """Of a scan that refuses symbols, so that it is a set of its own."""
+    space = Categorical([range(10)] * 40)
+    inverse = Scanned(Scan(lambda s, d: None if d == s else d, space, accept=lambda s, y: s == y))
+    y = inverse.constraint.encode([3, None, 4])
+    output = torch.randn(3, 40, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    law = inverse.law(Target(belief := space.belief(output), y, 1.0))
+    assert law.log_mass()[1] == pytest.approx(0.0, abs=1e-9)
+    assert near(law.marginals()[1], belief.marginals()[1])
+    z, _ = law.draw_with_marginals(Sampler(0))
+    assert bool(inverse.feasible(z, y).all())
+    assert law.mode()[1].tolist() == belief.mode()[1].tolist()
 
 
 def test_not_one_answer_is_all_the_others() -> None:

@@ -28,7 +28,7 @@ from ..projections.base import Dropped
 from ..registry import Registry
 from ..spaces.belief import CategoricalBelief
 from ..target import Target
-from .sets import Law, Listed, Sets, Solutions, by_rows, codes_of, cubes
+from .sets import Law, Listed, Sets, Solutions, Stated, by_rows, codes_of, cubes
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -156,9 +156,9 @@ class Inverse(ABC):
         """Q* itself, for a batch."""
         y = target.answers
         with outside_inference():  # some of what is made is kept
-            if (mask := self.excludes(y)) is None:
+            if (mask := self.beside(y)) is None:
                 return Law(self.set(y), target.weights)
-            return Law(by_rows(y, [(~mask, self.set), (mask, self._beside)]), target.weights)
+            return Law(by_rows(y, [(~mask, self.set), (mask, self._in_cubes)]), target.weights)
 
     def set(self, y: Tensor) -> Sets:
         """S_y of each answer."""
@@ -166,16 +166,16 @@ class Inverse(ABC):
         which, sizes = torch.stack([found.offsets[:-1], found.count], 1), self.space.sizes
         return Listed(which, codes_of(found.index, sizes), sizes)
 
-    def excludes(self, y: Tensor) -> Tensor | None:
-        """Which answers :meth:`set` is not asked for, as they say what S_y is not: ``[rows]`` bool; None for none."""
+    def beside(self, y: Tensor) -> Tensor | None:
+        """Which answers :meth:`set` is not asked for, but what is :meth:`stated`: ``[rows]`` bool; None for none."""
         return None
 
-    def excluded(self, y: Tensor) -> Tensor:
-        """The sorted indices of all states that one such answer ``y[1]`` excludes; never asked of an unknown answer."""
-        return y[:0]
+    def stated(self, y: Tensor) -> Stated:
+        """The states that one such answer ``y[1]`` holds or excludes; never asked of an unknown answer."""
+        raise NotImplementedError
 
-    def _beside(self, y: Tensor) -> Sets:
-        return cubes(y, self.space, self.excluded, self._cubes)
+    def _in_cubes(self, y: Tensor) -> Sets:
+        return cubes(y, self.space, self.stated, self._cubes)
 
     @cached_property
     def _cubes(self) -> dict[Any, Tensor]:

@@ -24,7 +24,7 @@ from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import RECORDED, Fibre, Inverse, Record, Start, drawn
 from .enumeration import Enumeration
-from .sets import Shared, Solutions, ragged
+from .sets import Shared, Solutions, Stated, ragged
 
 COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites, where those that are not listed are wanted
 
@@ -116,11 +116,11 @@ class Listing(Inverse):
     def set(self, y: Tensor) -> Shared:
         return Shared(y, self.codes(y.device))
 
-    def excludes(self, y: Tensor) -> Tensor | None:
+    def beside(self, y: Tensor) -> Tensor | None:
         return (y < 0) | (y == NOTHING) if self._negates else None
 
-    def excluded(self, y: Tensor) -> Tensor:
-        return self._indices(y.device)
+    def stated(self, y: Tensor) -> Stated:
+        return self._indices(y.device), False
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         return not self._negates

@@ -25,7 +25,7 @@ from ..projections.base import Dropped
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import Fibre, Inverse, Start
-from .sets import Law, Listed, Solutions, codes_of, ragged
+from .sets import Law, Listed, Solutions, Stated, codes_of, entries
 
 MOST_EACH = 2**17  # states of one answer: more would make every step slow
 
@@ -128,8 +128,7 @@ class Lists(Inverse):
         if bool(negative(self.constraint, y).any()):
             raise InverseError("A complement, Not(…), holds all states that are not listed: too many to list.")
         (first, count), (index, *_) = self._rows(y), self._on(y.device)
-        owner, offsets = ragged(count)
-        place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
+        place, owner, offsets = entries(first, count)
         return Solutions(index[place], owner, offsets)
 
     def law(self, target: Target[CategoricalBelief]) -> Law:
@@ -139,12 +138,12 @@ class Lists(Inverse):
         which = torch.stack(self._rows(y), 1)
         return Listed(which, self._on(y.device)[2], self.space.sizes)
 
-    def excludes(self, y: Tensor) -> Tensor | None:
+    def beside(self, y: Tensor) -> Tensor | None:
         return y < 0 if self.constraint.negates else None
 
-    def excluded(self, y: Tensor) -> Tensor:
+    def stated(self, y: Tensor) -> Stated:
         first, count = self._rows(~y)
-        return self._on(y.device)[0][int(first) : int(first + count)]
+        return self._on(y.device)[0][int(first) : int(first + count)], False
 
     @property
     def static(self) -> bool:  # type: ignore[override]

@@ -94,7 +94,7 @@ class Scanned(Inverse):
         refused = tables.refused(y)
         return by_rows(y, [(each, partial(Chain, scan=self.scan)) for each in (~refused, refused)])
 
-    def excludes(self, y: Tensor) -> Tensor | None:
+    def beside(self, y: Tensor) -> Tensor | None:
         return None if self.scan.tables(y.device).plain else y == EVERYTHING
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:

@@ -93,6 +93,12 @@ def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
     return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
 
 
+def entries(first: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The entries of a list that rows begin at and hold so many of, and :func:`ragged`."""
+    owner, offsets = ragged(count)
+    return torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner], owner, offsets
+
+
 @dataclass(frozen=True, eq=False)
 class Set(ABC):
     """S_y of every example of a batch. A kind has to say how it reduces; the rest follows from that."""
@@ -314,8 +320,7 @@ class Listed(Set):
             places = [code.unfold(0, self.longest, 1)[first].long() for code in self.codes]
             x = sum_of(own.gather(1, place) for own, place in zip(joint, places, strict=True))
             return _Found(x.masked_fill(beyond, -torch.inf), places, joint, first, None)
-        owner, offsets = ragged(count)
-        entry = torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner]
+        entry, owner, offsets = entries(first, count)
         places = [owner * own.shape[1] + code[entry] for own, code in zip(joint, self.codes, strict=True)]
         x = sum_of(own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True))
         return _Found(x, places, joint, entry, (owner, offsets))
@@ -466,24 +471,19 @@ class Shared(Set):
         return codes[x.argmax(-1) if isinstance(how, str) else how.categorical(x)].view_as(scores)
 
 
-def cubes(y: Tensor, space: Categorical, listed: Callable[[Tensor], Tensor], kept: dict[Any, Tensor]) -> Listed:
-    """The states beside those that are ``listed`` for each answer, by sorted indices; the cubes are ``kept``.
+Stated = tuple[Tensor, bool]  # sorted indices of states, and whether S_y is these or all others
 
-    An unknown answer excludes nothing, and its opposite everything.
-    """
+
+def cubes(y: Tensor, space: Categorical, stated: Callable[[Tensor], Stated], kept: dict[Any, Tensor]) -> Listed:
+    """S_y as cubes for every answer, some of which are ``kept``; what ``stated`` says is not asked of unknown ones."""
     codes, place = torch.unique(y, return_inverse=True)
     found = []
     for number, code in enumerate(codes.tolist()):
         key = code, y.device
         if key not in kept:
-            whole = beside(torch.zeros(0, dtype=torch.long, device=y.device), space)
-            own = (
-                whole
-                if code == EVERYTHING
-                else whole[:, :0]
-                if code == NOTHING
-                else beside(listed(codes[number, None]), space)
-            )
+            nothing = code in (EVERYTHING, NOTHING)  # is excluded, or holds
+            index, inside = (y[:0], code == NOTHING) if nothing else stated(codes[number, None])
+            own = cubes_of(index, inside, space)
             if sum(len(each[0]) for each in kept.values()) + len(own[0]) > CUBES_KEPT:
                 kept.clear()
             kept[key] = own
@@ -493,16 +493,16 @@ def cubes(y: Tensor, space: Categorical, listed: Callable[[Tensor], Tensor], kep
     return Listed(which, torch.cat(found, 1), space.sizes, cubes=True)
 
 
-def beside(index: Tensor, space: Categorical) -> Tensor:
-    """The cubes beside a list of states, by their codes in runs of sites: ``[runs, cubes]``, in lexicographic order.
+def cubes_of(index: Tensor, inside: bool, space: Categorical) -> Tensor:
+    """The cubes of states, or those beside them, by their codes in runs of sites: ``[runs, cubes]``, in order.
 
     >>> space = Categorical([range(2)] * 3)
-    >>> beside(space.index(torch.tensor([[0, 1, 0]])), space).tolist()  # 00*, 011, 1**, in base 3
+    >>> cubes_of(space.index(torch.tensor([[0, 1, 0]])), False, space).tolist()  # 00*, 011, 1**, in base 3
     [[2, 4, 17]]
     """
     sizes, wider = space.sizes, tuple(size + 1 for size in space.sizes)
     codes, begins = list[Tensor](), list[Tensor]()
-    inside, stride, small = index.new_zeros(min(1, len(index))), space.size, _small(wider)
+    known, stride, small = index.new_zeros(min(1, len(index))), 1 if inside else space.size, _small(wider)
 
     def found(prefix: Tensor, depth: int) -> None:
         rest, own = prefix, list[Tensor]()
@@ -513,15 +513,17 @@ def beside(index: Tensor, space: Categorical) -> Tensor:
                 code, radix = code + symbol * radix, radix * wider[site]
             own.append(code.to(small))
         codes.append(torch.stack(own))
-        begins.append(prefix * stride)
+        begins.append(prefix * stride if depth else prefix)  # a huge space has no indices, but itself
 
-    if not len(index):
+    if inside:
+        found(index, len(sizes))
+    elif not len(index):
         found(index.new_zeros(1), 0)
-    for depth, size in enumerate(sizes, 1):
+    for depth, size in enumerate(() if inside else sizes, 1):
         stride //= size
-        children = (inside[:, None] * size + torch.arange(size, device=index.device)).flatten()
-        inside = torch.unique_consecutive(index // stride)
-        found(children[~torch.isin(children, inside)], depth)
+        children = (known[:, None] * size + torch.arange(size, device=index.device)).flatten()
+        known = torch.unique_consecutive(index // stride)
+        found(children[~torch.isin(children, known)], depth)
     return torch.cat(codes, 1)[:, torch.cat(begins).argsort()]
 
 

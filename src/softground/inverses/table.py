@@ -26,7 +26,7 @@ from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
 from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
 from .enumeration import Enumeration, default_inverse
-from .sets import Listed, Solutions, codes_of, index_of, ragged
+from .sets import Listed, Solutions, Stated, codes_of, entries, index_of
 
 CHUNK_STATES = 2**18  # evaluated at a time
 FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
@@ -194,9 +194,7 @@ class Table(Inverse):
             mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
             owner, index = mask.nonzero(as_tuple=True)
             return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
-        first, count = self._rows(y)
-        owner, offsets = ragged(count)
-        place = torch.arange(len(owner), device=y.device) + (first - offsets[:-1])[owner]
+        place, owner, offsets = entries(*self._rows(y))
         return Solutions(self._index(place), owner, offsets)
 
     def _index(self, place: Tensor) -> Tensor:
@@ -217,11 +215,17 @@ class Table(Inverse):
             torch.stack(self._rows(y), 1), self.columns(y.device).by_answer, self.space.sizes, longest=longest
         )
 
-    def excludes(self, y: Tensor) -> Tensor | None:
+    def beside(self, y: Tensor) -> Tensor | None:
         return self.program.answers.inexact(y)
 
-    def excluded(self, y: Tensor) -> Tensor:
-        return (~self._admitted(int(y), y.device)[self.columns(y.device).answer.long()]).nonzero().flatten()
+    def stated(self, y: Tensor) -> Stated:
+        """By the answers that are admitted, or by all others and the states without one: by those of fewer states."""
+        offsets, answers = self.columns(y.device).offsets, self._admitted(int(y), y.device)
+        count = torch.cat([offsets.diff(), offsets[:1]])  # at the end, the states without an answer, which come first
+        inside = 2 * int(count[answers].sum()) <= self.space.size
+        answers = answers if inside else ~answers
+        place, *_ = entries(torch.cat([offsets[:-1], 0 * offsets[:1]])[answers], count[answers])
+        return self._index(place).sort().values, inside
 
     def static_law(self, target: Target[CategoricalBelief]) -> bool:
         """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
@@ -251,7 +255,7 @@ class Table(Inverse):
         place, found = first + (uniform * count).long(), count > 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         z[found] = self.space.states(self._index(place[found]))
-        if (other := self.excludes(y)) is not None:
+        if (other := self.beside(y)) is not None:
             some = drawn(self, self.space.uniform(int(other.sum()), y.device), y[other], seed)
             z[other], found[other] = some.z, some.found
         return Start(z, found, torch.ones_like(found))

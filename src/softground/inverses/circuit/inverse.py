@@ -346,7 +346,7 @@ class Circuit(Inverse):
         true, levels = self.constraint.true.to(y.device), self.levels
         return by_rows(y, [(y == code, partial(Compiled, levels=levels[code], true=true)) for code in levels])
 
-    def excludes(self, y: Tensor) -> Tensor:
+    def beside(self, y: Tensor) -> Tensor:
         return (y == EVERYTHING) | (y == NOTHING)
 
     def record(self) -> Record | None:
