@@ -20,8 +20,8 @@ from torch.utils.data import Subset
 
 from softground.experiments import Experiment
 from softground.experiments.named import named_recipe
+from softground.learner.datasets import parts_of
 from softground.learner.loop import Loop
-from softground.learner.parts import parts_of
 
 # Steps of an epoch, how many epochs are timed, and what the options are beside the preset.
 STEPS = {"cpu": 6, "cuda": 100}

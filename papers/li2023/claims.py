@@ -14,7 +14,7 @@ from softground.experiments import Experiment
 from softground.inverses.base import Inverse
 from softground.kernels import KERNELS
 from softground.learner import make_fabric
-from softground.learner.batches import Batches
+from softground.learner.datasets import Batches
 from softground.learner.evaluation import beliefs
 from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move

@@ -30,9 +30,9 @@ from .data.ragged import Ragged, different
 from .errors import DataError, LearnerError
 from .family import Family
 from .learner import Learner, Stage, grounding_stages
+from .learner.datasets import data_with_tasks
 from .learner.loop import Augment
-from .learner.parts import divided
-from .learner.unexplained import Mode
+from .learner.trained_part import Mode
 from .model import Model, load
 from .networks import default_network
 from .seeds import seeded, stream
@@ -188,7 +188,7 @@ class SoftGrounder(Manners):
         task: Task | Family = self._family(data) if several else self._task()
         self.task_: Task | Family | None = task
         data = data or Examples(self._inputs(X, task.space), y, known=known)  # type: ignore[union-attr]
-        _, longest, some, _ = max(divided(task, data), key=lambda shape: shape[1].space.sites)
+        _, longest, some, _ = max(data_with_tasks(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
         self.learner_ = Learner(task, self.network_, self._stages, **{name: getattr(self, name) for name in PASSED_ON})

@@ -24,7 +24,7 @@ from .family import Family
 from .files import failure
 from .inverses.base import RECORDED
 from .learner.device import chosen_device
-from .learner.reading import Reader
+from .learner.prediction import Reader
 from .networks import blueprint
 from .retired import Retired
 from .runs.checkpoint import part

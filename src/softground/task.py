@@ -35,7 +35,7 @@ class Task:
         ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
         known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``. Values whose
         name ends in ``_accuracy`` are shown in percent, all others as they are. At the end of a run every task has
-        F1, collapse and calibration error of symbols as well (:mod:`softground.learner.figures`).
+        F1, collapse and calibration error of symbols as well (:mod:`softground.learner.evaluation`).
     budget
         What that may cost.
     nameless_symbols

@@ -14,7 +14,7 @@ from PIL import Image
 
 import softground as sg
 from softground.cli import main
-from softground.learner.suspects import Suspect, written
+from softground.learner.run_folder import Suspect, suspects_as_csv
 from softground.runs.folder import CONFIG
 
 CLEAR, RED = "\x1b[2J", "\x1b[31m"
@@ -70,7 +70,7 @@ def test_no_cell_is_a_formula(run: Path, images: list[str], capsys: pytest.Captu
     assert {row["symbol"] for row in rows} == {"'=cmd|'/c calc'!A1", r"a\x1b[2J", "+", "-7"}
     assert all(row["value"].startswith("'@") for row in rows)
     suspect = Suspect(3, "=1+1", "- x", "-7/2", 0.25)
-    found = next(csv.DictReader(io.StringIO(written([suspect]).decode())))
+    found = next(csv.DictReader(io.StringIO(suspects_as_csv([suspect]).decode())))
     assert list(found.values()) == ["3", "'=1+1", "'- x", "-7/2", "0.25"]
 
 

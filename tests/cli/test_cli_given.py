@@ -17,7 +17,7 @@ from softground.cli.given import expanded, words_of
 from softground.experiments.extending import extended
 from softground.experiments.named import named_recipe, recipe_of
 from softground.experiments.recipe import settings
-from softground.learner.kept import network_of
+from softground.learner.run_state import network_of
 from softground.runs import RunFolder
 from softground.tasks import TASKS
 

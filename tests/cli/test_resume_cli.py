@@ -15,7 +15,7 @@ import pytest
 from cli_cases import ENVIRONMENT, PRESETS, TINY, hurry, interrupted_at, interruptible, read, train
 from learner_cases import assert_same_run
 from softground.cli import main
-from softground.learner import life
+from softground.learner import run_folder
 from softground.runs import RunFolder
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
@@ -75,7 +75,7 @@ def test_a_run_that_stopped_before_it_measured_anything_still_gets_its_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(life, "read", pressed)
+        patch.setattr(run_folder, "read_part", pressed)
         assert train(tmp_path / "run", preset, "--quiet") == 130
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert read(tmp_path / "run" / "summary.json")["before"] == read(reference / "summary.json")["before"]

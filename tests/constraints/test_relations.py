@@ -35,8 +35,7 @@ from softground.constraints import Constraint
 from softground.constraints.scan.tree import Tree
 from softground.errors import ConstraintError, InfeasibleAnswer, InverseError
 from softground.inverses import Inverse, Scanned
-from softground.learner.describe import describe
-from softground.learner.identity import _digest
+from softground.learner.identity import _digest, describe
 from softground.projections import Dropped
 
 SPACE = Categorical([range(3), range(4), range(3)])

@@ -19,7 +19,7 @@ from softground.data.examples import Split
 from softground.errors import CheckpointError, InverseError, LearnerError
 from softground.experiments import EXACT, Experiment, Place, Problem, Recipe
 from softground.experiments.recipe import IMPLIED, settings
-from softground.learner.describe import settings as settings_of
+from softground.learner.identity import settings as settings_of
 from softground.learner.stage import make_optimizer
 from softground.runs import RunFolder
 from softground.tasks import TASKS

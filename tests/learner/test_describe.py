@@ -18,7 +18,7 @@ from torch import nn
 
 from learner_cases import addition, kernel
 from softground import Exponential, SoftenedGrounding, one_cycle
-from softground.learner.describe import describe
+from softground.learner.identity import describe
 
 
 @dataclass

@@ -9,7 +9,7 @@ from torch import nn
 from learner_cases import addition, classifier, equal, examples, make_learner, weights
 from softground import Examples
 from softground.learner import evaluation
-from softground.learner.batches import Batches
+from softground.learner.datasets import Batches
 from softground.metrics import calibration_error, collapse, macro_f1
 
 CPU = torch.device("cpu")

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 import softground as sg
 from learner_cases import Stop, adam, assert_same_run, classifier, kernel, stop_at
 from softground.errors import DataError, InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError
+from softground.learner.datasets import parts_of
 from softground.learner.loop import Loop
-from softground.learner.parts import parts_of
-from softground.learner.training import portions, walked
+from softground.learner.trained_part import deal_batches, with_inputs
 from softground.report.findings import Findings
 from softground.report.watch import read_gallery
 from softground.runs import RunFolder
@@ -69,12 +69,12 @@ def test_a_batch_has_one_shape_and_an_epoch_has_every_example_once() -> None:
     made = learner(family)
     loop = Loop(made)
     loop.prepare(parts_of(family, data, CPU))
-    batches = portions(loop.parts, 4, torch.Generator().manual_seed(0))
+    batches = deal_batches(loop.parts, 4, torch.Generator().manual_seed(0))
     order = [part.shape for part, *_ in batches]
     assert order != sorted(order)  # shapes are mixed, not one after the other
-    assert order == [part.shape for part, *_ in portions(loop.parts, 4, torch.Generator().manual_seed(0))]
+    assert order == [part.shape for part, *_ in deal_batches(loop.parts, 4, torch.Generator().manual_seed(0))]
     seen = []
-    for part, index, x, idle in walked(batches):
+    for part, index, x, idle in with_inputs(batches):
         assert not idle
         assert x.shape[1] == part.shape
         places = part.data.at(index).tolist()

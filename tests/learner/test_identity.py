@@ -19,8 +19,8 @@ from softground import Constant, Examples, Exponential, Learner, Program, Soften
 from softground.data import RandomAffine
 from softground.errors import CheckpointError
 from softground.learner import identity
-from softground.learner.batches import Batches
-from softground.learner.kept import chains_of, network_of
+from softground.learner.datasets import Batches
+from softground.learner.run_state import chains_of, network_of
 from softground.runs import RunFolder
 
 

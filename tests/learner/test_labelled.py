@@ -36,9 +36,9 @@ from softground import (
 from softground.cli import main
 from softground.data.known import known_codes, reveal
 from softground.errors import CheckpointError, DataError, InfeasibleAnswer, LearnerError, SoftgroundError
-from softground.learner.batches import Batches
+from softground.learner.datasets import Batches
 from softground.training import Batch, Moment, TrainingSet
-from softground.training.anchors import LabelledInputs
+from softground.training.labelled_inputs import LabelledInputs
 
 CPU = torch.device("cpu")
 

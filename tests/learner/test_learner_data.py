@@ -15,8 +15,7 @@ from learner_cases import adam, addition, classifier, equal, examples, make_lear
 from softground import Categorical, Examples, Program, Task, grounding_stages
 from softground.data.known import reveal
 from softground.errors import ConstraintError, DataError
-from softground.learner.batches import Batches
-from softground.learner.parts import parts_of
+from softground.learner.datasets import Batches, parts_of
 
 CPU = torch.device("cpu")
 

@@ -50,10 +50,10 @@ from softground import (
     seeded,
 )
 from softground.errors import CheckpointError, ConstraintError, DataError, InfeasibleAnswer, LearnerError
-from softground.learner.training import portions
+from softground.learner.trained_part import deal_batches
 from softground.runs import RunFolder
 from softground.spaces import Categorical
-from softground.training.starts import EMPTY, WAITS, completed_readings
+from softground.training.first_states import EMPTY, WAITS, completed_readings
 
 BAD = [0, 3, 50, 51, 63]
 
@@ -260,7 +260,7 @@ def test_processes_keep_step_whatever_was_left_out() -> None:
 
     def dealt(rank: int) -> list[Any]:
         part: Any = SimpleNamespace(fabric=SimpleNamespace(global_rank=rank, world_size=2), unexplained=left)
-        return portions([part], 3, torch.Generator().manual_seed(0))
+        return deal_batches([part], 3, torch.Generator().manual_seed(0))
 
     few, many = dealt(0), dealt(1)
     assert len(few) == len(many) == 5

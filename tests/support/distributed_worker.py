@@ -39,9 +39,8 @@ from softground import (
 )
 from softground.data.known import reveal
 from softground.errors import DataError
-from softground.learner.checkpoint import Checkpoints
 from softground.learner.device import everyone
-from softground.learner.kept import chains_of
+from softground.learner.run_state import Checkpoints, chains_of
 from softground.runs import RunFolder
 from softground.runs.codec import encode
 from softground.training import SemanticLoss, Usage

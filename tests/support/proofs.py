@@ -50,7 +50,7 @@ from softground.tasks.sdsp.problem import Zero
 from softground.tasks.sudoku.rule import Boards, sudoku_program
 from softground.tasks.sudoku.walks import Completion
 from softground.training import Teacher, Term
-from softground.training.anchors import LabelledInputs
+from softground.training.labelled_inputs import LabelledInputs
 from softground.training.scaled import Scaled
 from sudoku_cases import BOARDS
 

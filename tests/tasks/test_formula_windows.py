@@ -16,7 +16,7 @@ from softground.errors import CheckpointError, LearnerError
 from softground.experiments import Experiment
 from softground.inverses import Enumeration
 from softground.kernels import Guided
-from softground.learner import pace
+from softground.learner import open_choices
 from softground.projections import Dropped, RandomDrop
 from softground.schedules import Constant
 from softground.tasks.formulas import Formulas, completions, formula_program, formula_task
@@ -112,14 +112,14 @@ def test_a_run_keeps_its_pace_waits_and_resumes(tmp_path: Path, monkeypatch: pyt
     whole, half = tmp_path / "whole", tmp_path / "half"
     fitted(whole)
     kept = json.loads((whole / "config.json").read_text())["chosen"]["hwf"]["pace"]
-    assert 1 <= kept["steps"] <= pace.MOST_STEPS
+    assert 1 <= kept["steps"] <= open_choices.MOST_STEPS
     assert kept["tries"] >= 8
     assert kept["reasons"][0].startswith(f"T = {kept['steps']}, since a step changes")
     records = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert [record["waited"] for record in records] == [0, 0, 1, 2, 2, 2, 2]
     with pytest.raises(Stop):
         fitted(half, stop=2)  # while it waits
-    monkeypatch.setattr(pace, "_measured", None)  # nothing is measured again
+    monkeypatch.setattr(open_choices, "_measured", None)  # nothing is measured again
     fitted(half, resume=True)
     assert_same_run(half, whole)
 
@@ -132,10 +132,10 @@ def test_t_is_as_many_steps_as_move_the_chains() -> None:
     for kernel in (slow, fast):
         objective = SoftenedGrounding(kernel, Constant(1.0), steps=0)
         assert objective.open
-        paced, kept = pace.paced(objective, task, y, None)
+        paced, kept = open_choices.with_measured_steps(objective, task, y, None)
         steps.append(kept["steps"])
         assert paced.steps == steps[-1]
         assert objective.open
-    assert steps[0] == pace.MOST_STEPS > steps[1]
+    assert steps[0] == open_choices.MOST_STEPS > steps[1]
     with pytest.raises(CheckpointError, match="expected whole numbers"):
-        pace.paced(objective, task, y, {"steps": "2", "tries": 8})
+        open_choices.with_measured_steps(objective, task, y, {"steps": "2", "tries": 8})

@@ -18,7 +18,7 @@ from softground.tasks.formulas import Formulas, completions, formula_program, fo
 from softground.tasks.formulas.completions import DENOMINATOR_BOUND, LongFormulas, missing
 from softground.tasks.formulas.problem import LONGEST_TABULATED
 from softground.training import TrainingSet
-from softground.training.starts import first_states
+from softground.training.first_states import first_states
 
 
 def drawn(length: int, count: int, seed: int) -> tuple[Program, Tensor, Tensor]:

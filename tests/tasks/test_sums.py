@@ -16,7 +16,7 @@ from softground.data.gathered import Gathered
 from softground.errors import DataError
 from softground.experiments import Experiment
 from softground.learner import evaluation
-from softground.learner.batches import Batches
+from softground.learner.datasets import Batches
 from softground.learner.evaluation import output_of
 from softground.networks import PerSite
 from softground.tasks.sums import Sums, sums_task

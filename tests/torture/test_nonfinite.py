@@ -10,9 +10,8 @@ import torch
 from torch import nn
 
 from softground.errors import LearnerError, NonFiniteOutput
-from softground.learner.finite import broken, everything, gradients
 from softground.learner.loop import Loop
-from softground.learner.outputs import FiniteOutputs
+from softground.learner.outputs import FiniteOutputs, gradients, not_finite, saved_tensors
 from softground.learner.stage import Stage, make_optimizer
 from softground.training import ZeroDegree
 from torture.trial import Tally, Unavailable
@@ -104,7 +103,7 @@ def test_everything_that_would_be_saved_is_looked_at() -> None:
     optimizer.step()
     network[1].running_var[1] = math.inf  # type: ignore[union-attr, index]
     optimizer.state[network[0].bias]["exp_avg_sq"][0] = math.nan
-    names = broken(everything(network, optimizer, [memory]))
+    names = not_finite(saved_tensors(network, optimizer, [memory]))
     assert names == ["network's 1.running_var", "optimiser's exp_avg_sq of parameter 1", "examples' chains"]
 
 

@@ -155,7 +155,7 @@ def test_a_resumed_run_leaves_out_what_the_first_one_did(tmp_path: Path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", observer=stop)
     nothing = torch.zeros(40, dtype=torch.bool)
-    monkeypatch.setattr("softground.training.parts.together", lambda *_: (nothing, nothing))
+    monkeypatch.setattr("softground.training.composite_likelihood.together", lambda *_: (nothing, nothing))
     resumed = learner(sums(), epochs=2, unexplained="drop").fit(data, out=tmp_path / "two", resume=True)
     assert resumed.loop.parts[0].unexplained.found == [3]
     for name in ("one", "two"):

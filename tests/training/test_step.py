@@ -34,7 +34,7 @@ from softground.training import (
     Usage,
     ZeroDegree,
 )
-from softground.training.anchors import LabelledInputs
+from softground.training.labelled_inputs import LabelledInputs
 from softground.training.step import step
 
 TASK = addition()

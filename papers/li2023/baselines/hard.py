@@ -30,7 +30,7 @@ from torch import Tensor
 
 from softground.errors import LearnerError
 from softground.target import Target
-from softground.training.starts import first_states, ready
+from softground.training.first_states import first_states, ready
 from softground.training.step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
 
 

@@ -16,7 +16,7 @@ from ..inspection import Inspection, inspect
 from ..inspection.show import renderables
 from ..inverses.ladder import Budget
 from ..kernels import Kernel
-from ..learner.parts import divided
+from ..learner.datasets import data_with_tasks
 from ..task import Task
 from .options import RunOptions
 
@@ -82,7 +82,7 @@ class Command(Look, RunOptions):
         if isinstance(task, Task) and answers is not None and None not in answers:
             shapes = {None: (task, answers, support)}  # what occurs says all; no image need be read
         else:
-            parts = divided(task, problem.load(recipe.seed).train)
+            parts = data_with_tasks(task, problem.load(recipe.seed).train)
             shapes = {s: (t, data.y, occurring(t, data) if support is None else support) for s, t, data, _ in parts}
         self.show({shape: self._inspected(recipe, shape, *each, len(shapes)) for shape, each in shapes.items()})
 

@@ -15,8 +15,8 @@ from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
 from ..family import Family
 from ..learner import Learner
-from ..learner.kept import network_of
-from ..learner.life import MODEL
+from ..learner.run_folder import MODEL
+from ..learner.run_state import network_of
 from ..model import Model, load
 from ..runs import RunFolder
 from ..task import Task

@@ -23,12 +23,12 @@ from ..errors import CheckpointError, DataError, InverseError, LearnerError, Sof
 from ..family import Family
 from ..features import FEATURES
 from ..learner import Learner
+from ..learner.datasets import Data, data_with_tasks
 from ..learner.device import Precision
-from ..learner.events import together
 from ..learner.loop import Augment
-from ..learner.parts import Data, divided
+from ..learner.observers import together
 from ..learner.stage import Stages
-from ..learner.unexplained import Mode
+from ..learner.trained_part import Mode
 from ..networks import Ensemble, Scouted
 from ..retired import SETTINGS
 from ..runs import RunFolder
@@ -104,7 +104,7 @@ class Experiment:
         data, anchors = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation")), None
         if recipe.known:
             data = dataclasses.replace(data, train=reveal(data.train, recipe.known, stream(recipe.seed, "known")))
-        shapes = divided(task, data.train)
+        shapes = data_with_tasks(task, data.train)
         _, longest, some, _ = max(shapes, key=lambda shape: shape[1].space.sites)
         if recipe.anchors or recipe.anchor_symbols:
             chance = stream(recipe.seed, "anchors")
@@ -183,7 +183,7 @@ class Experiment:
             console.soft_wrap = not console.is_terminal  # in a file or a pipe, a line is a line
             if not quiet:
                 parameters = sum(p.numel() for p in self.network.parameters())
-                count = sum(len(part) for _, _, part, _ in divided(self.task, self.train))
+                count = sum(len(part) for _, _, part, _ in data_with_tasks(self.task, self.train))
                 facts = f"{count:,} training examples, network of {parameters:,} parameters"
                 how = f", {self.task}" if isinstance(self.task, Family) else f", inverse {self.task.inverse!r}"
                 if isinstance(self.task, Task) and self.task.open:  # it is said once it is chosen

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LearnerError
-from ..learner.describe import settings
+from ..learner.identity import settings
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY, plain
 from .experiment import Experiment

@@ -24,8 +24,7 @@ from ..family import Family
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
-from ..learner.descent import one_cycle
-from ..learner.stage import Stage
+from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk

@@ -1,31 +1,35 @@
-"""Predictions for a whole data set, and how good they are."""
+"""Predictions for a whole data set, and how good they are.
+
+During training there are the task's metrics alone. :func:`all_figures` adds those of single symbols, which need what
+P(z|x) says of each site beside the prediction. They are taken when a run has ended, and by ``Learner.evaluate``.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from ..data.gathered import Gathered
 from ..dice import Sampler
-from ..errors import LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
+from ..errors import InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
+from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer
 from ..target import Target
 from ..task import Task
 from ..training import Moment, SoftenedGrounding
-from .batches import Batches
-from .finite import complaint
-from .parts import Part, together
+from .datasets import Batches, Part, averaged
 
 if TYPE_CHECKING:
     from .stage import Stage
 
 BATCH = 256  # examples that are read at once
 IMAGES = 2048  # images, where each is read once
+SHOWN = 8  # names in a message
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
@@ -90,6 +94,21 @@ def outputs(network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
     else:
         for index, x in data.walk(batches):
             yield index, output_of(network, x)
+
+
+def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
+    """The error for the rows ``bad`` of a batch of examples ``index``, which anchors may follow."""
+    places = index.tolist()
+    rows = [places[row] if row < len(places) else "an anchor" for row in bad.nonzero().flatten().tolist()]
+    return NonFiniteOutput(
+        f"The network's output holds NaN or infinity for {len(rows)} of the {len(bad)} examples of a batch: "
+        f"{some_of(rows)}. Lower the learning rate, or look for NaN in the inputs."
+    )
+
+
+def some_of(names: Sequence[int | str]) -> str:
+    """The first names, for a message."""
+    return ", ".join(map(str, names[:SHOWN])) + (" …" if len(names) > SHOWN else "")
 
 
 def believe(space: Any, output: Any, index: Tensor) -> Any:
@@ -159,12 +178,12 @@ def modes(space: Any, belief: Any) -> tuple[Tensor, ...]:
 
 
 def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
-    """The task's metrics of a data set in parts; :mod:`softground.learner.figures` has more."""
+    """The task's metrics of a data set in parts; :func:`all_figures` has more."""
     found = []
     for part in parts:
         read = [modes(part.space, belief) for _, belief in beliefs(part.space, network, part.data)]
         found.append((part, measured(part, [torch.cat(batches) for batches in zip(*read, strict=True)])))
-    return together(found)
+    return averaged(found)
 
 
 def measured(part: Part, predicted: list[Tensor]) -> dict[str, Any]:
@@ -191,3 +210,145 @@ def results(figures: dict[str, Any]) -> dict[str, Any]:
     {'symbol_accuracy': 0.9, 'validation_symbol_accuracy': 0.8}
     """
     return {name.removeprefix("test_"): value for name, value in figures.items()}
+
+
+class Reading(NamedTuple):
+    """What a network reads in the examples of a part."""
+
+    predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
+    likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
+    confidence: Tensor | None  # and how probable it is; None for reals, and where no true symbols are known
+    evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
+    constrained: Tensor | None = None  # the most probable z ∈ S_y, where it was asked for and the inverse can tell
+
+
+class Sites(NamedTuple):
+    """The sites of all examples in one row, as numbers of symbols."""
+
+    truth: Tensor
+    predicted: Tensor
+    likeliest: Tensor
+    confidence: Tensor
+
+
+def read_part(part: Part, network: nn.Module, constrained: bool = False) -> Reading:
+    """What the network reads, in one pass over the examples; if asked for, also under the rule and their answers."""
+    compared, found = part.space.categorical and part.data.symbols is not None, []
+    for index, belief in beliefs(part.space, network, part.data):
+        sure = tuple(belief.marginals().max(-1)) if compared else (None, None)
+        given = _constrained(part, belief, part.y[index]) if constrained and compared else None
+        found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief), given))
+    columns = list(zip(*found, strict=True))
+    found.clear()  # so that no more than one column is there twice
+    *predicted, best, sureness, evidence, given = (_joined_rows(columns.pop(0)) for _ in range(len(columns)))
+    return Reading(predicted, best, sureness, evidence, given)  # type: ignore[arg-type]
+
+
+def _constrained(part: Part, belief: Any, y: Tensor) -> Tensor | None:
+    """The mode of the rule, z ∈ S_y; where S_y is empty, or a search gave up, what the network reads by itself."""
+    inverse, z = part.task.inverse, cast(Tensor, belief.mode())
+    if not (inverse.exact or inverse.has_mode):
+        return None
+    rest = (~part.task.feasible(z, y)).nonzero().flatten()
+    while len(rest):
+        try:
+            best = inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+            return None if best is None else z.index_copy(0, rest, best)
+        except InfeasibleAnswer as error:
+            rest = rest[[row for row in range(len(rest)) if row not in error.examples]]
+    return z
+
+
+def _joined_rows(batches: Sequence[Any]) -> Tensor | None:
+    return None if any(batch is None for batch in batches) else torch.cat(tuple(batches))
+
+
+def _evidence(part: Part, belief: Any) -> Tensor | None:
+    if part.task.detects is None:
+        return None
+    y = part.task.constraint.encode([part.task.detects]).to(part.y.device).expand(len(belief))
+    return part.task.inverse.law(Target(belief, y, 1.0)).log_mass()
+
+
+def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+    """The task's metrics, then those of :func:`symbol_figures` that are not among them."""
+    own = averaged([(part, measured(part, found.predicted)) for part, found in zip(parts, readings, strict=True)])
+    own |= constrained_figures(parts, readings)
+    return own | {name: value for name, value in symbol_figures(parts, readings).items() if name not in own}
+
+
+def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+    """The task's metrics of readings under the rule, ``constrained_…``, where these were asked for.
+
+    Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.
+    """
+    found = []
+    for part, reading in zip(parts, readings, strict=True):
+        if reading.constrained is None:
+            return {}
+        found.append((part, part.task.figures(reading.constrained, part.y, part.data.symbols)))
+    return {f"constrained_{name}": value for name, value in averaged(found).items() if name in found[0][1]}
+
+
+def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
+    """Accuracy, macro-F1, collapse and calibration error of symbols; nothing where they are reals, or not known.
+
+    F1, collapse and calibration error of several shapes count all sites together; the accuracy is an average over
+    examples, as a task's own metrics are.
+    """
+    sites, task = _sites(parts, readings), parts[0].task
+    if not sites:
+        return {}
+    of = [_figures(each, len(task.space.symbols), task.nameless_symbols) for each in (*sites, _joined(sites))]
+    found = averaged(list(zip(parts, of, strict=False)))
+    found |= {name: value for name, value in of[-1].items() if not name.endswith("_accuracy")}
+    if task.detects is not None:
+        wanted = task.constraint.encode([task.detects])
+        evidence = [found.evidence.cpu() for found in readings if found.evidence is not None]
+        found["answer_auroc"] = auroc(torch.cat(evidence), torch.cat([part.y.cpu() == wanted for part in parts]))
+    return found
+
+
+def reliability_of(parts: Sequence[Part], readings: Sequence[Reading]) -> Reliability | None:
+    """The bins behind the calibration error."""
+    if not (sites := _sites(parts, readings)):
+        return None
+    named = _named(_joined(sites), len(parts[0].task.space.symbols), parts[0].task.nameless_symbols)
+    return reliability(named.confidence, named.likeliest == named.truth)
+
+
+def _figures(sites: Sites, symbols: int, nameless: bool) -> dict[str, float]:
+    truth, predicted, likeliest, confidence = _named(sites, symbols, nameless)
+    figures = {
+        "symbol_accuracy": (predicted == truth).double().mean().item(),
+        "symbol_f1": macro_f1(predicted, truth),
+        "symbol_f1_all": macro_f1(predicted, truth, symbols),
+        "symbol_collapse": collapse(predicted, truth),
+        "symbol_collapse_all": collapse(predicted, truth, symbols),
+        "symbol_ece": calibration_error(confidence, likeliest == truth),
+    }
+    return {f"relabelled_{name}" if nameless else name: value for name, value in figures.items()}
+
+
+def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:
+    """Under the renaming that agrees best, where a rule leaves symbols known only up to one."""
+    if not nameless:
+        return sites
+    names = best_relabelling(sites.predicted, sites.truth, symbols)
+    return sites._replace(predicted=names[sites.predicted], likeliest=names[sites.likeliest])
+
+
+def _sites(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
+    """The sites of each part; none unless all symbols are known."""
+    if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
+        return []
+    found = []
+    for part, reading in zip(parts, readings, strict=True):
+        codes: list[Any] = [part.data.symbols, reading.predicted[0], reading.likeliest]
+        truth, read_part, best = (numbered(part.space, each.cpu()).flatten() for each in codes)
+        found.append(Sites(truth, read_part, best, reading.confidence.cpu().flatten()))  # type: ignore[union-attr]
+    return found
+
+
+def _joined(sites: list[Sites]) -> Sites:
+    return Sites(*(torch.cat(column) for column in zip(*sites, strict=True)))

@@ -19,18 +19,16 @@ from ..features import checked
 from ..reporting import reporter
 from ..runs.folder import RunFolder
 from ..task import Task
+from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits
-from .events import Observer, together
-from .grounding import grounding_stages
-from .life import MODEL, before, finish, last_look, run_folder
 from .loop import Augment, Loop
-from .parts import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
-from .reading import Reader
-from .settling import Choices, settle
-from .stage import Stage, Stages, refuse_judging, staged, whole
-from .suspects import suspects
-from .unexplained import Mode, check_mode
+from .observers import Observer, together
+from .open_choices import Choices, settle
+from .prediction import Reader
+from .run_folder import MODEL, figures_after_training, figures_before_training, finish, run_folder, suspects
+from .stage import Stage, Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
+from .trained_part import Mode, check_mode
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -53,7 +51,7 @@ class Learner(Reader):
     batch_size, seed
         Examples per batch, over all processes together; what decides every draw.
     clip, accumulate
-        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.descent`).
+        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.loop`).
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     evaluate_every
@@ -122,12 +120,18 @@ class Learner(Reader):
         self.task: Task | Family = task
         self.space, self.fitted = spaces_of(task), False
         self.network = network
-        self.described = staged(task, grounding_stages if stages is None else stages)
+        self.described = stages_by_shape(task, grounding_stages if stages is None else stages)
         self.staged = self.described  # once the learner fits, with what was left open
         if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
             raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
-        self.batch_size, self.accumulate = whole("batch_size", batch_size), whole("accumulate", accumulate)
-        self.evaluate_every, self.workers = whole("evaluate_every", evaluate_every), whole("workers", workers, least=0)
+        self.batch_size, self.accumulate = (
+            whole_number("batch_size", batch_size),
+            whole_number("accumulate", accumulate),
+        )
+        self.evaluate_every, self.workers = (
+            whole_number("evaluate_every", evaluate_every),
+            whole_number("workers", workers, least=0),
+        )
         self.clip, self.seed, self.augment = float(clip), seed, augment
         self.unexplained = check_mode(unexplained)
         self.features = checked(features)
@@ -173,7 +177,7 @@ class Learner(Reader):
             same as when the run was started.
         observer
             ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
-            :mod:`softground.learner.events`.
+            :mod:`softground.learner.observers`.
         quiet
             Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
@@ -186,7 +190,7 @@ class Learner(Reader):
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."
             )
         if validation is None:
-            refuse_judging(self.stages)
+            refuse_without_validation(self.stages)
         given = {"test": test, "validation": validation}
         held_out = {name: self._parts(data) for name, data in given.items() if data is not None}
         share = self.fabric.global_rank, self.fabric.world_size
@@ -215,7 +219,7 @@ class Learner(Reader):
             self.input_, self.fitted = inputs_of(trained), True
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
-            first = before(self, held_out, folder) if folder and held_out else {}
+            first = figures_before_training(self, held_out, folder) if folder and held_out else {}
             show, main = reporter(), self.fabric.is_global_zero
             if folder and main:
                 observer = together(show.watch(self, train, folder.path), observer)
@@ -227,7 +231,7 @@ class Learner(Reader):
                     progress = self.loop.progress
                     self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             self.input_ = inputs_of(trained)
-            looked = last_look(self, held_out, further)
+            looked = figures_after_training(self, held_out, further)
             if self.features["noise"]:
                 self.suspects_ = suspects(self)
             if folder:

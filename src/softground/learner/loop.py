@@ -1,16 +1,26 @@
-"""Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
+r"""Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
 The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds the examples
 ``rank, rank + world, …`` of each shape, and their chains, and no others. All deal the same batches, take their own
 examples of each, and divide by what counts in all of them, so that together they take the steps that one would.
+
+**Gradient steps.** With ``accumulate`` k, the gradients of k batches are averaged before the optimiser takes a step;
+the last group of an epoch may be smaller. A batch of b examples counts by its share of the group's B,
+
+.. math:: g = \sum_{\text{batches}} \frac{b}{B}\, \nabla L_\text{batch},
+
+so that a loss which is a mean over examples has the gradient of one batch of B. Chains walk with every batch, and what
+is normalised over a batch (batch normalisation, baselines) sees the small ones. With ``clip`` c, a gradient g of a
+larger norm becomes g · c/‖g‖.
 """
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -26,27 +36,23 @@ from ..seeds import borrowed
 from ..training.members import side_by_side
 from ..training.step import Half, Moment, lesson
 from ..training.step import step as take
-from .checkpoint import Checkpoints
-from .descent import Descent
+from .datasets import Part
 from .evaluation import evaluate, named, results
-from .events import Observer, ends, wants_batches
-from .finite import broken, everything
-from .outputs import Outputs
-from .parts import Part
-from .progress import Progress, validation_figure
+from .observers import Observer, ends_run, learning_problems, wants_batches
+from .open_choices import choices_in_words
+from .outputs import Outputs, not_finite, saved_tensors
 from .recording import RecordedHalf
-from .settling import in_words
-from .signs import signs
+from .run_state import Checkpoints, Progress, Streams, validation_figure
 from .stage import Stage, make_optimizer
-from .streams import Streams
 from .tally import Stopwatch, Tally
-from .training import Training, portions, walked
-from .unexplained import of_every_shape
+from .trained_part import TrainedPart, deal_batches, of_every_shape, with_inputs
 
 if TYPE_CHECKING:
     from .learner import Learner
+    from .stage import Stage
 
 Augment = Callable[[Any, torch.Generator], Any]
+LARGEST = torch.finfo(torch.float32).max
 
 
 class Loop:
@@ -59,13 +65,13 @@ class Loop:
     folder
         Where metrics and checkpoints go, if anywhere.
     observer
-        Is told what happens, and may end the run; see :mod:`softground.learner.events`.
+        Is told what happens, and may end the run; see :mod:`softground.learner.observers`.
     """
 
     def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
         self.learner, self.folder = learner, folder
         self.observer: Observer = observer or (lambda event, facts: None)
-        self.told_batches = observer is not None and wants_batches(observer)
+        self.shows_batches = observer is not None and wants_batches(observer)
         self.network, self.fabric = learner.network, learner.fabric
         self.stages = learner.stages
         self.began, self.progress = time.perf_counter(), Progress()
@@ -90,7 +96,7 @@ class Loop:
                 facts = {
                     "examples": sum(part.data.total for part in train),
                     "epochs": epochs,
-                    "choice": in_words(self.learner.choice_),
+                    "choice": choices_in_words(self.learner.choice_),
                 }
                 self.observer("begin", {"stages": self.stages, **facts})
                 number: int | None = progress.stage
@@ -109,8 +115,8 @@ class Loop:
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.parts = [Training(part, self) for part in train]
-        self.held_out, self.told = held_out or {}, set[str]()  # told: signs that it does not learn, which were seen
+        self.parts = [TrainedPart(part, self) for part in train]
+        self.held_out, self.warned = held_out or {}, set[str]()  # problems that a warning has named
         self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
 
     def begin_stage(self, stage: Stage) -> list[float]:
@@ -170,14 +176,14 @@ class Loop:
             record["seconds"]["total"] = time.perf_counter() - began
             record = plain(record)
             progress.add(record)
-            found = signs(progress.history) if self.fabric.is_global_zero else {}
-            for name in found.keys() - self.told:
+            found = learning_problems(progress.history) if self.fabric.is_global_zero else {}
+            for name in found.keys() - self.warned:
                 warnings.warn(found[name], stacklevel=2)
-            self.told |= found.keys()
+            self.warned |= found.keys()
             if self.folder and self.fabric.is_global_zero:
                 self.folder.append(record)
             self._save()
-            if self.fabric.broadcast(ends(self.observer("epoch", record))):
+            if self.fabric.broadcast(ends_run(self.observer("epoch", record))):
                 self._end(stage, epoch, len(self.stages), figures)
                 self._save()
             if progress.following is not None:
@@ -211,7 +217,7 @@ class Loop:
         tally, watch, waited = Tally(self), self.outputs.watch, self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
         number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
-        batches = portions(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
+        batches = deal_batches(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
         descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
         step, steps = 0, len(batches)
@@ -220,7 +226,7 @@ class Loop:
             return Moment(number, tick, (tick + over) / stage.epochs, begun, history)
 
         try:
-            for step, (part, index, x, idle) in enumerate(walked(batches)):
+            for step, (part, index, x, idle) in enumerate(with_inputs(batches)):
                 self.stopwatch.begin()
                 watch.begin(step, part.data.at, index)
                 batch = part.batch(index, x, moment(step / steps), idle)
@@ -229,7 +235,7 @@ class Loop:
                     descent.learn(loss, step)
                 self.stopwatch.lap("network")
                 tally.add(part, batch)
-                if self.told_batches:
+                if self.shows_batches:
                     self.observer("batch", {"stage": stage.name, "epoch": epoch, "step": step, "steps": steps})
             watch.settle()
         except NonFiniteOutput as error:
@@ -248,8 +254,57 @@ class Loop:
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
         memories = [part.memory[self.number(stage)] for part in self.parts]
-        if found := broken(everything(self.network, self.optimizer, memories)):
+        if found := not_finite(saved_tensors(self.network, self.optimizer, memories)):
             error = NonFiniteOutput(
                 f"The {found[0]} holds NaN or infinity. Lower the learning rate, or look for large inputs."
             )
             raise self._placed(error, stage, epoch, "after its last batch")
+
+
+class Descent:
+    """The gradient steps of one epoch, whose batches have these ``sizes``; ``base`` are the optimiser's own rates.
+
+    ``epoch`` is counted without those in which the schedule stands still.
+    """
+
+    def __init__(self, loop: Loop, stage: Stage, epoch: int, base: list[float], sizes: Sequence[int]) -> None:
+        self.loop, self.stage, self.epoch, self.base, self.sizes = loop, stage, epoch, base, sizes
+        self.every = loop.learner.accumulate
+        self.groups = math.ceil(len(sizes) / self.every)
+
+    def apart(self, step: int) -> AbstractContextManager[None]:
+        """For forward and backward passes: processes average their gradients once, with the last batch of a group."""
+        last = (step + 1) % self.every == 0 or step + 1 == len(self.sizes)
+        context: AbstractContextManager[None] = self.loop.fabric.no_backward_sync(self.loop.module, enabled=not last)
+        return context
+
+    def learn(self, loss: Tensor, step: int) -> None:
+        """Add the gradient of a batch's loss; after the last batch of a group, step."""
+        loop, (group, place) = self.loop, divmod(step, self.every)
+        if place == 0:
+            loop.optimizer.zero_grad()
+        own = self.sizes[group * self.every : (group + 1) * self.every]
+        loop.fabric.backward(loss if len(own) == 1 else loss * (self.sizes[step] / sum(own)))
+        loop.outputs.watch.learn(loss, loop.network, loop.outputs.norm)
+        if place + 1 < len(own):
+            return
+        if self.stage.learning_rate is not None:
+            progress = (self.epoch + group / self.groups) / self.stage.epochs
+            set_learning_rate(loop.optimizer, self.base, self.stage.learning_rate(progress))
+        if loop.learner.clip:
+            # What is not finite has been found already; on a GPU, asking again would wait for it.
+            loop.fabric.clip_gradients(
+                loop.module, loop.optimizer, max_norm=loop.learner.clip, error_if_nonfinite=False
+            )
+        loop.optimizer.step()
+
+
+def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
+    """Scale each parameter group's own rate."""
+    for group, rate in zip(optimizer.param_groups, base, strict=True):
+        if not abs(rate * factor) <= LARGEST:
+            raise NonFiniteOutput(
+                f"Its learning rate is {float(rate):g} times {factor:g}; expected a finite number. Correct the factor, "
+                "which is the stage's learning_rate."
+            )
+        group["lr"] = rate * factor

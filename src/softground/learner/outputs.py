@@ -13,7 +13,7 @@ answer is read at once, before the step is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,16 @@ from torch.nn.utils import get_total_norm
 
 from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
+from ..errors import NonFiniteOutput
 from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
 from ..networks.layers import draw_from
-from .batches import length
+from .datasets import length
 from .device import PRECISIONS
-from .evaluation import check_rows, each_once
-from .finite import complaint, gradients, unlearnable
+from .evaluation import check_rows, complaint, each_once, some_of
 
 if TYPE_CHECKING:
     from .loop import Loop
-
 
 _SPARSE = attrgetter("is_sparse")
 
@@ -157,3 +156,48 @@ class Outputs:
         # Not Fabric's module, whose outputs insist on Fabric's way back; alone, it adds nothing but the precision.
         with self.loop.fabric.autocast():
             return self._through(self.loop.network, x)
+
+
+def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
+    """The error for a loss or a gradient that is not finite, or not when squared, though the outputs are."""
+    remedy = "Lower the learning rate, or look for very large inputs or outputs."
+    if not bool(torch.isfinite(loss)):
+        return NonFiniteOutput(f"The loss is {float(loss):g}, though the network's outputs are finite. {remedy}")
+    if not (names := not_finite(gradients(network))):
+        what = "its square, or that of its gradient, is more than a number can hold"
+        return NonFiniteOutput(f"The loss is {float(loss):g}: {what}. {remedy}")
+    return NonFiniteOutput(
+        f"The loss is {float(loss):g}, but its gradient holds NaN or infinity at the network's {some_of(names)}. Lower "
+        "the learning rate, or look for a square root, logarithm or division at 0 in the network or the objective."
+    )
+
+
+def gradients(network: nn.Module) -> dict[str, Tensor]:
+    """The gradients that the network's parameters hold, by name; of sparse ones the values that are there."""
+    found = {name: value.grad for name, value in network.named_parameters() if value.grad is not None}
+    return {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
+
+
+def saved_tensors(network: nn.Module, optimizer: Any, memories: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """What a checkpoint would hold of these, by what a message calls it."""
+    parts = {f"network's {name}": value for name, value in network.state_dict().items()}
+    for number, memory in optimizer.state_dict()["state"].items():
+        parts |= {f"optimiser's {name} of parameter {number}": value for name, value in memory.items()}
+    for number, memory in enumerate(memories, start=1):
+        of = f" (shape number {number})" if number > 1 else ""
+        parts |= {f"examples' {name}{of}": value for name, value in memory.items()}
+    return {name: value for name, value in parts.items() if isinstance(value, Tensor)}
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names of those that hold NaN or infinity; a GPU is asked once.
+
+    >>> not_finite({"weight": torch.tensor([1.0, torch.nan]), "bias": torch.zeros(2), "steps": torch.tensor(3)})
+    ['weight']
+    """
+    able = {name: value for name, value in tensors.items() if value.is_floating_point() or value.is_complex()}
+    if not able:
+        return []
+    device = next(iter(able.values())).device  # optimisers keep some of their numbers on the CPU
+    finite = torch.stack([torch.isfinite(value).all().to(device, non_blocking=True) for value in able.values()])
+    return [name for name, good in zip(able, finite.tolist(), strict=True) if not good]

@@ -1,17 +1,27 @@
-"""Constrained prediction: the most probable feasible z, given y or the rule alone."""
+"""Prediction: the most probable symbols, also under the rule; and the methods that models and learners share."""
 
 import heapq
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.data import Dataset
 
+from ..data.columns import listed, rowed
+from ..data.examples import Examples
+from ..data.known import known_codes
+from ..data.ragged import Ragged
 from ..errors import InfeasibleAnswer, LearnerError
+from ..family import Family
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Task
+from .datasets import Batches, Data, Part, data_by_shape, in_order, parts_of
+from .evaluation import all_figures, beliefs, predictions, read_part
 
 BUDGET = 1_000_000
 CHUNK = 256  # states that are looked at together
@@ -95,3 +105,150 @@ def likeliest(scores: Tensor) -> Iterator[Tensor]:
                     step = score[i][ranks[i]] - score[i][ranks[i] + 1]
                     heapq.heappush(heap, (loss + step, lower, i))
         yield symbols.gather(1, torch.tensor(chunk).T).T.to(scores.device)
+
+
+class Reader:
+    """Predicts symbols with a network. Its methods may be called in several threads at once.
+
+    They never change the network: if it is in training mode or on another device, a copy is used.
+    """
+
+    network: nn.Module  # from a batch of inputs to what the space reads, trained or not
+    space: Any  # the symbol vectors; for a family of tasks a dict of those of each shape
+    task: Task | Family | None  # the rule; where it is not known, nothing can be constrained or evaluated
+    device: torch.device  # where to compute
+    fitted: bool = True  # or being fitted
+    workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
+
+    def predict(
+        self,
+        x: Any,
+        y: Sequence[Any] | None = None,
+        *,
+        known: Any = None,
+        constrained: bool = False,
+        budget: int = BUDGET,
+    ) -> list[tuple[Any, ...]]:
+        """The most probable symbols of each input; for a family, inputs of different shapes in one list.
+
+        With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
+        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
+        ``budget`` states of an input are tried, the likeliest first. ``known`` symbols stay as they are; they are given
+        as in :class:`~softground.data.Examples`.
+        """
+        parts = self._inputs(x)
+        return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
+
+    def predict_codes(self, x: Any, y: Sequence[Any] | None = None, **given: Any) -> Any:
+        """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``."""
+        parts = self._inputs(x)
+        found = [codes for _, codes in self._codes(parts, y, **given)]
+        return found[0] if self._alone else in_order(parts, found)
+
+    def _codes(
+        self,
+        parts: list[Part],
+        y: Sequence[Any] | None = None,
+        known: Any = None,
+        constrained: bool = False,
+        budget: int = BUDGET,
+    ) -> Iterator[tuple[Part, Tensor]]:
+        """The most probable codes of each part; ``y`` and ``known`` are those of all inputs."""
+        y, known, count = None if y is None else listed(y), rowed(known), sum(len(part.data) for part in parts)
+        for name, column in (("answers", y), ("rows of known symbols", known)):
+            if column is not None and len(column) != count:
+                raise LearnerError(f"{count} inputs but {len(column)} {name}: give one per input.")
+        task = self._rule("A constrained prediction") if y is not None or constrained else None
+        for part in parts:
+            rows, data, codes = part.places, part.data, None
+            if known is not None:
+                own = known if self._alone else [known[row] for row in rows]
+                codes = known_codes(own, part.space, len(data), data.place).to(self.device)
+            if task is None:
+                yield part, predictions(part.space, self.network, data, codes)
+                continue
+            encoded = None if y is None else part.encode([y[row] for row in rows])
+            with torch.no_grad():
+                some = [
+                    most_probable(part.task, belief, None if encoded is None else encoded[i], data.at(i), budget)
+                    for i, belief in beliefs(part.space, self.network, data, codes)
+                ]
+            yield part, torch.cat(some)
+
+    def predict_proba(self, x: Any) -> Any:
+        """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
+
+        K is the size of the largest alphabet; beyond a smaller one's end are zeros. Where all symbols can be read, the
+        others follow each site's own. For reals the means ``[inputs, sites]``. For a family a list of arrays, one for
+        each input.
+        """
+        parts, found = self._inputs(x), []
+        for part in parts:
+            each = [belief.marginals() for _, belief in beliefs(part.space, self.network, part.data)]
+            found.append(torch.cat(each).cpu().numpy())
+        return found[0] if self._alone else in_order(parts, found)
+
+    def predict_answers(self, x: Any) -> list[Any]:
+        """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
+        self._rule("An answer")
+        parts = self._inputs(x)
+        return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts)])
+
+    def evaluate(self, data: Data) -> dict[str, Any]:
+        """All figures on pairs (x, y): the task's metrics and, where symbols are known, those of single symbols.
+
+        For a family together and for each shape; the task's metrics are averages over examples.
+        """
+        self._rule("An evaluation")
+        parts = self._parts(data)
+        for part in parts:
+            part.data.check(part.space)
+        return all_figures(parts, [read_part(part, self.network, constrained=True) for part in parts])
+
+    def grounded(self, data: Data) -> int:
+        """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
+        self._rule("Counting right answers")
+        found = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
+        return sum(int(part.task.explained(z, part.y).sum()) for part, z in found)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one task only."""
+        return not isinstance(self.space, Mapping)
+
+    def _rule(self, what: str) -> Task | Family:
+        if self.task is None:
+            raise LearnerError(
+                f"{what} needs the rule, which could not be saved with this model: it is not a table, a listing or a "
+                "scan. Give it back: softground.load(path, task=…)."
+            )
+        return self.task
+
+    def _parts(self, data: Data) -> list[Part]:
+        """A data set in parts, for a rule that is known."""
+        return parts_of(self._rule("A data set"), data, self.device, self.workers)
+
+    def _inputs(self, x: Any) -> list[Part]:
+        """Inputs in parts."""
+        if not self.fitted:
+            warnings.warn("This learner has not been fitted; its network reads as it was given.", stacklevel=3)
+        if not hasattr(x, "__len__"):
+            raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
+        if self._alone:
+            alone: Any = self.task
+            return [Part(None, alone, Batches(_unanswered(x), self.device, self.workers), self.space)]
+        if isinstance(x, Mapping):
+            x = {shape: _unanswered(part) for shape, part in x.items()}
+        elif not isinstance(x, Dataset):
+            x = Ragged.of(x, [0] * len(x))
+        family: Any = self.task if isinstance(self.task, Family) else None
+        serves = family.serves if family else self.space.__contains__
+        return [
+            Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))
+            for shape, data, at in data_by_shape(x, self.space, serves)
+        ]
+
+
+def _unanswered(x: Any) -> Dataset[Any]:
+    """Inputs as a data set, of whose answers nobody asks; a data set as it is."""
+    return x if isinstance(x, Dataset) else Examples(x, [0] * len(x))

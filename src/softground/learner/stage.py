@@ -1,6 +1,7 @@
-"""A stage of training: an objective with its optimiser and its number of passes over the data."""
+"""Stages of training: a teacher with its optimiser and its passes over the data, and the stages that most runs want."""
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,13 +13,40 @@ from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError
 from ..family import Family
+from ..kernels import Kernel
+from ..schedules import Constant, Schedule
 from ..task import Task
+from ..training import SoftenedGrounding, ZeroDegree
 from ..training.step import Teacher, Term
-from .parts import tasks_of
+from .datasets import tasks_of
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 KEPT = ("last", "best", "validation")  # which network a stage may end with
 LARGEST = torch.finfo(torch.float32).max
+
+
+@dataclass(frozen=True)
+class OneCycle:
+    """Rise linearly over the first ``warm`` share of the stage, then fall along a cosine to ``end``.
+
+    >>> rate = OneCycle(warm=0.25, end=0.0)
+    >>> [round(rate(p), 3) for p in (0.0, 0.125, 0.25, 0.625, 1.0)]
+    [0.04, 0.52, 1.0, 0.5, 0.0]
+    """
+
+    warm: float = 0.2
+    end: float = 0.01
+
+    def __call__(self, progress: float) -> float:
+        """The factor on the optimiser's own rate."""
+        if progress < self.warm:
+            return 0.04 + 0.96 * progress / self.warm
+        angle = math.pi * (progress - self.warm) / (1 - self.warm)
+        return self.end + (1 - self.end) * (1 + math.cos(angle)) / 2
+
+
+one_cycle = OneCycle
+"""See :class:`~softground.learner.OneCycle`."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +134,14 @@ def _refuse_old_hooks(stage: Stage) -> None:
 Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Any, Sequence[Stage]]
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: Any, least: int = 1) -> int:
     """A setting that is a whole number."""
     if not isinstance(value, Integral) or value < least:
         raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
     return int(value)
 
 
-def refuse_judging(stages: Sequence[Stage]) -> None:
+def refuse_without_validation(stages: Sequence[Stage]) -> None:
     """Refuse stages that a validation part decides about, where there is none."""
     for stage in stages:
         if stage.patience or stage.keep == "validation":
@@ -123,7 +151,7 @@ def refuse_judging(stages: Sequence[Stage]) -> None:
             )
 
 
-def staged(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
+def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
     """The stages of a task or of every task of a family, by shape; they may differ in their objectives alone."""
     tasks = tasks_of(task)
     if isinstance(stages, Mapping):
@@ -181,3 +209,39 @@ def lay_out_like_parameters(optimizer: Any) -> None:
         for name, value in known.items():
             if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
                 known[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+
+
+def grounding_stages(
+    task: Task,
+    kernel: Kernel | None = None,
+    schedule: Schedule | None = None,
+    *,
+    epochs: int = 20,
+    steps: int = 1,
+    optimizer: MakeOptimizer | None = None,
+    zero_epochs: int = 0,
+    terms: Sequence[Term] = (),
+) -> list[Stage]:
+    """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
+
+    Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
+    once it knows the answers (:mod:`softground.learner.open_choices`). ``terms`` are added to Stage I's loss.
+    """
+    if isinstance(task, Family):
+        raise LearnerError(
+            f"{task} was given; every shape needs stages of its own. Give the learner a function: "
+            "Learner(family, network, lambda task: grounding_stages(task, …))."
+        )
+    for name, part, kind in (("kernel", kernel, Kernel), ("schedule", schedule, Schedule)):
+        if part is not None and not isinstance(part, kind):
+            made = "Exact(task.inverse)" if kind is Kernel else "Constant(0.5)"
+            raise LearnerError(f"{name}={part!r} was given; expected a {kind.__name__}, such as {made}.")
+
+    def adam(parameters: Any) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
+
+    objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
+    stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
+    if zero_epochs:
+        stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
+    return stages

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..training.starts import WAITING
+from ..training.first_states import WAITING
 from ..training.step import Batch, Moment
 from .stage import Stage
 
 if TYPE_CHECKING:
     from .loop import Loop
-    from .training import Training
+    from .trained_part import TrainedPart
 
 TOGETHER = 64  # batches whose numbers are added up at a time
 Names = tuple[tuple[str, int], ...]  # what a batch's numbers are called, and how many each has
@@ -73,14 +73,14 @@ class Tally:
         self._batches: dict[Names, list[Tensor]] = {}
         self._sums: dict[Names, Tensor] = {}  # of each number over batches that were added up
         self._counts: dict[Names, int] = {}  # how many these are
-        self._read: dict[Training, list[tuple[Tensor, Tensor]]] = {part: [] for part in loop.parts}
+        self._read: dict[TrainedPart, list[tuple[Tensor, Tensor]]] = {part: [] for part in loop.parts}
         self._solver = self._solver_seconds
 
     @property
     def _solver_seconds(self) -> float:
         return sum(part.task.inverse.solver_seconds for part in self.loop.parts)
 
-    def add(self, part: Training, batch: Batch) -> None:
+    def add(self, part: TrainedPart, batch: Batch) -> None:
         """The figures of a batch, each for all or for some of its examples, and what the network reads."""
         if not batch.counts:
             return

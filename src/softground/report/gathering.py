@@ -9,11 +9,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
 from ..learner import Learner
-from ..learner.batches import Batches
+from ..learner.datasets import Batches, Data, data_with_tasks
 from ..learner.evaluation import groundings
 from ..learner.evaluation import predictions as predicted_by
-from ..learner.kept import chains_of
-from ..learner.parts import Data, divided
+from ..learner.run_state import chains_of
 from ..metrics import best_relabelling, numbered
 from ..runs import RunFolder
 from ..spaces.categorical import Categorical
@@ -134,7 +133,7 @@ def _read(
 ) -> list[_Read]:
     """The network's predictions for the first examples of each part of a process's share of a data set."""
     device, found = learner.fabric.device, []
-    parts = divided(learner.task, data)
+    parts = data_with_tasks(learner.task, data)
     for number, (shape, task, part, positions) in enumerate(parts):
         rows = range(share[0], len(part), share[1])[: -(-most // len(parts))]
         batches = Batches(part, device, learner.workers, positions, rows)

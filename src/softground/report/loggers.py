@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import SoftgroundError
 from ..files import failure
-from ..learner.events import Observer, together
+from ..learner.observers import Observer, together
 from ..preparing import hushed
 from .progress import Display
 from .words import flat, is_number

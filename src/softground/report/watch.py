@@ -23,12 +23,11 @@ from ..data.examples import Examples
 from ..errors import NonFiniteOutput
 from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
-from ..learner.batches import Batches
+from ..learner.datasets import Batches, Data, data_with_tasks
 from ..learner.evaluation import groundings
-from ..learner.parts import Data, divided
 from ..runs import RunFolder
 from ..seeds import untouched
-from ..training.starts import WAITING
+from ..training.first_states import WAITING
 from ..training.step import CHAINS
 from .findings import Symbols, look_at
 
@@ -65,7 +64,7 @@ class Watch:
 
     def _look(self) -> None:
         """Choose the first examples of each shape in turn, of those that this process owns."""
-        of = divided(self.learner.task, self.train)
+        of = data_with_tasks(self.learner.task, self.train)
         rank, world = self.learner.fabric.global_rank, self.learner.fabric.world_size
         turns = [[(n, row) for row in range(rank, len(part[2]), world)[: self.count]] for n, part in enumerate(of)]
         some = [one for turn in zip_longest(*turns) for one in turn if one is not None][: self.count]

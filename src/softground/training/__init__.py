@@ -1,7 +1,7 @@
 """What a training step is made of: the step, teachers and terms."""
 
+from .composite_likelihood import CompositeLikelihood, parts_objective
 from .noise import Noise
-from .parts import CompositeLikelihood, parts_objective
 from .step import OBJECTIVES, Batch, Moment, Teacher, Term, TrainingSet, step
 from .teachers import SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 from .usage import Usage

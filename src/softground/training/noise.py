@@ -41,7 +41,7 @@ from ..errors import LearnerError
 from ..inverses.composite import composite
 from ..target import Target
 from ..task import Task
-from .starts import WAITING
+from .first_states import WAITING
 from .step import CHAINS, Batch, Moment, Teacher, Term, TrainingSet
 
 ROWS = 512  # examples whose share of all readings is found at a time

@@ -30,7 +30,7 @@ from ..kernels.exact import Exact
 from ..schedules import Constant, Schedule
 from ..target import Target
 from ..task import Task
-from .starts import WAITING, first_states, ready
+from .first_states import WAITING, first_states, ready
 from .step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ...files import replace_file
-from ...learner.signs import signs
+from ...learner.observers import learning_problems
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
@@ -48,7 +48,7 @@ def run_page(facts: Facts) -> str:
         suspects=_suspects(facts),
         other_maps=_other_maps(facts),
         choice=_choice(facts),
-        signs=list(signs(facts.history).values()),
+        signs=list(learning_problems(facts.history).values()),
         timing=timing(facts.history),
         recipe=flat(asked.get("recipe")),
         settings=list(listed(asked.get("settings"))),

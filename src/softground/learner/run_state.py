@@ -1,13 +1,13 @@
-"""What a run must remember to go on as if it had never stopped.
+"""The state of a run: its progress, its random streams, and the checkpoints that hold them.
 
 Tensors are named ``part/…``: the network's, the optimiser's, what each stage remembers of the examples
 (``objective/STAGE/…``, and ``objective/STAGE/SHAPE/…`` for a family), the best network so far and the states of the
-streams of chance. All else is in the checkpoint's meta.
+random streams. Everything else is in the checkpoint's meta.
 
 Memory and streams are those of one process. Where several train, process 0 has its own in the checkpoint and each other
 one in a file of its own: row k of process r of W belongs to example r + kW. With another number of processes, each
 takes the rows of its own examples from all files, one file at a time. Network, optimiser and memory are then restored
-bit for bit; the streams of chance begin anew, with the same law.
+bit for bit; the random streams begin anew, with the same distribution.
 
 A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
 here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
@@ -15,32 +15,205 @@ here: the position in the run, chains with symbols outside the space, optimiser 
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from ..dice import Sampler
 from ..errors import CheckpointError
-from ..runs.checkpoint import part, save_part, upcoming
+from ..files import failure
+from ..runs.checkpoint import load_part, one_is_missing, part, save_part, upcoming
 from ..runs.codec import decode, encode
+from ..runs.digests import history_digest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
+from ..seeds import reseed, stream
 from ..task import Task
-from ..training.starts import WAITING
+from ..training.first_states import WAITING
 from ..training.step import CHAINS, Memory
 from .device import everyone
-from .kept import BEST, MEMORY, NETWORK, OPTIMIZER, RANDOM, STATE, State, files_of, place_of, read, refuse_older
-from .progress import Progress
+from .observers import LEARNT
 from .stage import Stage, lay_out_like_parameters
 
 if TYPE_CHECKING:
     from .loop import Loop
 
+State = tuple[dict[str, Tensor], dict[str, Any]]
+NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
+STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 # What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
 GROUNDED = 64  # chains that are held against the rule
+
+
+def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
+    """The network's state in a run's checkpoint, or in the one before it."""
+    return part(read_checkpoint(folder, previous)[0], NETWORK)
+
+
+def chains_of(folder: RunFolder, shape: Any = None) -> Tensor | None:
+    """The chains in a run's checkpoint, of one shape: those of its last stage that has any."""
+    if not folder.has_checkpoint():
+        return None
+    (tensors, meta), name = read_checkpoint(folder), CHAINS if shape is None else f"{shape}/{CHAINS}"
+    found = part(tensors, MEMORY)
+    stages = [int(stage) for key in found for stage, _, rest in [key.partition("/")] if rest == name]
+    if not stages:
+        return None
+    saved, files = tensors_by_process(folder, tensors, meta)
+    each = [tensors[f"{MEMORY}/{max(stages)}/{name}"] for _, tensors in files]
+    whole = each[0].new_empty(sum(map(len, each)), *each[0].shape[1:])
+    for rank, rows in enumerate(each):
+        whole[rank::saved] = rows
+    return whole
+
+
+def read_checkpoint(folder: RunFolder, previous: bool = False) -> State:
+    """A checkpoint. Warns if the newest one is gone."""
+    tensors, meta = folder.load_checkpoint(previous)
+    records = meta.get("records")
+    if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
+        warnings.warn(
+            f"{folder.path}: the newest checkpoint is missing. The one before it is used instead, which was saved "
+            f"after {saved_after(meta)}.",
+            stacklevel=2,
+        )
+    return tensors, meta
+
+
+def refuse_older(folder: RunFolder, meta: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that remembers other things, by its ``meta``."""
+    if meta.get("state", 0) != STATE:
+        version = str(folder.read_config().get("version"))[:40]
+        raise CheckpointError(
+            f"softground {version} started the run in {folder.path}, and this version cannot resume it: what a run "
+            f"remembers has changed. Resume it with softground {version}, or start a new run."
+        )
+
+
+def tensors_by_process(
+    folder: RunFolder, tensors: dict[str, Tensor], meta: Mapping[str, Any], only: int | None = None
+) -> tuple[int, Iterator[tuple[int, dict[str, Tensor]]]]:
+    """How many processes saved a checkpoint, and what each did, or one of them alone."""
+    parts = meta.get("parts", [])
+    names = [None, *parts] if isinstance(parts, list) else []
+    if meta.get("world") != len(names):
+        reason = f"its checkpoint names {len(names)} parts of {str(meta.get('world'))[:20]} processes"
+        raise failure(folder.path, reason, "Restore it from a backup")
+    which = range(len(names)) if only is None else [only]
+    return len(names), ((rank, load_part(folder.path, names[rank]) if rank else tensors) for rank in which)
+
+
+def saved_after(meta: Mapping[str, Any]) -> str:
+    stage = meta.get("stage")
+    number = stage + 1 if isinstance(stage, int) else stage
+    return f"epoch {str(meta.get('epoch'))[:20]} of stage {str(number)[:20]}"
+
+
+@dataclass
+class Progress:
+    """Where a run is, and what it has found so far."""
+
+    stage: int = 0
+    epoch: int = 0  # how many of the stage's epochs are done
+    history: list[dict[str, Any]] = field(default_factory=list)  # one record per epoch
+    digest: str = ""  # of the history
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # test figures after each stage
+    best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
+    best_score: float = -math.inf
+    following: int | None = None  # the stage to go on with, once this one has ended
+    seconds: float = 0.0  # wall-clock time before the last interruption
+
+    def begin_stage(self, number: int) -> None:
+        """Nothing of this stage is done yet."""
+        self.stage, self.epoch, self.best, self.best_score, self.following = number, 0, {}, -math.inf, None
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Another epoch is done."""
+        self.history.append(record)
+        self.digest = history_digest(self.digest, record)
+        self.epoch += 1
+
+    def waited(self, stage: Stage) -> int:
+        """Epochs in which a stage's schedule has stood still, the one that comes now included; see ``Stage.wait``."""
+        if not stage.wait or not self.history or self.history[-1]["stage"] != stage.name:
+            return 0
+        last = self.history[-1]
+        waited: int = last["waited"]
+        stands = last["epoch"] - waited == stage.epochs // 5 and last["feasible"] < LEARNT
+        return waited + (stands and waited < stage.wait)
+
+    def note(self, network: nn.Module, score: float) -> None:
+        """Keep a copy of the network if it is the best so far."""
+        if score > self.best_score:
+            self.best_score = score
+            self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+    def stale(self, record: Mapping[str, Any], patience: int) -> bool:
+        """Whether this epoch is the ``patience``-th of its stage, or a later one, without a better validation figure.
+
+        An epoch without evaluation ends nothing.
+        """
+        scores = {r["epoch"]: validation_figure(r) for r in [*self.history, record] if r["stage"] == record["stage"]}
+        known = {epoch: score for epoch, score in scores.items() if score is not None}
+        return record["epoch"] in known and record["epoch"] - max(known, key=known.__getitem__) >= patience
+
+
+def validation_figure(record: Mapping[str, Any]) -> float | None:
+    """An epoch's figure on the validation part: the first of the task's metrics, of which more is better."""
+    return next((value for name, value in record.items() if name.startswith("validation_")), None)
+
+
+class Streams:
+    """Dice for the kernels, the order of the examples, their distortion, and the network's random layers.
+
+    Layers and data sets of the user's own draw from torch's global generators, which all threads share. A fit borrows
+    them (:func:`~softground.seeds.borrowed`), and their state belongs to the streams too.
+    """
+
+    def __init__(self, seed: int, rank: int, device: torch.device) -> None:
+        self.seed, self.rank, self.device = seed, rank, device
+        self.dice, self.order = Sampler(0, device), torch.Generator()
+        self.distortion, self.chance = torch.Generator(device), torch.Generator(device)
+        self.begin()
+
+    def begin(self, again: str = "") -> None:
+        """Seed every stream; ``again`` names a second beginning, whose draws are independent of the first."""
+        # All processes deal the same batches, and the same anchors.
+        ranks = {name: 0 if name == "order" else self.rank for name in self._generators()}
+        seeds = {name: stream(self.seed, f"{name} {again}".strip(), rank) for name, rank in ranks.items()}
+        for name, generator in self._generators().items():
+            generator.manual_seed(seeds[name])
+        reseed(seeds["network"])
+
+    def renew(self, distortion: Tensor, chance: Tensor) -> None:
+        """New generators in place of two that a failed recording has spoilt, which stood at these places."""
+        self.distortion, self.chance = (torch.Generator(self.device).set_state(at) for at in (distortion, chance))
+
+    def states(self) -> dict[str, Tensor]:
+        """Where every stream is."""
+        states = {name: generator.get_state() for name, generator in self._generators().items()}
+        states["torch"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            states["cuda"] = torch.cuda.get_rng_state(self.device)
+        return states
+
+    def restore(self, states: Mapping[str, Tensor]) -> None:
+        """Go on from :meth:`states`."""
+        for name, generator in self._generators().items():
+            generator.set_state(states[name])
+        torch.set_rng_state(states["torch"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(states["cuda"], self.device)
+
+    def _generators(self) -> dict[str, torch.Generator]:
+        """The library's own streams by name. Not stored, because dice may get a new generator."""
+        return {"dice": self.dice.generator, "order": self.order, "augment": self.distortion, "network": self.chance}
 
 
 class Checkpoints:
@@ -97,12 +270,12 @@ class Checkpoints:
                     "checkpoint-*.safetensors files, or start a new run in another folder."
                 )
             return Progress()  # stopped before anything was saved: begin again
-        tensors, meta = read(self.folder, previous)
+        tensors, meta = read_checkpoint(self.folder, previous)
         refuse_older(self.folder, meta)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].most):
-                raise ValueError(f"it was saved after {place_of(meta)}, which this run does not have")
+                raise ValueError(f"it was saved after {saved_after(meta)}, which this run does not have")
             following = None if meta["following"] is None else int(meta["following"])
             if following is not None and not stage < following <= len(self.loop.stages):
                 raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
@@ -157,7 +330,7 @@ class Checkpoints:
     def _divide(self, tensors: dict[str, Tensor], meta: Mapping[str, Any]) -> dict[str, Tensor]:
         """Keep the memory of this process's examples in mind, and give the streams in the last file that was read."""
         rank, world, found = self.fabric.global_rank, self.fabric.world_size, tensors
-        saved, files = files_of(self.folder, tensors, meta, only=rank if meta["world"] == world else None)
+        saved, files = tensors_by_process(self.folder, tensors, meta, only=rank if meta["world"] == world else None)
         for of, found in files:
             for number, each in product(range(int(meta["stage"]) + 1), self.loop.parts):
                 mine = self._memory.setdefault((number, each.key), {})

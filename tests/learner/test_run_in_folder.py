@@ -41,14 +41,14 @@ def test_a_run_without_test_data_has_a_summary_and_its_curves(tmp_path: Path) ->
 
 def test_after_training_each_data_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    real = evaluation.beliefs
+    real = evaluation.read_part
 
-    def counted(space: Any, network: Any, data: Any, *given: Any) -> Any:
-        read.append(len(data))
-        return real(space, network, data, *given)
+    def counted(part: Any, *given: Any) -> Any:
+        read.append(len(part.data))
+        return real(part, *given)
 
-    monkeypatch.setattr("softground.learner.figures.beliefs", counted)
-    monkeypatch.setattr("softground.report.gathering.predicted_by", counted)
+    monkeypatch.setattr("softground.learner.run_folder.read_part", counted)
+    monkeypatch.setattr("softground.report.gathering.predicted_by", None)  # is not called
     task = addition()
     make_learner(task).fit(examples(task, 64), examples(task, 50, seed=1), out=tmp_path / "run")
     assert read == [50, 50, 64]  # before training the test set, after it both
@@ -93,7 +93,7 @@ def test_figures_that_are_no_numbers_are_measured_again(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_nothing_is_digested_saved_or_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("softground.learner.life.config_of", "softground.model.Model.save", "softground.report.Watch"):
+    for name in ("softground.learner.run_folder.config_of", "softground.model.Model.save", "softground.report.Watch"):
         monkeypatch.setattr(name, lambda *_: pytest.fail("this belongs to runs with a folder"))
     learner = make_learner(addition()).fit(examples(addition(), 48), examples(addition(), 20, seed=1))
     assert len(learner.history_) == 3

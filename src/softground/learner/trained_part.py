@@ -1,32 +1,48 @@
-"""One shape in training: its examples, what is remembered of them, and what teaches them in the present stage."""
+"""One shape in training: its examples, what a run remembers of them, and what teaches them in the present stage.
+
+Examples whose S_y is proved empty are left out, or refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
 
-from ..errors import DataError, LearnerError
+from ..errors import DataError, InfeasibleAnswer, LearnerError
 from ..features import terms
 from ..networks.ensemble import Scouted, Several
+from ..retired import MEMBERS
 from ..seeds import stream
 from ..target import Target
-from ..training.anchors import LabelledInputs, check_reads_apart
+from ..task import Task
+from ..training.first_states import EMPTY, WAITING, WAITS
+from ..training.labelled_inputs import LabelledInputs, check_reads_apart
 from ..training.noise import Noise
 from ..training.step import CHAINS, Batch, Memory, Moment, Teacher, Term, TrainingSet
+from .datasets import Batches, Part
+from .device import everyone
 from .evaluation import reader
-from .parts import Part
-from .unexplained import NONE_LEFT, Unexplained
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from .loop import Loop
 
 ROWS = 512  # examples whose known symbols are held against their answers at a time
+T = TypeVar("T")
+Mode = Literal["raise", "drop"]
+REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
+NONE_LEFT = (
+    "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
+)
+NAMED = 1000  # positions that a summary lists
 
 
-class Training(Part):
+class TrainedPart(Part):
     """A part of the training set, as one process sees it.
 
     ``memory`` has what each stage remembers of the examples, one row per example. Nothing else does.
@@ -127,16 +143,16 @@ def _refuse_chains(teacher: Teacher, memory: Memory) -> None:
         )
 
 
-Portion = tuple[Training, Tensor, bool, int]
+DealtBatch = tuple[TrainedPart, Tensor, bool, int]
 """A batch of one process: part, rows, whether it is there only to keep step, and the number of all its examples."""
 
 
-def portions(parts: Sequence[Training], size: int, order: torch.Generator) -> list[Portion]:
+def deal_batches(parts: Sequence[TrainedPart], size: int, order: torch.Generator) -> list[DealtBatch]:
     """An epoch's batches of ``size`` examples, each of one part, in random order over all parts.
 
     All processes deal the same batches and take their own examples of each, so that together they see what one would.
     """
-    found: list[Portion] = []
+    found: list[DealtBatch] = []
     for part in parts:
         rank, world = part.fabric.global_rank, part.fabric.world_size
         rows = part.unexplained.trained()
@@ -150,9 +166,9 @@ def portions(parts: Sequence[Training], size: int, order: torch.Generator) -> li
     return [found[at] for at in torch.randperm(len(found), generator=order).tolist()]
 
 
-def walked(batches: Sequence[Portion]) -> Iterator[tuple[Training, Tensor, Any, bool]]:
+def with_inputs(batches: Sequence[DealtBatch]) -> Iterator[tuple[TrainedPart, Tensor, Any, bool]]:
     """``(part, rows, x, idle)`` for each batch, in their order."""
-    each: dict[Training, list[Tensor]] = {}
+    each: dict[TrainedPart, list[Tensor]] = {}
     for part, rows, _, _ in batches:
         each.setdefault(part, []).append(rows)
     walks = {part: part.data.walk(rows) for part, rows in each.items()}
@@ -160,3 +176,107 @@ def walked(batches: Sequence[Portion]) -> Iterator[tuple[Training, Tensor, Any, 
         yield part, *next(walks[part]), idle
     for walk in walks.values():  # ends a data loader's processes here: its __del__ would swallow Ctrl-C
         next(walk, None)
+
+
+def check_mode(mode: Any) -> Mode:
+    """What to do about them, if it is one of the two."""
+    if mode not in get_args(Mode):
+        gone = MEMBERS.get(("unexplained", str(mode)))
+        said = f", which is gone. {gone}" if gone else f"; expected one of {', '.join(get_args(Mode))}."
+        raise LearnerError(f"unexplained={mode!r} was given{said}")
+    return mode  # type: ignore[no-any-return]
+
+
+class Unexplained:
+    """Which examples nothing explains: of those that this process holds by row, of all by where they stand.
+
+    ``"raise"`` stops at the first that are found. ``"drop"`` leaves them out of all batches.
+    """
+
+    def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric, alone: bool = True) -> None:
+        self.task, self.data, self.mode, self.fabric = task, data, mode, fabric
+        self.alone = alone  # or other shapes may have examples left where this one has none
+        self.found: list[int] = []
+        self.empty = torch.zeros(len(data), dtype=torch.bool, device=data.device)
+        self.waits = False  # whether examples of any process have no first state, though they may have one
+        self.lost: list[int] = []  # rows of the whole part that nothing explains
+
+    def forget(self) -> None:
+        """Begin again with nothing noted."""
+        self.found, self.lost, self.waits = [], [], False
+        self.empty = torch.zeros_like(self.empty)
+
+    def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
+        """Learn from what a stage remembers which examples have no state (``WAITING``).
+
+        All processes tell each other, and stop together.
+        """
+        waiting = state.get(WAITING, torch.zeros_like(self.empty))
+        self.empty = self.empty | (waiting == EMPTY)
+        lost, waits = (rows.nonzero().flatten() for rows in (waiting == EMPTY, waiting == WAITS))
+        places, known, error = self.data.at(lost).tolist(), self.data.known, None
+        if places and known is not None and bool((known[lost] >= 0).any()):
+            error = self.task.contradicted(y[lost], places)
+        elif places:
+            error = self.task.infeasible(y[lost], places, REMEDY)
+            if self.mode != "raise" and isinstance(error, InfeasibleAnswer):
+                error = None
+        rank, world = self.fabric.global_rank, self.fabric.world_size
+        rows = (self.empty.nonzero().flatten() * world + rank).tolist()
+        told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), rows))
+        for error, *_ in told:
+            if error is not None:
+                raise error
+        self.found = sorted({*self.found, *(place for _, each, _, _ in told for place in each)})
+        self.lost = sorted(row for *_, rows in told for row in rows)
+        if self.alone and len(self.lost) == self.data.total:
+            raise self.task.infeasible(y[lost], places, NONE_LEFT)
+        waiters = sorted(place for _, _, each, _ in told for place in each)
+        self.waits = bool(waiters)
+        if waiters and self.fabric.is_global_zero:
+            shown = f"{', '.join(map(str, waiters[:5]))}{' …' if len(waiters) > 5 else ''}"
+            warnings.warn(
+                f"No first state was found for {len(waiters)} of {self.data.total} examples ({shown}), though one may "
+                "exist. The run goes on without them and asks the network in every epoch; 'unstarted' in the metrics "
+                "counts those that still wait.",
+                stacklevel=2,
+            )
+
+    def trained(self) -> Tensor:
+        """The rows that are trained on, of all processes."""
+        rows = torch.ones(self.data.total, dtype=torch.bool)
+        rows[self.lost] = False
+        return rows.nonzero().flatten()
+
+    def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
+        """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""
+        figures = {"unexplained": self.empty.sum()} if self.found else {}
+        if self.waits:
+            figures["unstarted"] = (torch.zeros_like(self.empty) if waiting is None else waiting == WAITS).sum()
+        return figures
+
+
+def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
+    """What the work of every shape gives; examples that nothing explains are named for all shapes at once."""
+    done, lost = [], dict[Any, InfeasibleAnswer]()
+    for shape, each in work.items():
+        try:
+            done.append(each())
+        except InfeasibleAnswer as error:
+            lost[shape] = error
+    if len(lost) > 1:
+        words = (f"shape {shape}: {str(error).removesuffix(REMEDY).rstrip(' .')}" for shape, error in lost.items())
+        places = sorted(place for error in lost.values() for place in error.examples)
+        raise InfeasibleAnswer(f"{'; '.join(words)}. {REMEDY}", tuple(places))
+    for alone in lost.values():
+        raise alone
+    return done
+
+
+def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a run's summary says of them; at most some positions."""
+    last: dict[str, Any] = history[-1] if history else {}
+    found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
+    if any(part.found for part in parts):
+        found["unexplained_examples"] = sorted(place for part in parts for place in part.found)[:NAMED]
+    return found

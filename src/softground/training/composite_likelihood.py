@@ -33,7 +33,7 @@ from ..inverses.joint import together
 from ..schedules import Constant, Schedule
 from ..target import Target
 from ..task import Task
-from .starts import EMPTY, WAITING
+from .first_states import EMPTY, WAITING
 from .step import OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
 
 CHECK = 6  # a sixth of the budget's seconds is for finding answers that contradict themselves

@@ -1,38 +1,58 @@
-"""A run in its folder: locked, measured before training, summed up and reported after it. Process 0 writes."""
+"""A run in its folder: locked, measured before training, summed up and reported after it. Process 0 writes.
+
+With a noise level, it also keeps the training examples whose answer is probably wrong.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from ..constraints.answers import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
-from ..files import replace_file
+from ..files import cell, replace_file
 from ..reporting import reporter
 from ..runs.checkpoint import load
 from ..runs.environment import environment
 from ..runs.folder import METRICS, RunFolder, plain
+from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.noise import Noise
+from ..training.step import CHAINS
+from .datasets import Data, Part
 from .device import everyone
-from .evaluation import named, results
-from .figures import Reading, all_figures, constrained_figures, read, reliability_of, symbol_figures
+from .evaluation import (
+    Reading,
+    all_figures,
+    beliefs,
+    constrained_figures,
+    named,
+    read_part,
+    reliability_of,
+    results,
+    symbol_figures,
+)
 from .identity import config_of, refuse_another
-from .kept import refuse_older
-from .parts import Data, Part
-from .signs import signs
-from .suspects import written
-from .unexplained import summed_up
+from .observers import learning_problems
+from .run_state import refuse_older
+from .trained_part import summed_up
 
 if TYPE_CHECKING:
     from .learner import Learner
+    from .trained_part import TrainedPart
 
 PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
 MODEL, SUSPECTS = "model", "suspects.csv"
 SHOWN = 20  # suspects in the summary and the report; the file has all of them
+LIKELY = 0.5  # an answer less probably meant than this is suspect
 
 
 @contextmanager
@@ -71,7 +91,7 @@ def run_folder(
         fabric.barrier()
 
 
-def before(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
+def figures_before_training(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
     """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
@@ -94,7 +114,9 @@ class Looked:
     readings: dict[str, list[Reading]]
 
 
-def last_look(learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]) -> Looked:
+def figures_after_training(
+    learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]
+) -> Looked:
     """Read every held-out data set once, and add to the last results what the loop did not measure."""
     figures: dict[str, Any] = {}
     bins, readings = {}, {}
@@ -122,9 +144,9 @@ def finish(
 ) -> dict[str, Any]:
     """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
 
-    ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` what
-    :func:`last_look` and :func:`before` gave. Each data set is read once, for summary and report together. Every
-    process reads its own training examples; the report shows those of process 0.
+    ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` the
+    figures after and before training. Each data set is read once, for summary and report together. Every process reads
+    its own training examples; the report shows those of process 0.
     """
     trained = _read(learner, train, "After training, on the training data")
     history, results, fabric = learner.history_, learner.results_, learner.fabric
@@ -150,7 +172,7 @@ def finish(
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
-        **({"signs": warned} if (warned := signs(history)) else {}),
+        **({"signs": warned} if (warned := learning_problems(history)) else {}),
         "versions": environment(),
     }
     noise = learner.features["noise"]
@@ -161,7 +183,7 @@ def finish(
     if not fabric.is_global_zero:
         return summary
     if noise:
-        replace_file(folder.path / SUSPECTS, written(learner.suspects_))
+        replace_file(folder.path / SUSPECTS, suspects_as_csv(learner.suspects_))
     if len(train) == 1:  # readings of one shape alone say too little of the others'
         part, fine = train[0], explained[0]
         summary |= reporter().facts(part.task, trained[0].predicted[0][fine], part.y[fine])
@@ -182,6 +204,55 @@ def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
 def _read(learner: Learner, parts: list[Part], when: str, constrained: bool = False) -> list[Reading]:
     """What the network reads in each part of a data set."""
     try:
-        return [read(part, learner.network, constrained) for part in parts]
+        return [read_part(part, learner.network, constrained) for part in parts]
     except NonFiniteOutput as error:
         raise NonFiniteOutput(f"{when}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An example whose answer is probably wrong."""
+
+    example: int  # its position in the training set
+    answer: str
+    reading: str  # what the network reads
+    gives: str  # the answer that this has, for a rule that computes answers
+    meant: float  # the probability that the answer is meant
+
+
+def suspects(learner: Learner) -> list[Suspect]:
+    """The training examples whose answer is less probably meant than not, the least probable first."""
+    own = [one for part in learner.loop.parts for one in _suspects(learner, part)]
+    found = [one for each in everyone(learner.fabric, own) for one in each]
+    return sorted(found, key=lambda one: (one.meant, one.example))
+
+
+def _suspects(learner: Learner, part: TrainedPart) -> list[Suspect]:
+    task, noise, train = part.task, part.noise, part.data
+    found: list[Suspect] = []
+    if noise is None:  # no stage has learnt from answers
+        return found
+    level = noise.at(learner.loop.progress.history)
+    chains, waiting = (part.remembered(name) for name in (CHAINS, WAITING))
+    for index, belief in beliefs(task.space, learner.network, train, train.known):
+        z = belief.mode()
+        own = None if chains is None else chains[index]
+        meant = noise.meant(task, belief, part.y[index], index, level, own)
+        if waiting is not None and not noise.lawful:  # then there is no chain to judge by
+            meant = torch.where(waiting[index] == WAITS, 1.0, torch.where(waiting[index] == EMPTY, 0.0, meant))
+        doubtful = (meant < LIKELY).nonzero().flatten()
+        answers = task.computed(z[doubtful]) or [None] * len(doubtful)
+        for row, reading, gives in zip(doubtful.tolist(), task.space.decode(z[doubtful]), answers, strict=True):
+            answer = in_words(train.answers[int(index[row])])
+            words = (answer, " ".join(map(str, reading)), "" if gives is None else str(gives))
+            found.append(Suspect(train.place(int(index[row])), *words, float(meant[row])))
+    return found
+
+
+def suspects_as_csv(found: Sequence[Suspect]) -> bytes:
+    """Suspects as CSV."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, [f.name for f in fields(Suspect)])
+    table.writeheader()
+    table.writerows({name: cell(value) for name, value in asdict(one).items()} for one in found)
+    return text.getvalue().encode()

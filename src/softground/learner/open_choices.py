@@ -2,27 +2,40 @@
 
 The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
 knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
-tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. Where T alone was left open, the
-chains' movement decides (:mod:`softground.learner.pace`). A run folder keeps these choices, and a resumed run
-takes the same ones without measuring anything again.
+tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. A run folder keeps
+these choices, and a resumed run takes the same ones without measuring anything again.
+
+Where T alone was left open, the number of steps between two gradients is found by trial. Chains that hardly move
+between two visits repeat themselves, and a network learns its own mistakes from them. So chains of some training
+answers walk at γ = ∞, as with an untrained network:
+
+- a kernel with several tries (:class:`~softground.kernels.Several`) gets as many as let a quarter of the chains take
+  one of them in a step, in powers of two;
+- T is as many steps as change half of the symbols.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
+from ..dice import Sampler
 from ..errors import CheckpointError
 from ..inverses.ladder import ORDER
-from ..kernels import default_kernel
+from ..kernels import Kernel, Several, default_kernel
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
 from ..schedules import Constant
+from ..target import Target
+from ..task import Task
 from ..training import SoftenedGrounding, Teacher, parts_objective
 from ..walks.recommendation import rebuilt, recommend
-from .pace import PACE, paced
-from .parts import Part
+from .datasets import Part
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -30,6 +43,10 @@ if TYPE_CHECKING:
 WALK = ("dropped", "block", "change", "swaps", "steps", "gamma0")
 SECONDS = 10.0  # after which a trial of projections, which counts its steps, is ended
 Choices = dict[str, dict[str, Any]]  # by the name of the shape, or of the task where there is one shape
+PACE = ("steps", "tries")  # what is kept, and decides how a run goes
+CHAINS, STEPS = 128, 4  # that are tried
+MOVED, TAKEN = 0.5, 0.25  # shares of the symbols that a visit changes, and of the chains that take a try in a step
+MOST_STEPS, MOST_TRIES = 8, 64
 
 
 def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
@@ -60,7 +77,7 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
             if not isinstance(objective, SoftenedGrounding) or not objective.open:
                 continue
             if objective.kernel is not None:
-                objective, pace = paced(objective, part.task, part.y, before.get("pace"))
+                objective, pace = with_measured_steps(objective, part.task, part.y, before.get("pace"))
                 found[name] |= {"pace": pace}
             elif (other := _by_parts(part, objective)) is not None:
                 objective = other
@@ -116,7 +133,7 @@ def deciding(choices: Choices) -> Choices:
     }
 
 
-def in_words(choices: Choices) -> list[str]:
+def choices_in_words(choices: Choices) -> list[str]:
     """What was chosen and why, a sentence each."""
     lines = []
     for name, one in choices.items():
@@ -127,3 +144,49 @@ def in_words(choices: Choices) -> list[str]:
             lines += [f"  not {other['rung']}: {other['reason']}" for other in one["refused"]]
         lines += [f"Walk{of}: {reason}" for part in ("walk", "pace") for reason in one.get(part, {}).get("reasons", ())]
     return lines
+
+
+def with_measured_steps(
+    objective: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
+) -> tuple[SoftenedGrounding, dict[str, Any]]:
+    """The objective with its T, and its kernel's tries; and what to keep of it."""
+    assert objective.kernel is not None
+    kernel = objective.kernel.bound(task)
+    if kept is None:
+        kept = _measured(kernel, task, y[:CHAINS])
+    elif not all(isinstance(kept.get(name), int) and kept[name] >= 0 for name in PACE):
+        raise CheckpointError(
+            f"The run's config has the pace {dict(kept)!r}; expected whole numbers. Restore the file."
+        )
+    if isinstance(kernel, Several):
+        kernel = replace(kernel, tries=max(1, kept["tries"]))
+    return replace(objective, kernel=kernel, steps=max(1, kept["steps"])), dict(kept)
+
+
+def _measured(kernel: Kernel, task: Task, y: Tensor) -> dict[str, Any]:
+    if kernel.independent:
+        return {"steps": 1, "tries": 0, "reasons": ["T = 1, since a step forgets where the chain was"]}
+    start = task.inverse.start(y, 0)
+    z, y = start.z[start.found], y[start.found]
+    target = Target(task.space.uniform(len(y), y.device), y, math.inf)
+    dice, tries = Sampler(0, y.device), 0
+    z, taken, moved = _walked(kernel, dice, z, target)
+    if isinstance(kernel, Several):
+        tries = kernel.tries
+        while taken < TAKEN and tries < MOST_TRIES:
+            tries *= 2
+            z, taken, moved = _walked(replace(kernel, tries=tries), dice, z, target)
+    steps = min(MOST_STEPS, math.ceil(MOVED / max(moved, MOVED / MOST_STEPS)))
+    reason = f"T = {steps}, since a step changes {moved:.0%} of the symbols"
+    reason += f" (with {tries} tries, of which {taken:.0%} of the chains take one)" if tries else ""
+    return {"steps": steps, "tries": tries, "reasons": [reason]}
+
+
+def _walked(kernel: Kernel, dice: Sampler, z: Tensor, target: Target[Any]) -> tuple[Tensor, float, float]:
+    """Where chains are after some steps, the share that accepted and the share of symbols changed, of a step each."""
+    accepted, moved = torch.zeros((), device=z.device), torch.zeros((), device=z.device)
+    for _ in range(STEPS):
+        after, info = kernel.step(dice, z, target)
+        accepted, moved = accepted + info.acceptance.mean(), moved + (after != z).float().mean()
+        z = after
+    return z, float(accepted) / STEPS, float(moved) / STEPS

@@ -17,8 +17,8 @@ from learner_cases import assert_same_run
 from softground.errors import CheckpointError
 from softground.inverses import RUNGS, GivesWay, Lists
 from softground.kernels import Composed, Exact
-from softground.learner.settling import in_words
-from softground.learner.signs import signs
+from softground.learner.observers import learning_problems
+from softground.learner.open_choices import choices_in_words
 from softground.report.html.run import REPORT
 from softground.walks import recommendation
 from softground.walks.ranking import differences
@@ -30,7 +30,7 @@ from softground.walks.time_limit import TimeLimit
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for the disk; and as much time for trials, which are counted, as a busy machine may need."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr("softground.learner.settling.SECONDS", 60.0)
+    monkeypatch.setattr("softground.learner.open_choices.SECONDS", 60.0)
 
 
 DIGITS = sg.Categorical([range(4)] * 4)  # a square: sums of its rows and of its columns
@@ -116,7 +116,9 @@ def test_every_shape_of_a_family_chooses() -> None:
     learner.fit(sg.Examples.ragged(x, [3, 4] * 4))
     assert {name: one["rung"] for name, one in learner.choice_.items()} == {"2": "table", "3": "table"}
     assert all(isinstance(task.inverse, Lists) for task in family.tasks.values())
-    assert in_words(learner.choice_)[0].startswith("Inverse of shape 2: table (all 16 states were tried for each of 1")
+    assert choices_in_words(learner.choice_)[0].startswith(
+        "Inverse of shape 2: table (all 16 states were tried for each of 1"
+    )
 
 
 def test_the_choice_is_told_before_training(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -177,16 +179,16 @@ def test_chains_that_stand_still_are_told(tmp_path: Path) -> None:
 
 def test_signs_are_read_from_records() -> None:
     slow = {"stage": "I", "feasible": 0.1, "gamma": 1.0}
-    assert list(signs([slow] * 8)) == ["chance"]
-    assert not signs([slow] * 7)
+    assert list(learning_problems([slow] * 8)) == ["chance"]
+    assert not learning_problems([slow] * 7)
     lucky = [slow | {"feasible": slow["feasible"] + up} for up in (0.0, 0.01, 0.06, 0.02, -0.01, 0.07, 0.0, 0.03)]
-    assert list(signs(lucky)) == ["chance"]  # few examples, whose readings go up and down
-    assert not signs([slow | {"gamma": None}] * 12)  # γ = ∞ learns nothing on purpose
-    assert not signs([slow, *[slow | {"feasible": 0.2}] * 8])
-    assert not signs([slow | {"feasible": 0.6}] * 8)
+    assert list(learning_problems(lucky)) == ["chance"]  # few examples, whose readings go up and down
+    assert not learning_problems([slow | {"gamma": None}] * 12)  # γ = ∞ learns nothing on purpose
+    assert not learning_problems([slow, *[slow | {"feasible": 0.2}] * 8])
+    assert not learning_problems([slow | {"feasible": 0.6}] * 8)
     still = slow | {"acceptance": 0.0, "moved": 0.0}
-    assert list(signs([still] * 3)) == ["still"]
-    assert not signs([still | {"acceptance": 1.0}] * 3)  # a draw from the law itself
-    assert not signs([still | {"moved": 0.1}, still, still])
-    assert not signs([still | {"unstarted": 3}] * 3)  # which is told already
-    assert not signs([{"stage": "I", "feasible": "much"}])
+    assert list(learning_problems([still] * 3)) == ["still"]
+    assert not learning_problems([still | {"acceptance": 1.0}] * 3)  # a draw from the law itself
+    assert not learning_problems([still | {"moved": 0.1}, still, still])
+    assert not learning_problems([still | {"unstarted": 3}] * 3)  # which is told already
+    assert not learning_problems([{"stage": "I", "feasible": "much"}])

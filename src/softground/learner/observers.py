@@ -1,0 +1,111 @@
+"""What an observer of a run is told.
+
+An observer is any function of an event's name and its facts:
+
+- ``"begin"``: the ``stages``, the number of ``examples``, the ``epochs`` done before, and the ``choice`` of an inverse,
+  in sentences
+- ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
+- ``"epoch"``: the epoch's record as in ``metrics.jsonl``, where it is saved already: ``stage``, ``epoch``, ``loss``,
+  ``feasible``, ``seconds``, what the objective tells, and ``test_…`` and ``validation_…`` where the epoch was evaluated
+- ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
+
+An observer that answers ``True`` to ``"epoch"`` ends the run: what is left of the stage and the stages after it are not
+trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
+the observer that it was given, and the answer of process 0 counts.
+
+Problems that a run's records show are warnings, given once: chains that stand still, and readings that stay at chance.
+A report shows them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Observer = Callable[[str, dict[str, Any]], object]
+STILL = 2  # epochs in which no chain moved
+SLOW = 8  # epochs, at a finite γ, after which readings should be better than in the first one
+PATIENT = 100  # the same, where the schedule waits for them
+LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
+BETTER = 0.05  # what counts as better
+FALLEN = 0.5  # the loss over that of the first epoch, below which something is learnt: of long sums few are ever right
+Records = Sequence[Mapping[str, Any]]
+
+
+def ends_run(answer: object) -> bool:
+    """Whether an observer's answer ends the run: True, or numpy's, as its comparisons give.
+
+    >>> ends_run(np.float64(0.9) > 0.5), ends_run(None), ends_run([1])
+    (True, False, False)
+    """
+    return isinstance(answer, bool | np.bool_) and bool(answer)
+
+
+def wants_batches(observer: Observer) -> bool:
+    """Whether an observer is told of batches: not if it says that it looks at epochs alone."""
+    return bool(getattr(observer, "every_batch", True))
+
+
+def together(*observers: Observer | None) -> Observer:
+    """One observer that tells several, in order; those that are None are left out. It answers True if one of them does.
+
+    >>> together(None, lambda event, facts: None, lambda event, facts: event == "epoch")("epoch", {})
+    True
+    """
+
+    return _Together([*filter(None, observers)])
+
+
+class _Together:
+    def __init__(self, observers: list[Observer]) -> None:
+        self.observers = observers
+        self.every_batch = any(map(wants_batches, observers))
+
+    def __call__(self, event: str, facts: dict[str, Any]) -> bool:
+        answers = [observer(event, facts) for observer in self.observers]
+        return any(map(ends_run, answers))
+
+
+def learning_problems(history: Records) -> dict[str, str]:
+    """What is wrong with a run, by name, as sentences.
+
+    >>> moved = {"stage": "I", "acceptance": 0.0, "moved": 0.0, "feasible": 0.1, "gamma": 1.0}
+    >>> list(learning_problems([moved] * 2)), list(learning_problems([moved | {"moved": 0.2}] * 8))
+    (['still'], ['chance'])
+    >>> falling = [moved | {"moved": 0.2, "loss": loss} for loss in (2.3, 2.2, 2.0, 1.8, 1.5, 1.2, 1.1, 1.0)]
+    >>> list(learning_problems(falling))
+    []
+    """
+    found: dict[str, str] = {}
+    history = [r for r in history if isinstance(r.get("feasible"), float)]  # a file may hold anything
+    for stage in dict.fromkeys(str(record.get("stage")) for record in history):
+        own = [record for record in history if str(record.get("stage")) == stage]
+        stands = [r for r in own if r.get("acceptance") == 0 and r.get("moved") == 0 and not r.get("unstarted")]
+        walked = [r for r in stands if r["feasible"] < LEARNT]
+        if len(walked) >= STILL and walked == own[: len(walked)]:
+            found["still"] = (
+                f"Chains stand still: no chain has moved in the first {len(walked)} epochs of stage {stage}, and the "
+                f"network's readings explain {walked[-1]['feasible']:.0%} of the training answers. Nothing is learnt "
+                "so. Leave the kernel to the library (grounding_stages(task)), drop other or more sites, raise γ, or "
+                "state the rule so that S_y can be listed, summed or taken part by part."
+            )
+        learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
+        lately = [r["feasible"] for r in learnt[-SLOW // 2 :]]  # several, because few examples make it go up and down
+        share = sum(lately) / max(1, len(lately))
+        enough = len(learnt) >= (PATIENT if "waited" in own[-1] else SLOW)
+        if enough and share < min(LEARNT, learnt[0]["feasible"] + BETTER) and not _loss_fell(learnt):
+            found["chance"] = (
+                f"After {len(learnt)} epochs of stage {stage} the network's readings explain {share:.0%} of the "
+                f"training answers ({learnt[0]['feasible']:.0%} in the first): nothing seems to be learnt. See with "
+                "softground.inspect whether the answers can tell the symbols apart; then try another learning rate, "
+                "more steps for each gradient step, or labels for a few symbols (Anchors)."
+            )
+    return found
+
+
+def _loss_fell(records: Records) -> bool:
+    """Whether the loss has fallen far."""
+    first, last = (record.get("loss") for record in (records[0], records[-1]))
+    return isinstance(first, float) and isinstance(last, float) and 0 <= last < FALLEN * first
