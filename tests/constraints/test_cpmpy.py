@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softground import Between, Categorical, Contains, CPMpy, Not, OneOf
-from softground.constraints.statement import variables_of
-from softground.constraints.tape import Tape, run
+from softground.constraints.cpmpy_tensors import Tape, run, variables_of
 from softground.errors import ConstraintError
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from softground.constraints.terms import terms_of
+from softground.constraints.smt import terms_of
 from softground.spaces import Categorical
 
 z3 = pytest.importorskip("z3")

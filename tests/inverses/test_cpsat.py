@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
-from softground.constraints.statement import site_variables
 from softground.errors import ConstraintError, InverseError
 from softground.solver.cpsat import CPSATEngine
 from softground.solver.engine import FibreQuery, Limits, StartQuery
@@ -205,7 +204,7 @@ def test_without_ortools_the_error_says_what_to_install(monkeypatch: pytest.Monk
 
 
 def test_sites_are_named_by_their_places() -> None:
-    assert [variable.name for variable in site_variables(SPACE)] == ["z[0]", "z[1]", "z[2]", "z[3]"]
+    assert [variable.name for variable in CPMpy(lambda z, y: [], SPACE).sites] == ["z[0]", "z[1]", "z[2]", "z[3]"]
 
 
 def test_lists_that_are_short_piece_by_piece_but_too_long_together_are_not_whole() -> None:

@@ -12,7 +12,7 @@ import z3
 from ortools.sat.python import cp_model
 
 import softground as sg
-from softground.constraints.formulated import in_formula, left_out
+from softground.constraints.smt import in_formula, left_out
 from softground.inverses import Inverse, Lists
 from softground.inverses.joint import together
 

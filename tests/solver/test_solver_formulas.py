@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from softground.constraints.terms import terms_of
+from softground.constraints.smt import terms_of
 from softground.solver.truth_table import Formulas, TruthTable
 from softground.spaces import Categorical
 

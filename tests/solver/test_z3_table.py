@@ -34,7 +34,7 @@ def brute(total: int, sites: tuple[int, ...], codes: tuple[int, ...]) -> list[tu
 def test_a_group_gives_what_each_formula_gives_alone(sites: tuple[int, int]) -> None:
     smt = SMT(lambda z, y: z[0] + z[1] * z[2] == y, SPACE)
     codes, totals = (1, 1, 0), (2, 5, 7, 8, 100, 12, 3)
-    table = TruthTable(smt.terms())
+    table = TruthTable(smt.terms)
     formulas = [smt.expression(total, codes, sites) for total in totals]
     truth = [brute(total, sites, codes) for total in totals]
     assert table.solve(formulas, sites) == truth
@@ -47,7 +47,7 @@ def test_an_undecided_formula_is_searched_and_the_others_are_not() -> None:
     own = z3.Int("own")
     smt = SMT(lambda z, y: z[0] + z[1] * z[2] == y if y != 7 else [z[0] + z[1] * z[2] == y, own * own == z[0]], SPACE)
     codes, sites = (1, 1, 0), (0, 2)
-    found = TruthTable(smt.terms()).solve([smt.expression(y, codes, sites) for y in (5, 8, 7)], sites)
+    found = TruthTable(smt.terms).solve([smt.expression(y, codes, sites) for y in (5, 8, 7)], sites)
     assert found == [brute(5, sites, codes), brute(8, sites, codes), None]
     queries = [FibreQuery(y, codes, dropped, 64) for y in (5, 8, 7) for dropped in (sites, (2, 0))]
     replies = Crew(smt, SMALL, forks=False).solve(queries)

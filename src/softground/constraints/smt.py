@@ -16,30 +16,37 @@ several answers, a negation for a complement, and for a range the formula is cal
 >>> y = total.encode([18, 3])
 >>> total.feasible(space.encode([(9, 9), (1, 1)]), y).tolist()
 [True, False]
+
+:func:`in_formula` translates a rule of parts: each part's law knows nothing of the others, so the parts of an answer
+may all have solutions and S_y = ∩ S_y^c none, as with rows that add up to 30 and columns that add up to 31. A solver
+sees that.
 """
 
-import uuid
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import ConstraintError
+from ..optional import load
 from ..spaces.categorical import Categorical
-from .answers import Between, Interned, Not, Relation, complements, remember_in, resolve
-from .base import Constraint, Part, of_symbols
-from .parted import Conjunct, Parted
-from .terms import Terms, compared, constants, load_z3, members, terms_of
+from .answers import Between, Not, Relation, complements, resolve
+from .base import Constraint, Part
+from .conjunction import All
+from .language import DIFFERENT, Conjunct, LanguageRule, numbers
+from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
 
-__all__ = ["SMT", "Terms", "load_z3"]
-
-CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
 POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
+SMALL = 10_000  # states of a part that is said by its combinations
 
 
-class SMT(Parted):
+class SMT(LanguageRule):
     """The constraint z ∈ S_y ⇔ formula(z, y).
 
     ``answers`` is another statement of the same rule, whose encoded answers this one understands: a task may then use a
@@ -49,26 +56,10 @@ class SMT(Parted):
     def __init__(
         self, formula: Callable[[list[Any], Any], Any], space: Categorical, *, answers: Constraint | None = None
     ) -> None:
-        self.formula, self.space, self.shared = formula, of_symbols(space), answers
-        self.token = uuid.uuid4().hex  # names this rule in a worker process's store of warm solvers
-        self._forget()
-
-    def _forget(self) -> None:
-        self._answers = Interned()
-        self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
-        self._terms: Terms | None = None
+        super().__init__(formula, space)
+        self.shared = answers
         self._complements: set[Not] = set()  # those that can be stated
         self._looked = False  # whether a formula was seen to be about the sites
-        self._rules, self._split, self._coded = {}, {}, {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a worker process needs. Z3's expressions cannot travel, and answers go along with each query."""
-        return {"formula": self.formula, "alphabets": self.space.alphabets, "token": self.token}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.formula, self.token, self.shared = state["formula"], state["token"], None
-        self.space = Categorical(state["alphabets"])
-        self._forget()
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         return super().encode(answers) if self.shared is None else self.shared.encode(answers)
@@ -89,26 +80,24 @@ class SMT(Parted):
     def negates(self) -> bool:
         return super().negates if self.shared is None else self.shared.negates
 
-    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Exact, by evaluating the formula on each state; results are remembered by state and answer."""
-        points = [(i, tuple(row)) for i, row in zip(y.tolist(), z.tolist(), strict=True)]
-        return torch.tensor([self._holds(*point) for point in points], dtype=torch.bool, device=z.device)
-
     def admissible(self, z: Tensor) -> Tensor:
         return super().admissible(z) if self.shared is None else self.shared.admissible(z)
 
+    @cached_property
     def terms(self) -> Terms:
         """The space's constants and numerals in Z3's main context, made once per process."""
-        if self._terms is None:
-            self._terms = terms_of(self.space)
-        return self._terms
+        return terms_of(self.space)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [str(variable) for variable in self.terms.variables]
 
     def expression(self, answer: Any, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
         """The formula with every site known but the ``free`` ones: a Z3 Bool in the main context.
 
         Known sites are numerals, so that the formula itself can specialise and the solver gets little to do.
         """
-        terms = self.terms()
+        terms = self.terms
         z = [numerals[code] for numerals, code in zip(terms.numerals, codes, strict=True)]
         for site in free:
             z[site] = terms.variables[site]
@@ -125,22 +114,15 @@ class SMT(Parted):
         return super().parts() if self.shared is None else []
 
     def conjuncts(self, answer: Hashable) -> Iterator[Conjunct]:
-        free = range(self.space.sites)
-        places = {str(variable): site for site, variable in enumerate(self.terms().variables)}
-        for formula in members(self.expression(answer, [0] * self.space.sites, free)):
-            names = constants(formula)
-            yield {places[name] for name in names & places.keys()}, names - places.keys(), formula
+        for formula in members(self.expression(answer, [0] * self.space.sites, range(self.space.sites))):
+            yield constants(formula), formula
 
-    def restricted(self, space: Categorical) -> Parted:
-        def formula(z: list[Any], described: Any) -> Any:
-            here = zip(described[0], z, strict=True)
-            swaps = [(self.terms().variables[site], term) for site, term in here]
-            return [load_z3().substitute(said, *swaps) for said in self.said(*described)]
-
-        return SMT(formula, space)
+    def swapped(self, expressions: list[Any], variables: dict[int, Any]) -> list[Any]:
+        swaps = [(self.terms.variables[site], term) for site, term in variables.items()]
+        return [load_z3().substitute(expression, *swaps) for expression in expressions]
 
     def read(self, expression: Any) -> tuple[str, list[int], int] | None:
-        return compared(expression, self.terms().variables)
+        return compared(expression, self.terms.variables)
 
     def _ranged(self, z: list[Any], relation: Relation) -> Any:
         """The formula for some number of a range."""
@@ -151,20 +133,14 @@ class SMT(Parted):
                 "the formula: let the answer be what is contained."
             )
         y = z3.Real("softground.answer")
-        bounds = [(relation.low, y.__ge__), (relation.high, y.__le__)]
-        return z3.And(
-            self._formula(z, y), *(side(z3.Q(*bound.as_integer_ratio())) for bound, side in bounds if bound is not None)
-        )
+        return z3.And(self._formula(z, y), *_within(y, relation))
 
     def _check_complement(self, answer: Not) -> None:
         """Refuse the complement of 'there is …', which Z3 would have to read as 'for all …'."""
-        names = {str(variable) for variable in self.terms().variables}
         if answer in self._complements:
             return
-        free = range(self.space.sites)
-        inner = self.expression(answer.answer, [0] * self.space.sites, free)
-        own = constants(inner) - names
-        if own:
+        inner = self.expression(answer.answer, [0] * self.space.sites, range(self.space.sites))
+        if own := constants(inner).difference(self.names):
             raise ConstraintError(
                 f"The answer {answer!r} was given to a Z3 rule whose formula uses constants of its own "
                 f"({', '.join(sorted(own))}): its complement cannot be stated. Write the formula without them, and "
@@ -176,7 +152,7 @@ class SMT(Parted):
         """What the user's formula says, as one Z3 Bool."""
         z3 = load_z3()
         try:
-            result = self.formula(z, answer)
+            result = self.rule(z, answer)
         except MemoryError:
             raise  # no fault of the formula: whoever set a limit counts it
         except Exception as error:
@@ -197,8 +173,8 @@ class SMT(Parted):
 
     def _look(self, formula: Any, answer: Any) -> None:
         """Refuse a formula that is about other constants than the sites."""
-        names, sites = constants(formula), {str(variable) for variable in self.terms().variables}
-        if names and not names & sites:
+        names = constants(formula)
+        if names and names.isdisjoint(self.names):
             said = ", ".join(sorted(names))
             raise ConstraintError(
                 f"The Z3 formula for the answer {answer!r} is over unknown constants alone ({said}). It must be over "
@@ -206,14 +182,8 @@ class SMT(Parted):
             )
         self._looked = True
 
-    def _holds(self, y: int, codes: tuple[int, ...]) -> bool:
-        known = self._cache.get((y, codes))
-        if known is None:
-            known = self._decide(y, codes)
-            remember_in(self._cache, (y, codes), known, CACHE_LIMIT)
-        return known
-
-    def _decide(self, y: int, codes: tuple[int, ...]) -> bool:
+    def decide(self, y: int, codes: tuple[int, ...]) -> bool:
+        """Whether a state is feasible: Z3 simplifies the formula, and searches if that leaves it undecided."""
         z3 = load_z3()
         value = z3.simplify(self.expression(self.key(y), codes))
         if z3.is_true(value) or z3.is_false(value):
@@ -229,3 +199,245 @@ class SMT(Parted):
             f"Z3 could not decide whether {state!r} is feasible for the answer {self.key(y)!r} ('{status}': "
             f"{solver.reason_unknown()}). Avoid quantifiers and non-linear constraints on the formula's own constants."
         )
+
+
+def load_z3() -> Any:
+    """The ``z3`` module, imported when it is first needed: nothing else in the library depends on it."""
+    return load("z3", "A rule given as a Z3 formula", "z3-solver", ConstraintError)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The space in Z3's words (main context): per site its constant, its domain, and a numeral per code."""
+
+    variables: list[Any]
+    bounds: list[Any]
+    numerals: list[list[Any]]
+    symbols: tuple[tuple[int, ...], ...]  # the ints behind the numerals
+
+
+def terms_of(space: Categorical) -> Terms:
+    """The space's constants and numerals in Z3's main context."""
+    z3, (term, numeral) = load_z3(), quick_terms()
+    symbols, variables, bounds = numbers(space), [], []
+    for site, values in enumerate(symbols):
+        plain = z3.Int(f"softground.site.{site}")
+        variables.append(v := term(plain.ast, plain.ctx))
+        low, high = min(values), max(values)
+        contiguous = high - low + 1 == len(values)
+        bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in values]))
+    return Terms(variables, bounds, [[numeral(x) for x in values] for values in symbols], symbols)
+
+
+@cache
+def quick_terms() -> tuple[Any, Any]:
+    """Classes of Z3's Int expressions and numerals with quick arithmetic: ``Term(ast, context)``, ``Numeral(value)``.
+
+    Formulas are made anew for every query, and most of that time goes into the checks of Z3's Python interface. Where
+    both sides are terms of these classes or Python's ints there is nothing to check. Anything else goes Z3's own way.
+    """
+    z3 = load_z3()
+    context, pair = z3.main_ctx(), z3.Ast * 2
+
+    class Term(z3.ArithRef):  # type: ignore[name-defined, misc]
+        __hash__ = z3.ArithRef.__hash__
+
+    class Numeral(Term, z3.IntNumRef):  # type: ignore[name-defined, misc]
+        """It knows its value: formulas ask for it at every site, and Z3's own way is by a string."""
+
+        def __init__(self, value: int) -> None:
+            plain = z3.IntVal(value)  # whose expression Z3 would free if nobody held it
+            super().__init__(plain.ast, context)
+            self.value = value
+
+        def as_long(self) -> int:
+            return self.value
+
+    numeral = lru_cache(maxsize=2**12)(Numeral)
+
+    def give(name: str, make: Callable[[Any, Any], Any], swap: bool = False) -> None:
+        plain = getattr(z3.ArithRef, name)
+
+        def method(self: Any, other: Any) -> Any:
+            if type(other) is int:
+                other = numeral(other)
+            elif not isinstance(other, Term):
+                return plain(self, other)
+            return make(other.ast, self.ast) if swap else make(self.ast, other.ast)
+
+        setattr(Term, name, method)
+
+    for name, make in {"add": z3.Z3_mk_add, "mul": z3.Z3_mk_mul, "sub": z3.Z3_mk_sub}.items():
+
+        def term(a: Any, b: Any, make: Any = make) -> Any:
+            return Term(make(context.ref(), 2, pair(a, b)), context)
+
+        give(f"__{name}__", term)
+        give(f"__r{name}__", term, swap=True)
+    compared = {"eq": z3.Z3_mk_eq, "lt": z3.Z3_mk_lt, "le": z3.Z3_mk_le, "gt": z3.Z3_mk_gt, "ge": z3.Z3_mk_ge}
+    compared["ne"] = lambda c, a, b: z3.Z3_mk_distinct(c, 2, pair(a, b))
+    for name, make in compared.items():
+
+        def truth(a: Any, b: Any, make: Any = make) -> Any:
+            return z3.BoolRef(make(context.ref(), a, b), context)
+
+        give(f"__{name}__", truth)
+    return Term, Numeral
+
+
+def members(formula: Any) -> Iterator[Any]:
+    """What a formula is a conjunction of; the formula itself where it is none."""
+    if load_z3().is_and(formula):
+        for child in formula.children():
+            yield from members(child)
+    else:
+        yield formula
+
+
+def constants(formula: Any) -> set[str]:
+    """The names of a formula's constants."""
+    return {str(constant) for constant in load_z3().z3util.get_vars(formula)}
+
+
+def compared(formula: Any, variables: list[Any]) -> tuple[str, list[int], int] | None:
+    """What a formula says of some variables, if it compares their sum with a number or says that they all differ: how,
+    the places of the variables, and the number."""
+    z3 = load_z3()
+    places = {variable.get_id(): place for place, variable in enumerate(variables)}
+    kinds = {
+        z3.Z3_OP_EQ: ("==", "=="),
+        z3.Z3_OP_LE: ("<=", ">="),
+        z3.Z3_OP_LT: ("<", ">"),
+        z3.Z3_OP_GE: (">=", "<="),
+        z3.Z3_OP_GT: (">", "<"),
+        z3.Z3_OP_DISTINCT: ("!=", "!="),
+    }  # read from the left, and from the right
+    if not z3.is_app(formula):
+        return None
+    kind, sides = formula.decl().kind(), formula.children()
+    different = [places.get(side.get_id(), -1) for side in sides]
+    if kind == z3.Z3_OP_DISTINCT and min(different) >= 0:
+        return DIFFERENT, different, 0
+    numbers = [z3.is_int_value(side) for side in sides]
+    if kind not in kinds or len(sides) != 2 or sum(numbers) != 1:
+        return None
+    left, number, total = sides[numbers[0]], sides[numbers[1]].as_long(), []
+    addends = [left]
+    while addends:
+        if (each := addends.pop()).decl().kind() == z3.Z3_OP_ADD:
+            addends += each.children()
+        elif z3.is_int_value(each):
+            number -= each.as_long()  # Python's sum() begins with 0
+        else:
+            total.append(places.get(each.get_id(), -1))
+    return kinds[kind][numbers[0]], total, number
+
+
+def _within(term: Any, relation: Between) -> list[Any]:
+    """That a number is in a range."""
+    q, ends = load_z3().Q, [(relation.low, term.__ge__), (relation.high, term.__le__)]
+    return [side(q(*end.as_integer_ratio())) for end, side in ends if end is not None]
+
+
+def in_formula(rule: All) -> SMT:
+    """The formula that says what ``rule`` says, and understands its encoded answers.
+
+    >>> from softground.spaces import Categorical
+    >>> space = Categorical([range(10)] * 4)
+    >>> square = in_formula(All([Sum([0, 1]), Sum([2, 3]), AllDifferent(range(4))], space))
+    >>> square.feasible(space.encode([(1, 2, 3, 4), (1, 2, 2, 5)]), square.encode([(3, 7), (3, 7)])).tolist()
+    [True, False]
+    """
+
+    shown = [dict(zip(*each, strict=True)) for each in zip(rule.space.alphabets, numbers(rule.space), strict=True)]
+
+    def formula(z: list[Any], codes: tuple[int, ...]) -> list[Any]:
+        found = []
+        for piece, own, code in zip(rule.pieces, rule.rules, codes, strict=True):
+            terms, symbols = [z[i] for i in piece.sites], [shown[i] for i in piece.sites]
+            say: Callable[[Any, PieceTerms], Any] = SAID.get(type(piece), _listed)
+            found.append(say(piece, PieceTerms(terms, symbols, own, code, rule.meant(own, code))))
+        return found
+
+    return SMT(formula, rule.space, answers=rule)
+
+
+def left_out(rule: All) -> list[Piece]:
+    """The parts that are too large to be translated. Without them the formula admits more than the rule."""
+    others = [piece for piece in rule.pieces if type(piece) not in SAID]
+    return [piece for piece in others if math.prod(rule.space.sizes[site] for site in piece.sites) > SMALL]
+
+
+@dataclass(frozen=True, eq=False)
+class PieceTerms:
+    """What a translation of a piece is made from, with its sites counted from 0."""
+
+    z: list[Any]  # Z3's terms
+    numbers: list[dict[Hashable, int]]  # that stand for the symbols
+    rule: Any  # the piece's own
+    code: int  # its answer, encoded
+    answer: Any  # the same as it compares answers
+
+    def shows(self, i: int, symbol: Hashable) -> Any:
+        """That a site shows a symbol, which its alphabet may not have."""
+        return self.z[i] == self.numbers[i][symbol] if symbol in self.numbers[i] else load_z3().BoolVal(False)
+
+    def show(self, symbols: Iterable[Hashable]) -> list[Any]:
+        """That each site shows its symbol."""
+        return [self.shows(i, symbol) for i, symbol in enumerate(symbols)]
+
+    def one_of(self, combinations: Iterable[Any]) -> Any:
+        """That the sites show one of these."""
+        z3 = load_z3()
+        return z3.Or(*[z3.And(*self.show(each)) for each in combinations])
+
+    def admits(self, total: Any) -> Any:
+        """That a number is one which the answer admits."""
+        z3 = load_z3()
+        return resolve(
+            self.answer,
+            lambda number: total == number if isinstance(number, int) else z3.BoolVal(False),
+            # No number contains anything.
+            lambda each: z3.And(*_within(total, each)) if isinstance(each, Between) else z3.BoolVal(False),
+            z3.BoolVal(True),
+        )
+
+
+def _counted(piece: Count, terms: PieceTerms) -> Any:
+    z3, symbols = load_z3(), list(piece.symbols)
+    each = [z3.Or(*[terms.shows(i, symbol) for symbol in symbols]) for i in range(len(terms.z))]
+    return terms.admits(z3.Sum([z3.If(counted, 1, 0) for counted in each]))
+
+
+def _different(piece: AllDifferent, terms: PieceTerms) -> Any:
+    z3, symbols = load_z3(), terms.rule.space.symbols
+    return z3.And(*[z3.AtMost(*terms.show([symbol] * len(terms.z)), 1) for symbol in symbols])
+
+
+def _increasing(piece: Increasing, terms: PieceTerms) -> Any:
+    z3, alphabets = load_z3(), terms.rule.space.alphabets
+
+    def rises(i: int, low: Any) -> Any:
+        higher = [symbol for symbol in alphabets[i + 1] if low < symbol or (low == symbol and not piece.strict)]
+        return z3.Implies(terms.shows(i, low), z3.Or(*[terms.shows(i + 1, symbol) for symbol in higher]))
+
+    return z3.And(*[rises(i, low) for i in range(len(alphabets) - 1) for low in alphabets[i]])
+
+
+def _listed(piece: Piece, terms: PieceTerms) -> Any:
+    """A piece of any other kind: the list of its combinations, unless it is too large for that."""
+    space = terms.rule.space
+    if space.size > SMALL:
+        return load_z3().BoolVal(True)
+    states = space.states(torch.arange(space.size))
+    return terms.one_of(space.decode(states[terms.rule.feasible(states, torch.full((len(states),), terms.code))]))
+
+
+SAID: dict[type, Callable[[Any, PieceTerms], Any]] = {  # by kind of piece, what it says of its sites as a Z3 Bool
+    Sum: lambda piece, terms: terms.admits(load_z3().Sum(terms.z)),
+    Count: _counted,
+    AllDifferent: _different,
+    Increasing: _increasing,
+    Allowed: lambda piece, terms: terms.one_of(piece.combinations),
+    Clause: lambda piece, terms: load_z3().Or(*terms.show(piece.literals.values())),
+}

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.cpmpy import CPMpy
-from ..constraints.statement import load_cp_model
+from ..constraints.cpmpy import CPMpy, load_cp_model
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..solver.engine import End

@@ -2,8 +2,8 @@ r"""Whether the parts of a rule can hold together: is S_y = ∩ S_y^c empty, tho
 
 The laws of parts cannot tell, and an answer that contradicts itself would be trained on like any other. Where the law
 of the whole is known, it can. Elsewhere a solver is asked once for each distinct answer: the rule's own, or Z3, to
-which a rule of the usual parts is one formula (:mod:`~softground.constraints.formulated`). It says yes, no, or gives
-up; what is left when the seconds have passed is undecided too. Where the first fifth of the time finds no
+which a rule of the usual parts is one formula (:func:`~softground.constraints.smt.in_formula`). It says yes, no, or
+gives up; what is left when the seconds have passed is undecided too. Where the first fifth of the time finds no
 contradiction, the rest of it is saved.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor
 from ..constraints.base import Constraint
 from ..constraints.cnf import Cnf
 from ..constraints.conjunction import All
-from ..constraints.formulated import in_formula, left_out
+from ..constraints.smt import in_formula, left_out
 from ..preparing import preparing
 from .base import Inverse
 from .lists import Lists

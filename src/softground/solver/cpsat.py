@@ -22,8 +22,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..constraints.cpmpy import CPMpy
-from ..constraints.statement import Native, load_cp_model
+from ..constraints.cpmpy import CPMpy, CPSATModel, load_cp_model
 from .engine import Codes, End, Engine, FibreQuery, Limits, Query, Reply, StartQuery, engine
 from .memory import held
 
@@ -48,7 +47,7 @@ class CPSATEngine(Engine):
 
     def __init__(self, rule: CPMpy, limits: Limits) -> None:
         self.rule, self.limits, self.cp = rule, limits, load_cp_model()
-        self._models: OrderedDict[Hashable, Native] = OrderedDict()
+        self._models: OrderedDict[Hashable, CPSATModel] = OrderedDict()
         self._ends = 0.0  # when the query gives up
         self._turn = threading.Lock()  # a search of one thread after the other, because they share models
         cp = self.cp
@@ -154,10 +153,8 @@ class CPSATEngine(Engine):
             end = "unknown" if worked else "memory" if (held() or 0) >= mebibytes else "timeout"
         raise GaveUp(end)
 
-    def _model(self, answer: Hashable) -> Native:
-        model = self._models.pop(answer, None)
-        if model is None:
-            model = Native(self.rule.sites, self.rule.space, self.rule.statement(answer).parts)
+    def _model(self, answer: Hashable) -> CPSATModel:
+        model = self._models.pop(answer, None) or self.rule.model(answer)
         self._models[answer] = model  # at the end: the least recently used is first
         while len(self._models) > MODELS_KEPT:
             self._models.popitem(last=False)

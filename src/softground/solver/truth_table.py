@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.answers import remember_in
-from ..constraints.terms import Terms, load_z3
+from ..constraints.smt import Terms, load_z3
 from .engine import Codes
 
 Numbers = tuple[int, ...]

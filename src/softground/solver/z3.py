@@ -37,7 +37,7 @@ class Z3Engine(Engine):
 
     def __init__(self, smt: SMT, limits: Limits) -> None:
         self.smt, self.limits = smt, limits
-        self.z3, self.terms = load_z3(), smt.terms()
+        self.z3, self.terms = load_z3(), smt.terms
         self.table = TruthTable(self.terms)
         self._kinds = list(KINDS)
         self._warm = [self._fresh(kind) for kind in KINDS]

@@ -1,13 +1,14 @@
-"""The parts of a rule that is stated anew for each answer, in CPMpy or in Z3.
+"""What rules written in a modelling language, CPMpy or Z3, have in common. They are stated anew for each answer.
 
 What such a rule says is a conjunction, and each conjunct touches some of the sites. Which ones may differ from answer
 to answer, as the cages of Killer Sudoku do from board to board. So the parts are all sets of sites that the conjuncts
 of some answer touch; where another answer has none for them, anything goes. Conjuncts that share a variable of the
-rule's own stay together.
+rule's own stay together. A conjunct that is one of the usual parts is read as a :class:`~.pieces.Piece`.
 """
 
 from __future__ import annotations
 
+import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -18,15 +19,16 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import Between, Interned, Not, remember_in
-from .base import Constraint, Part
+from .base import Constraint, Part, of_symbols
 from .pieces import AllDifferent, Piece, Sum
-from .terms import DIFFERENT
 
 Sites = tuple[int, ...]
-Conjunct = tuple[set[int], set[str], Any]  # the sites and the other variables that an expression is over
+Conjunct = tuple[set[str], Any]  # an expression, and the names of the variables that it is over
 Coded = dict[tuple[Constraint, Sites, int], int]  # by rule, sites and how many before it had both: the encoded answer
 TOGETHER = 10_000  # states of some sites, up to which all that is said of them is one part
 REMEMBERED = 2**12  # answers
+CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
+DIFFERENT = "all different"
 SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
     "==": lambda n: n,
     "<=": lambda n: Between(None, n),
@@ -37,18 +39,36 @@ SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
 }
 
 
-class Parted(Constraint):
+def numbers(space: Categorical) -> tuple[tuple[int, ...], ...]:
+    """The number that each code of each site stands for: the symbol where a site's symbols are ints, else the code."""
+    whole = [all(isinstance(symbol, int) for symbol in alphabet) for alphabet in space.alphabets]
+    columns = [a if ints else range(len(a)) for a, ints in zip(space.alphabets, whole, strict=True)]
+    return tuple(tuple(map(int, column)) for column in columns)  # type: ignore[arg-type]
+
+
+class LanguageRule(Constraint):
     """A rule that is stated for one answer after the other; its parts are those of the answers encoded so far.
 
     The rule of a part that is none of the usual ones states the same as this one: its answers are ``(sites, answer,
     which)``, and mean the conjuncts about these sites that this rule has for that answer.
     """
 
-    space: Categorical
-    _answers: Interned
-    _rules: dict[Hashable, Constraint]  # of parts
-    _split: dict[Hashable, dict[Sites, list[list[Any]]]]
-    _coded: dict[int, Coded]
+    def __init__(self, rule: Callable[[Any, Any], Any], space: Categorical) -> None:
+        self.rule, self.space = rule, of_symbols(space)
+        self.token = uuid.uuid4().hex  # names this rule in a worker process's store of solvers
+        self._answers = Interned()
+        self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._rules: dict[Hashable, Constraint] = {}  # of parts
+        self._split: dict[Hashable, dict[Sites, list[list[Any]]]] = {}
+        self._coded: dict[int, Coded] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker process needs. A solver's expressions cannot travel, and answers go along with each query."""
+        return {"rule": self.rule, "alphabets": self.space.alphabets, "token": self.token}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["rule"], Categorical(state["alphabets"]))  # type: ignore[misc]
+        self.token = state["token"]
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
@@ -64,6 +84,18 @@ class Parted(Constraint):
     @property
     def negates(self) -> bool:
         return self._answers.negates
+
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Exact, one state after the other; results are remembered by state and answer."""
+        points = zip(y.tolist(), map(tuple, z.tolist()), strict=True)
+        return torch.tensor([self._holds(*point) for point in points], dtype=torch.bool, device=z.device)
+
+    def _holds(self, y: int, codes: tuple[int, ...]) -> bool:
+        known = self._cache.get((y, codes))
+        if known is None:
+            known = self.decide(y, codes)
+            remember_in(self._cache, (y, codes), known, CACHE_LIMIT)
+        return known
 
     def admissible(self, z: Tensor) -> Tensor:
         """Whether z is feasible for one of the answers **encoded so far**: a rule does not say which answers exist.
@@ -82,13 +114,22 @@ class Parted(Constraint):
             found[left] = self.feasible(z[left], torch.full_like(left, i))
         return found
 
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of the sites' variables."""
+
+    @abstractmethod
+    def decide(self, y: int, codes: tuple[int, ...]) -> bool:
+        """Whether a state is feasible for an encoded answer, found by a solver if need be."""
+
     @abstractmethod
     def conjuncts(self, answer: Hashable) -> Iterable[Conjunct]:
         """What must hold together for an answer."""
 
     @abstractmethod
-    def restricted(self, space: Categorical) -> Parted:
-        """A rule over a space of some sites, for the answers that are described above."""
+    def swapped(self, expressions: list[Any], variables: dict[int, Any]) -> list[Any]:
+        """Expressions with other variables in place of those of some sites."""
 
     @abstractmethod
     def read(self, expression: Any) -> tuple[str, list[int], int] | None:
@@ -118,7 +159,7 @@ class Parted(Constraint):
         """What is said of each set of sites: groups of expressions, each of which has variables of its own."""
         found = self._split.get(answer)
         if found is None:
-            found = _joined(self.conjuncts(answer))
+            found = _joined(self.conjuncts(answer), self.names)
             remember_in(self._split, answer, found, REMEMBERED)
         return found
 
@@ -146,16 +187,20 @@ class Parted(Constraint):
                 self._rules[kind] = piece[0].rule(space)
             return self._rules[kind], int(self._rules[kind].encode([piece[1]]))
         if space.alphabets not in self._rules:
-            self._rules[space.alphabets] = self.restricted(space)
+            self._rules[space.alphabets] = type(self)(self._restated, space)
         own = self._rules[space.alphabets]
-        assert isinstance(own, Parted)
+        assert isinstance(own, LanguageRule)
         return own, int(own._answers.encode([(sites, answer, which)], key=lambda described: described))
+
+    def _restated(self, z: Any, described: tuple[Sites, Hashable, int]) -> list[Any]:
+        """What the rule over the sites of a part says for an answer that is described above."""
+        return self.swapped(self.said(*described), dict(zip(described[0], z, strict=True)))
 
 
 class _Reader:
     """A part's encoded answers, given those of the whole rule."""
 
-    def __init__(self, whole: Parted, key: tuple[Constraint, Sites, int]) -> None:
+    def __init__(self, whole: LanguageRule, key: tuple[Constraint, Sites, int]) -> None:
         self.whole, self.key = whole, key
 
     def __call__(self, y: Tensor) -> Tensor:
@@ -166,19 +211,17 @@ class _Reader:
         return int(self.key[0].encode([None])) if code is None else code  # nothing is said of these sites
 
 
-def _joined(conjuncts: Iterable[Conjunct]) -> dict[Sites, list[list[Any]]]:
-    groups: list[tuple[set[int], set[str], list[Any]]] = []
-    for sites, own, expression in conjuncts:
-        tied = [group for group in groups if group[1] & own]
-        groups = [group for group in groups if not group[1] & own]
-        groups.append(
-            (
-                sites.union(*(group[0] for group in tied)),
-                own.union(*(group[1] for group in tied)),
-                [*(each for group in tied for each in group[2]), expression],
-            )
-        )
+def _joined(conjuncts: Iterable[Conjunct], sites: list[str]) -> dict[Sites, list[list[Any]]]:
+    """Conjuncts by the sites that they touch; those that share other variables form a group."""
+    places = {name: site for site, name in enumerate(sites)}
+    groups: list[tuple[set[str], list[Any]]] = []
+    for names, expression in conjuncts:
+        own = names - places.keys()
+        tied = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if not group[0] & own]
+        together = [*(each for group in tied for each in group[1]), expression]
+        groups.append((names.union(*(group[0] for group in tied)), together))
     found: dict[Sites, list[list[Any]]] = {}
-    for sites, _, expressions in groups:
-        found.setdefault(tuple(sorted(sites)) or (0,), []).append(expressions)
+    for names, expressions in groups:
+        found.setdefault(tuple(sorted(places[name] for name in names & places.keys())) or (0,), []).append(expressions)
     return found

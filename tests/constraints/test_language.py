@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from softground import SMT, Between, Categorical, CPMpy, Not, OneOf, Part, Scan
-from softground.constraints import parted
-from softground.constraints.parted import Parted
+from softground.constraints import language
+from softground.constraints.language import LanguageRule
 from softground.inverses.composite import composite
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
@@ -19,7 +19,7 @@ SPACE = Categorical([range(4), range(4), (1, 3, 5), range(4)])
 ALL = SPACE.states(torch.arange(SPACE.size))
 
 
-def together(rule: Parted, answers: list[Any]) -> list[Part]:
+def together(rule: LanguageRule, answers: list[Any]) -> list[Part]:
     """The parts, seen to be the rule for every state and answer."""
     y = rule.encode(answers)
     parts = list(rule.parts())
@@ -81,7 +81,7 @@ def test_what_is_said_of_the_same_sites_is_one_part_where_that_is_small(monkeypa
         return [z[0] + z[1] == y, z[0] != z[1], cp.AllDifferent(z[:2]), z[2] > 1]
 
     assert len(together(CPMpy(rule, SPACE), [3])) == 2
-    monkeypatch.setattr(parted, "TOGETHER", 10)
+    monkeypatch.setattr(language, "TOGETHER", 10)
     assert len(together(CPMpy(rule, SPACE), [3])) == 4
 
 

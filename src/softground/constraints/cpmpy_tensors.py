@@ -22,11 +22,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .statement import load_cpmpy, variables_of
+from ..errors import ConstraintError
+from ..optional import load
 
 WIDEST = 2**62  # of whole numbers in tensors
 EVALUATING = threading.Lock()  # CPMpy's variables hold one value at a time
 Step = tuple[Any, ...]  # name, whether it is Boolean, places of the arguments, and what else the operation needs
+
+
+def load_cpmpy(part: str = "") -> Any:
+    """The ``cpmpy`` module or a part of it, imported when it is first needed."""
+    return load(f"cpmpy{part}", "A rule in CPMpy", "cpmpy ortools", ConstraintError)
+
+
+def variables_of(expressions: Sequence[Any]) -> list[Any]:
+    """All variables in some expressions. CPMpy's own list takes variables of one name for one variable."""
+    return list(load_cpmpy(".transformations.get_variables").get_variables(list(expressions), _Bag()).values())
+
+
+class _Bag(dict[int, Any]):
+    def add(self, variable: Any) -> None:
+        self[id(variable)] = variable
 
 
 class Unfit(Exception):
