@@ -28,6 +28,7 @@ from softground.inverses.circuit.inverse import Compiled
 from softground.inverses.scanned import Chain
 from softground.inverses.sets import Law, Listed, Set, Shared, cubes_of
 from softground.spaces import CategoricalBelief
+from softground.tasks.addition import addition_scan
 
 CPU = torch.device("cpu")
 SPACE = Categorical([range(4), range(3), (-2, 0, 1, 3, 5)])
@@ -411,10 +412,10 @@ def test_cubes_hold_every_state_that_is_not_listed_once(share: float, monkeypatc
 
 
 def test_an_unknown_answer_in_a_space_without_indices() -> None:
-    """Of a scan that refuses symbols, so that it is a set of its own."""
-    space = Categorical([range(10)] * 40)
-    inverse = Scanned(Scan(lambda s, d: None if d == s else d, space, accept=lambda s, y: s == y))
-    y = inverse.constraint.encode([3, None, 4])
+    """Of a scan that refuses symbols, and is read as a tree."""
+    inverse = Scanned(addition_scan(20))
+    space, y = inverse.space, inverse.constraint.encode([3, None, 10**20])
+    assert [type(of) for _, of in inverse.law(Target(space.uniform(3, CPU), y, 1.0)).of] == [Chain, Listed]
     output = torch.randn(3, 40, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     law = inverse.law(Target(belief := space.belief(output), y, 1.0))
     assert law.log_mass()[1] == pytest.approx(0.0, abs=1e-9)

@@ -156,7 +156,7 @@ class Inverse(ABC):
         """Q* itself, for a batch."""
         y = target.answers
         with outside_inference():  # some of what is made is kept
-            if (mask := self.beside(y)) is None:
+            if (mask := self.beside(y)) is None or not bool(mask.any()):
                 return Law(self.set(y), target.weights)
             return Law(by_rows(y, [(~mask, self.set), (mask, self._in_cubes)]), target.weights)
 

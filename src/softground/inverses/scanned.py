@@ -89,9 +89,8 @@ class Scanned(Inverse):
 
     def set(self, y: Tensor) -> Sets:
         tables = self.scan.tables(y.device)
-        if tables.plain:
+        if tables.plain or not bool((refused := tables.refused(y)).any()):
             return Chain(y, self.scan)
-        refused = tables.refused(y)
         return by_rows(y, [(each, partial(Chain, scan=self.scan)) for each in (~refused, refused)])
 
     def beside(self, y: Tensor) -> Tensor | None:

@@ -519,7 +519,7 @@ def cubes_of(index: Tensor, inside: bool, space: Categorical) -> Tensor:
         found(index, len(sizes))
     elif not len(index):
         found(index.new_zeros(1), 0)
-    for depth, size in enumerate(() if inside else sizes, 1):
+    for depth, size in enumerate(() if inside or not len(index) else sizes, 1):
         stride //= size
         children = (known[:, None] * size + torch.arange(size, device=index.device)).flatten()
         known = torch.unique_consecutive(index // stride)
