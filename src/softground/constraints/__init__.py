@@ -3,9 +3,8 @@
 from .answers import Between, Contains, Not, OneOf
 from .base import Constraint, Part
 from .cnf import Cnf
-from .conjunction import All
 from .cpmpy import CPMpy
-from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Sum, Value
+from .pieces import All, AllDifferent, Allowed, Clause, Count, Increasing, Sum, Value
 from .program import Program
 from .scan import Scan
 from .smt import SMT

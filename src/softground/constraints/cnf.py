@@ -26,8 +26,7 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import EVERYTHING, NOTHING, OneOf, Relation, exact, resolve
 from .base import Constraint, Part
-from .conjunction import All
-from .pieces import Clause
+from .pieces import All, Clause
 
 HOLDS = 0  # the code of True; that of False is its complement
 SHOWN = {HOLDS: True, ~HOLDS: False, EVERYTHING: None, NOTHING: OneOf()}

@@ -38,7 +38,8 @@ from ..optional import load
 from ..spaces.categorical import Categorical
 from .answers import Between, Relation, complements, remember_in, resolve
 from .cpmpy_tensors import Step, Tape, load_cpmpy, run, variables_of
-from .language import DIFFERENT, SUMS, Conjunct, LanguageRule, numbers
+from .language import SUMS, Conjunct, LanguageRule, numbers
+from .pieces import AllDifferent, Piece, Sum
 
 STATEMENTS_KEPT = 2**12
 MODELS_KEPT = 256
@@ -210,16 +211,16 @@ class CPMpy(LanguageRule):
     def swapped(self, expressions: list[Any], variables: dict[int, Any]) -> list[Any]:
         return copy.deepcopy(expressions, {id(self.sites[site]): variable for site, variable in variables.items()})
 
-    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
-        name, arguments, number = DIFFERENT, expression.args, 0
-        if expression.name in SUMS:
-            name, (compared, number) = expression.name, expression.args
-            arguments = compared.args if getattr(compared, "name", "") == "sum" else ()
-        elif expression.name != "alldifferent":
-            return None
+    def read(self, expression: Any) -> tuple[Piece, Any] | None:
         places = {id(variable): site for site, variable in enumerate(self.sites)}
-        sites = [places.get(id(variable), -1) for variable in arguments]
-        return (name, sites, int(number)) if hasattr(number, "__index__") and sites else None
+        if expression.name == "alldifferent":
+            return AllDifferent([places.get(id(variable), -1) for variable in expression.args]), True
+        if expression.name not in SUMS:
+            return None
+        total, number = expression.args
+        if getattr(total, "name", "") != "sum" or not hasattr(number, "__index__"):
+            return None
+        return Sum([places.get(id(variable), -1) for variable in total.args]), SUMS[expression.name](int(number))
 
     def stated(self, y: Tensor) -> str | None:
         statement = self.statement(self.key(int(y)))

@@ -20,7 +20,7 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import Between, Interned, Not, remember_in
 from .base import Constraint, Part, of_symbols
-from .pieces import AllDifferent, Piece, Sum
+from .pieces import Piece
 
 Sites = tuple[int, ...]
 Conjunct = tuple[set[str], Any]  # an expression, and the names of the variables that it is over
@@ -28,7 +28,6 @@ Coded = dict[tuple[Constraint, Sites, int], int]  # by rule, sites and how many 
 TOGETHER = 10_000  # states of some sites, up to which all that is said of them is one part
 REMEMBERED = 2**12  # answers
 CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
-DIFFERENT = "all different"
 SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
     "==": lambda n: n,
     "<=": lambda n: Between(None, n),
@@ -132,17 +131,15 @@ class LanguageRule(Constraint):
         """Expressions with other variables in place of those of some sites."""
 
     @abstractmethod
-    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
-        """The sites that an expression adds up, how it compares their sum (a key of :data:`SUMS`) and with what number;
-        or those that it says are :data:`DIFFERENT`. None where it says something else."""
+    def read(self, expression: Any) -> tuple[Piece, Any] | None:
+        """The piece that an expression is, a sum or all-different, and its answer; a site of −1 is no site. None where
+        the expression says something else."""
 
     def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
         """One of the usual parts, and its answer, where an expression is one of all these sites."""
         whole = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
-        said = self.read(expression) if whole else None
-        if said is None or sorted(said[1]) != list(sites):
-            return None
-        return (AllDifferent(sites), True) if said[0] == DIFFERENT else (Sum(sites), SUMS[said[0]](said[2]))
+        found = self.read(expression) if whole else None
+        return found if found is not None and sorted(found[0].sites) == list(sites) else None
 
     def parts(self) -> list[Part]:
         codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.coded(i))

@@ -38,9 +38,8 @@ from ..optional import load
 from ..spaces.categorical import Categorical
 from .answers import Between, Not, Relation, complements, resolve
 from .base import Constraint, Part
-from .conjunction import All
-from .language import DIFFERENT, Conjunct, LanguageRule, numbers
-from .pieces import AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
+from .language import SUMS, Conjunct, LanguageRule, numbers
+from .pieces import All, AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
 
 POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
 SMALL = 10_000  # states of a part that is said by its combinations
@@ -121,8 +120,35 @@ class SMT(LanguageRule):
         swaps = [(self.terms.variables[site], term) for site, term in variables.items()]
         return [load_z3().substitute(expression, *swaps) for expression in expressions]
 
-    def read(self, expression: Any) -> tuple[str, list[int], int] | None:
-        return compared(expression, self.terms.variables)
+    def read(self, formula: Any) -> tuple[Piece, Any] | None:
+        z3, places = load_z3(), {variable.get_id(): site for site, variable in enumerate(self.terms.variables)}
+        kinds = {
+            z3.Z3_OP_EQ: ("==", "=="),
+            z3.Z3_OP_LE: ("<=", ">="),
+            z3.Z3_OP_LT: ("<", ">"),
+            z3.Z3_OP_GE: (">=", "<="),
+            z3.Z3_OP_GT: (">", "<"),
+            z3.Z3_OP_DISTINCT: ("!=", "!="),
+        }  # read from the left, and from the right
+        if not z3.is_app(formula):
+            return None
+        kind, sides = formula.decl().kind(), formula.children()
+        different = [places.get(side.get_id(), -1) for side in sides]
+        if kind == z3.Z3_OP_DISTINCT and min(different) >= 0:
+            return AllDifferent(different), True
+        literal = [z3.is_int_value(side) for side in sides]
+        if kind not in kinds or len(sides) != 2 or sum(literal) != 1:
+            return None
+        left, number, sites = sides[literal[0]], sides[literal[1]].as_long(), []
+        addends = [left]
+        while addends:
+            if (each := addends.pop()).decl().kind() == z3.Z3_OP_ADD:
+                addends += each.children()
+            elif z3.is_int_value(each):
+                number -= each.as_long()  # Python's sum() begins with 0
+            else:
+                sites.append(places.get(each.get_id(), -1))
+        return Sum(sites), SUMS[kinds[kind][literal[0]]](number)
 
     def _ranged(self, z: list[Any], relation: Relation) -> Any:
         """The formula for some number of a range."""
@@ -297,40 +323,6 @@ def members(formula: Any) -> Iterator[Any]:
 def constants(formula: Any) -> set[str]:
     """The names of a formula's constants."""
     return {str(constant) for constant in load_z3().z3util.get_vars(formula)}
-
-
-def compared(formula: Any, variables: list[Any]) -> tuple[str, list[int], int] | None:
-    """What a formula says of some variables, if it compares their sum with a number or says that they all differ: how,
-    the places of the variables, and the number."""
-    z3 = load_z3()
-    places = {variable.get_id(): place for place, variable in enumerate(variables)}
-    kinds = {
-        z3.Z3_OP_EQ: ("==", "=="),
-        z3.Z3_OP_LE: ("<=", ">="),
-        z3.Z3_OP_LT: ("<", ">"),
-        z3.Z3_OP_GE: (">=", "<="),
-        z3.Z3_OP_GT: (">", "<"),
-        z3.Z3_OP_DISTINCT: ("!=", "!="),
-    }  # read from the left, and from the right
-    if not z3.is_app(formula):
-        return None
-    kind, sides = formula.decl().kind(), formula.children()
-    different = [places.get(side.get_id(), -1) for side in sides]
-    if kind == z3.Z3_OP_DISTINCT and min(different) >= 0:
-        return DIFFERENT, different, 0
-    numbers = [z3.is_int_value(side) for side in sides]
-    if kind not in kinds or len(sides) != 2 or sum(numbers) != 1:
-        return None
-    left, number, total = sides[numbers[0]], sides[numbers[1]].as_long(), []
-    addends = [left]
-    while addends:
-        if (each := addends.pop()).decl().kind() == z3.Z3_OP_ADD:
-            addends += each.children()
-        elif z3.is_int_value(each):
-            number -= each.as_long()  # Python's sum() begins with 0
-        else:
-            total.append(places.get(each.get_id(), -1))
-    return kinds[kind][numbers[0]], total, number
 
 
 def _within(term: Any, relation: Between) -> list[Any]:

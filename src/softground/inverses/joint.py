@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..constraints.base import Constraint
 from ..constraints.cnf import Cnf
-from ..constraints.conjunction import All
+from ..constraints.pieces import All
 from ..constraints.smt import in_formula, left_out
 from ..preparing import preparing
 from .base import Inverse

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ...constraints.base import Part
-from ...constraints.conjunction import All
-from ...constraints.pieces import AllDifferent
+from ...constraints.pieces import All, AllDifferent
 from ...constraints.program import Program
 from ...constraints.smt import SMT, load_z3
 from ...errors import SpaceError
