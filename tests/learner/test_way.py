@@ -43,8 +43,8 @@ def way(task: str, **options: Any) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("options", "most_files", "most_calls"),
     [
-        ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 14, 40),
-        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 22, 110),
+        ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 12, 30),
+        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 20, 105),
     ],
     ids=["supervised", "formulas"],
 )

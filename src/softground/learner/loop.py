@@ -220,16 +220,13 @@ class Loop:
         batches = deal_batches(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
         descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
-        step, steps = 0, len(batches)
-
-        def moment(over: float) -> Moment:
-            return Moment(number, tick, (tick + over) / stage.epochs, begun, history)
-
+        steps = len(batches)
         try:
             for step, (part, index, x, idle) in enumerate(with_inputs(batches)):
                 self.stopwatch.begin()
                 watch.begin(step, part.data.at, index)
-                batch = part.batch(index, x, moment(step / steps), idle)
+                moment = Moment(number, tick, (tick + step / steps) / stage.epochs, begun, history)
+                batch = part.batch(index, x, moment, idle)
                 with descent.apart(step) if descent.every > 1 else nullcontext():
                     loss = take(batch, self.outputs, part.teacher, part.terms, self.half)
                     descent.learn(loss, step)
@@ -241,7 +238,7 @@ class Loop:
         except NonFiniteOutput as error:
             raise self._placed(error, stage, epoch, f"batch {watch.step + 1} of {steps}") from error
         more = {"waited": waited} if stage.wait else {}
-        return tally.record(stage, epoch, moment(0.0)) | more
+        return tally.record(stage, epoch, Moment(number, tick, begun, begun, history)) | more
 
     def _placed(self, error: NonFiniteOutput, stage: Stage, epoch: int, where: str) -> NonFiniteOutput:
         """The error for a number that is not finite, with stage, epoch and ``where`` in the epoch."""
@@ -285,7 +282,8 @@ class Descent:
             loop.optimizer.zero_grad()
         own = self.sizes[group * self.every : (group + 1) * self.every]
         loop.fabric.backward(loss if len(own) == 1 else loss * (self.sizes[step] / sum(own)))
-        loop.outputs.watch.learn(loss, loop.network, loop.outputs.norm)
+        passes = loop.outputs.passes
+        loop.outputs.watch.learn(loss, loop.network, None if passes is None else passes.norm)
         if place + 1 < len(own):
             return
         if self.stage.learning_rate is not None:

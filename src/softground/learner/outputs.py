@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,8 +32,6 @@ from .evaluation import check_rows, complaint, each_once, some_of
 
 if TYPE_CHECKING:
     from .loop import Loop
-
-_SPARSE = attrgetter("is_sparse")
 
 
 class FiniteOutputs:
@@ -65,10 +62,15 @@ class FiniteOutputs:
 
     def learn(self, loss: Tensor, network: nn.Module, norm: Tensor | None = None) -> None:
         """Watch the loss of the output just seen, and the gradients it left in the network, or their ``norm``."""
-        loss = loss.detach()
+        watched = [loss := loss.detach()]
+        if norm is not None:
+            watched.append(norm)
+        else:
+            for weight in network.parameters():
+                if weight.grad is not None:
+                    watched.append(weight.grad.coalesce().values() if weight.grad.is_sparse else weight.grad)
         # One reduction, which NaN and infinity pass through. (Not the largest number: that is slower on a CPU.)
-        parts = self._gradients(network) if norm is None else [norm]
-        usable = get_total_norm([loss, *parts]) < math.inf
+        usable = get_total_norm(watched) < math.inf
         if not loss.is_cuda:
             if not bool(usable):
                 raise unlearnable(loss, network)
@@ -85,10 +87,6 @@ class FiniteOutputs:
                 raise unlearnable(loss, network) if bool(good.all()) else complaint(~good, at(index))
 
         self._open = read
-
-    def _gradients(self, network: nn.Module) -> list[Tensor]:
-        found = [weight.grad for weight in network.parameters() if weight.grad is not None]
-        return [*gradients(network).values()] if any(map(_SPARSE, found)) else found
 
     def settle(self) -> None:
         """Read the answer that is still open; ``step`` is still the number of its batch."""
@@ -135,11 +133,6 @@ class Outputs:
                 self.loop.streams.renew(*error.places)
                 draw_from(self.loop.network, self.loop.streams.chance)
         return self._through(self.loop.module, x)
-
-    @property
-    def norm(self) -> Tensor | None:
-        """The norm of the last gradient, where it is known without another look."""
-        return None if self.passes is None else self.passes.norm
 
     def _through(self, network: nn.Module, x: Any) -> Any:
         augment = self.loop.learner.augment

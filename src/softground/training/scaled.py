@@ -28,9 +28,8 @@ import torch
 from torch import Tensor
 
 from ..errors import LearnerError
-from ..spaces.categorical import Categorical
 from .step import Batch, Moment, Teacher, Term, TrainingSet
-from .usage import GONE, HOLD
+from .usage import GONE, HOLD, columns
 
 USAGE = "usage"
 """The name under which u is remembered, in every row, where batches are small."""
@@ -57,7 +56,7 @@ class Scaled(Term):
         space, device = train.task.space, train.y.device
         if not space.categorical:
             raise LearnerError(f"scaled=True was given for {space!r}, whose components are reals; it needs symbols.")
-        return replace(self, where=places(space).to(device), examples=len(train.y))
+        return replace(self, where=columns(space).to(device), examples=len(train.y))
 
     def at(self, share: float) -> float:
         """c(t)."""
@@ -93,11 +92,3 @@ class Scaled(Term):
         """The place among the symbols of every code that there are scores of, ``[sites, codes]``."""
         assert self.where is not None
         return self.where[:, : scores.shape[2]]
-
-
-def places(space: Categorical) -> Tensor:
-    """The place among the space's symbols of every code that an output can name, ``[sites, codes]``."""
-    place = {symbol: column for column, symbol in enumerate(space.symbols)}
-    codes = space.outputs if space.mixed else space.width
-    rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
-    return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # a code that is none has no probability

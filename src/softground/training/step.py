@@ -114,7 +114,7 @@ class Batch:
     reading: Any = None  # the same off the tape
     informed: Any = None  # the reading, given the known symbols
     evidence: Any = None  # what the teacher goes by: the same, as terms have changed it
-    weight: Tensor = field(default_factory=lambda: torch.empty(0))  # w, [batch, sites]
+    weight: Tensor = field(init=False, repr=False)  # w, [batch, sites]
     taught: Tensor | None = None  # positions in the batch of what the teacher teaches; None: of all
     losses: list[Tensor] = field(default_factory=list)  # of terms
     visits: float | None = None  # sites of all parts of a rule together, where it is taught part by part

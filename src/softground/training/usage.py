@@ -116,21 +116,21 @@ class Usage(Term):
         assert self.prepared is not None
         prior, where = self.prepared
         mean = batch.mean(batch.given(batch.belief).marginals()) / batch.task.space.sites
-        used = mean.new_zeros(len(prior)).index_add(0, where.flatten(), mean.flatten())
+        used = mean.new_zeros(len(prior)).index_add(0, where[:, : mean.shape[1]].flatten(), mean.flatten())
         kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
         batch.losses.append(self.at(batch.moment.share) * kl / batch.processes)
         batch.figures["usage_kl"] = kl.detach().expand(len(batch.index))
 
 
 def columns(space: Categorical) -> Tensor:
-    """The place among the space's symbols of every code that can be read at a site, ``[sites, codes]``."""
+    """The place among the space's symbols of every code that an output can name, ``[sites, codes]``."""
     place = {symbol: column for column, symbol in enumerate(space.symbols)}
-    codes = space.outputs if space.readings == "all" else space.width
+    codes = space.outputs if space.mixed else space.width
     rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
     return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # a code that is none has no probability
 
 
 def check_weight(name: str, weight: float) -> None:
-    """Refuse a weight that is none."""
+    """Refuse a weight that is negative or infinite."""
     if not 0 <= weight < math.inf:
         raise LearnerError(f"The {name} weight {weight} was given; expected a finite number, 0 or more.")
