@@ -298,7 +298,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(SoftgroundError, match="No task serves the shape 9"):
         sg.Family({2: total(2)})[9]
     family = sg.Family(total, [1, 2])
-    with pytest.raises(LearnerError, match="objectives of their own"):
+    with pytest.raises(LearnerError, match="teachers of their own"):
         learner(family, sg.grounding_stages(total(2)))
     with pytest.raises(LearnerError, match="epochs"):
         learner(family, lambda task: sg.grounding_stages(task, epochs=task.space.sites))

@@ -220,7 +220,7 @@ def test_levels_that_are_none_are_refused(level: Any) -> None:
 
 def test_what_no_probability_is_known_for_is_refused() -> None:
     task = addition(tabulated=False)
-    with pytest.raises(LearnerError, match="does not know the law on S_y, and this objective has no chains"):
+    with pytest.raises(LearnerError, match="does not know the law on S_y, and this teacher has no chains"):
         make_learner(task, [Stage("II", ZeroDegree(), 1, adam)], noise=0.1).fit(examples(task, 32))
     real = REALS[0].rule
     reals = Task(real.space, real)

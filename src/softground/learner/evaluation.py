@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,7 @@ from ..target import Target
 from ..task import Task
 from ..training import Moment, SoftenedGrounding
 from .datasets import Batches, Part, averaged
-
-if TYPE_CHECKING:
-    from .stage import Stage
+from .stage import Stage
 
 BATCH = 256  # examples that are read at once
 IMAGES = 2048  # images, where each is read once
@@ -35,8 +33,8 @@ SHOWN = 8  # names in a message
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
     """The network in evaluation mode on ``device``, without changing the network given.
 
-    That is the network itself if it is already so, as after a fit. Otherwise it is a copy, which shares the parameters
-    and buffers if they are on the device.
+    The same network is returned if it is already in that state, as after a fit. Otherwise the result is a copy, which
+    shares the parameters and buffers if they are on the device.
     """
     tensors = [*network.parameters(), *network.buffers()]
     here = all(tensor.device == device for tensor in tensors)
@@ -62,13 +60,13 @@ def like_weights(network: nn.Module, x: Any) -> Any:
 
 
 def each_once(network: nn.Module, x: Gathered, read: Callable[[Tensor], Any]) -> Any:
-    """What ``read`` makes of the examples, by a look at every image of the pool if the network reads one at a time."""
+    """The outputs by ``read``. A network that reads one image at a time reads every image of the pool once."""
     alone = getattr(network, "image_by_image", False)
     return x.dealt(read(x.pool[:, None])[:, 0]) if alone else read(x[:])
 
 
 def output_of(network: nn.Module, x: Any) -> Any:
-    """What the network gives for inputs x."""
+    """The network's output for inputs x."""
     if isinstance(x, Gathered):
         return each_once(network, x, lambda images: output_of(network, images))
     output = network(like_weights(network, x))
@@ -78,7 +76,7 @@ def output_of(network: nn.Module, x: Any) -> Any:
 
 
 def check_rows(output: Any, rows: int) -> None:
-    """Refuse an output that has not one row for each of so many inputs."""
+    """Refuse an output that does not have one row for each of ``rows`` inputs."""
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != rows:
         raise SpaceError(f"The network gave {len(output)} rows for {rows} inputs; expected one row per input.")
 
@@ -130,7 +128,7 @@ def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None 
 
 @contextmanager
 def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
-    """Where torch fails, and a network cannot read the first inputs of a part: say that."""
+    """Name the inputs that the network cannot read, if torch fails on them."""
     try:
         yield
     except RuntimeError as error:
@@ -219,7 +217,7 @@ class Reading(NamedTuple):
     likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
     confidence: Tensor | None  # and how probable it is; None for reals, and where no true symbols are known
     evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
-    constrained: Tensor | None = None  # the most probable z ∈ S_y, where it was asked for and the inverse can tell
+    constrained: Tensor | None = None  # the most probable z ∈ S_y, if requested, and if the inverse can find it
 
 
 class Sites(NamedTuple):
@@ -232,7 +230,7 @@ class Sites(NamedTuple):
 
 
 def read_part(part: Part, network: nn.Module, constrained: bool = False) -> Reading:
-    """What the network reads, in one pass over the examples; if asked for, also under the rule and their answers."""
+    """What the network reads, in one pass; if ``constrained``, also under the rule and the answers."""
     compared, found = part.space.categorical and part.data.symbols is not None, []
     for index, belief in beliefs(part.space, network, part.data):
         sure = tuple(belief.marginals().max(-1)) if compared else (None, None)
@@ -278,7 +276,7 @@ def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str,
 
 
 def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
-    """The task's metrics of readings under the rule, ``constrained_…``, where these were asked for.
+    """The task's metrics of readings under the rule, ``constrained_…``, if there are such readings.
 
     Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.
     """

@@ -57,24 +57,24 @@ if TYPE_CHECKING:
     from .learner import Learner
 
 LONG = 400  # characters of a text, or items of a list, that are kept as they are
-PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is asked for
-STATES, ANSWERS, KNOWN = 256, 8, 32  # what a rule is asked about
+PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is evaluated
+STATES, ANSWERS, KNOWN = 256, 8, 32  # that identify a rule
 PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow to compare
 SHOWN = 80  # characters of a value in a message
 
 
 def settings(learner: Learner) -> dict[str, Any]:
-    """Everything that decides how a learner trains, the data and the rule aside."""
+    """Everything that determines how a learner trains, except the data and the rule."""
     tasks = tasks_of(learner.task)
     parts = {"space": "space", "rule": "constraint", "inverse": "inverse"}
     names = {id(getattr(task, part)): f"the task's {name}" for task in tasks.values() for name, part in parts.items()}
 
-    def told(value: Any) -> Any:
+    def described(value: Any) -> Any:
         return describe(value, {i: name for i, name in names.items() if i != id(value)})
 
     def each(values: Mapping[Any, Any]) -> Any:
         """A description for every shape of a family."""
-        found = {str(shape): told(value) for shape, value in values.items()}
+        found = {str(shape): described(value) for shape, value in values.items()}
         return found["None"] if None in values else found
 
     cores = tensor_cores(learner.fabric.device)
@@ -83,11 +83,11 @@ def settings(learner: Learner) -> dict[str, Any]:
         "seed": learner.seed,
         "evaluate_every": learner.evaluate_every,
         "unexplained": learner.unexplained,
-        "augment": told(learner.augment),
+        "augment": described(learner.augment),
         "clip": learner.clip,
         "accumulate": learner.accumulate,
         "precision": learner.precision,
-        "network": told(learner.network),
+        "network": described(learner.network),
         "space": each({shape: task.space for shape, task in tasks.items()}),
         "inverse": each({shape: task.inverse.described for shape, task in tasks.items()}),
         "stages": {
@@ -95,13 +95,13 @@ def settings(learner: Learner) -> dict[str, Any]:
                 "number": number,
                 "objective": each({shape: stages[number].objective for shape, stages in learner.staged.items()}),
                 "epochs": stage.epochs,
-                "optimizer": told(make_optimizer(stage, learner.network.parameters())),
-                "learning_rate": told(_asked(stage.learning_rate)),
+                "optimizer": described(make_optimizer(stage, learner.network.parameters())),
+                "learning_rate": described(_described_rate(stage.learning_rate)),
                 "keep": stage.keep,
                 "patience": stage.patience,
                 "batch_size": stage.batch_size,
             }
-            | ({"terms": told(list(stage.terms))} if stage.terms else {})
+            | ({"terms": described(list(stage.terms))} if stage.terms else {})
             | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
@@ -189,8 +189,8 @@ def _switched_on(group: Mapping[str, Any]) -> dict[str, Any]:
     return {name: v for name, v in group.items() if name != "params" and v is not None and v is not False}
 
 
-def _asked(rate: Callable[[float], float] | None) -> Any:
-    """A learning rate's factor: a dataclass says what it is, any other function is asked."""
+def _described_rate(rate: Callable[[float], float] | None) -> Any:
+    """A learning rate's factor: a dataclass as it is, any other function by its values at some points."""
     if rate is None or dataclasses.is_dataclass(rate):
         return rate
     return {"class": type(rate).__qualname__, "at": {progress: rate(progress) for progress in PROGRESS}}
@@ -225,7 +225,7 @@ def config_of(learner: Learner, train: list[Part], validation: list[Part] | None
 
 
 def all_digests(parts: list[Part], fabric: Fabric) -> dict[str, Any]:
-    """The digests of a data set; those of a family's shapes by their names. All processes must ask for them."""
+    """The digests of a data set; those of a family's shapes by their names. All processes must call it."""
     if not parts[0].prefix:
         return data_digests(parts[0].data, fabric)
     return {"examples": sum(part.data.total for part in parts)} | {
@@ -258,21 +258,21 @@ def data_digests(data: Batches, fabric: Fabric) -> dict[str, Any]:
 
 
 def rule_digest(task: Task, data: Batches) -> str | None:
-    """What the rule says of some states; None if it is not defined on all of them."""
+    """A digest of the rule's verdict on some states; None if it is not defined on all of them."""
     space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
-        asked = y[torch.arange(STATES) % min(ANSWERS, len(y))]
-        said = [rule.feasible(space.random(STATES, chance).to(device), asked)]
+        answers = y[torch.arange(STATES) % min(ANSWERS, len(y))]
+        judged = [rule.feasible(space.random(STATES, chance).to(device), answers)]
         if data.symbols is not None:
             known = data.symbols[:KNOWN]
             site = torch.randint(space.sites, (len(known), 1), generator=chance)
             drawn = space.random(len(known), chance).gather(1, site)
             other = known.scatter(1, site.to(device), drawn.to(device, known.dtype))
-            said += [rule.feasible(known, y), rule.feasible(other, y)]
+            judged += [rule.feasible(known, y), rule.feasible(other, y)]
     except SoftgroundError:  # a rule may be defined only on the states that its inverse proposes
         return None
-    return tensor_digest(torch.cat(said))
+    return tensor_digest(torch.cat(judged))
 
 
 def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:

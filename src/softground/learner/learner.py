@@ -1,4 +1,4 @@
-"""The learner: fit, predict, evaluate. Thin on purpose; the loop is in :mod:`softground.learner.loop`."""
+"""The learner: fit, predict, evaluate. The training loop is in :mod:`softground.learner.loop`."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Learner(Reader):
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
-        family a function ``stages(task)``, or a dict of stages by shape: each shape has objectives of its own.
+        family a function ``stages(task)``, or a dict of stages by shape: each shape has teachers of its own.
     batch_size, seed
-        Examples per batch, over all processes together; what decides every draw.
+        Examples per batch, over all processes together; the seed of every draw.
     clip, accumulate
         The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.loop`).
     augment
@@ -176,7 +176,7 @@ class Learner(Reader):
             Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be the
             same as when the run was started.
         observer
-            ``observer(event, facts)`` is told of every epoch and may end the run, which keeps its results; see
+            ``observer(event, facts)`` is called after every epoch and may end the run, which keeps its results; see
             :mod:`softground.learner.observers`.
         quiet
             Show no progress. It is shown on stderr only if that is a terminal or a notebook.
@@ -223,8 +223,8 @@ class Learner(Reader):
             show, main = reporter(), self.fabric.is_global_zero
             if folder and main:
                 observer = together(show.watch(self, train, folder.path), observer)
-            with show.shown(observer, quiet or not main, self.fabric.loggers) as told:
-                self.loop = Loop(self, folder, told)
+            with show.shown(observer, quiet or not main, self.fabric.loggers) as observing:
+                self.loop = Loop(self, folder, observing)
                 try:
                     self.loop.run(trained, held_out, resume, previous)
                 finally:  # Ctrl-C leaves the complete epochs too

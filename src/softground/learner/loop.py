@@ -61,11 +61,11 @@ class Loop:
     Parameters
     ----------
     learner
-        What is trained, on what, how.
+        The learner with its task, network, stages and settings.
     folder
         Where metrics and checkpoints go, if anywhere.
     observer
-        Is told what happens, and may end the run; see :mod:`softground.learner.observers`.
+        Is called after each event, and may end the run; see :mod:`softground.learner.observers`.
     """
 
     def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
@@ -192,7 +192,7 @@ class Loop:
         self.observer("stage", {"stage": stage.name, "result": progress.results.get(stage.name, {})})
 
     def _end(self, stage: Stage, epoch: int, following: int, figures: dict[str, Any]) -> None:
-        """A stage ends after this epoch: its network is the one to keep, its ``figures`` are the stage's results."""
+        """End a stage after this epoch, with the network to keep and with ``figures`` as the stage's results."""
         if self.progress.best:
             self.network.load_state_dict(self.progress.best)
         if self.progress.best or not figures:
@@ -202,7 +202,7 @@ class Loop:
         self.progress.following = following
 
     def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
-        """The network on held-out data, if there are any."""
+        """The network's figures on held-out data, if there are any."""
         self.module.eval()
         found: dict[str, Any] = {}
         for name, parts in self.held_out.items():
@@ -214,7 +214,8 @@ class Loop:
 
     def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
         """One pass over the examples: every batch is one step of the network."""
-        tally, watch, waited = Tally(self), self.outputs.watch, self.progress.waited(stage)
+        tally, watch = Tally(self.parts, self.stopwatch, self.fabric), self.outputs.watch
+        waited = self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
         number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
         batches = deal_batches(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
@@ -249,7 +250,7 @@ class Loop:
         return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where}: {error}{kept}")
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
-        """Nothing that is not finite may get into a checkpoint: the last step is not followed by another batch."""
+        """Raise if a checkpoint would hold NaN or infinity. No batch after the last step would show it."""
         memories = [part.memory[self.number(stage)] for part in self.parts]
         if found := not_finite(saved_tensors(self.network, self.optimizer, memories)):
             error = NonFiniteOutput(
@@ -290,7 +291,7 @@ class Descent:
             progress = (self.epoch + group / self.groups) / self.stage.epochs
             set_learning_rate(loop.optimizer, self.base, self.stage.learning_rate(progress))
         if loop.learner.clip:
-            # What is not finite has been found already; on a GPU, asking again would wait for it.
+            # Already checked to be finite; on a GPU, another check would wait.
             loop.fabric.clip_gradients(
                 loop.module, loop.optimizer, max_norm=loop.learner.clip, error_if_nonfinite=False
             )

@@ -1,4 +1,4 @@
-"""What an observer of a run is told.
+"""Observers of a run, and problems that its records show.
 
 An observer is any function of an event's name and its facts:
 
@@ -6,10 +6,10 @@ An observer is any function of an event's name and its facts:
   in sentences
 - ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
 - ``"epoch"``: the epoch's record as in ``metrics.jsonl``, where it is saved already: ``stage``, ``epoch``, ``loss``,
-  ``feasible``, ``seconds``, what the objective tells, and ``test_…`` and ``validation_…`` where the epoch was evaluated
+  ``feasible``, ``seconds``, the numbers of teacher and terms, and ``test_…`` and ``validation_…`` if it was evaluated
 - ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
 
-An observer that answers ``True`` to ``"epoch"`` ends the run: what is left of the stage and the stages after it are not
+An observer that returns ``True`` for ``"epoch"`` ends the run: the rest of the stage and the stages after it are not
 trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
 the observer that it was given, and the answer of process 0 counts.
 
@@ -44,12 +44,12 @@ def ends_run(answer: object) -> bool:
 
 
 def wants_batches(observer: Observer) -> bool:
-    """Whether an observer is told of batches: not if it says that it looks at epochs alone."""
+    """Whether an observer is called after every batch; ``every_batch = False`` switches that off."""
     return bool(getattr(observer, "every_batch", True))
 
 
 def together(*observers: Observer | None) -> Observer:
-    """One observer that tells several, in order; those that are None are left out. It answers True if one of them does.
+    """One observer that calls several, in order; None is left out. It returns True if one of them does.
 
     >>> together(None, lambda event, facts: None, lambda event, facts: event == "epoch")("epoch", {})
     True

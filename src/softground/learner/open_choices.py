@@ -1,4 +1,4 @@
-"""What a learner leaves open until it knows the answers: the inverse, and the kernel or objective that goes with it.
+"""What a learner leaves open until it knows the answers: the inverse, and the kernel or teacher that goes with it.
 
 The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
 knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
@@ -73,39 +73,39 @@ def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
             if name not in found:
                 choice = part.task.settle(part.y, before.get("rung"))
                 found[name] = choice.to_json() if choice else {}
-            objective: Teacher = stage.objective
-            if not isinstance(objective, SoftenedGrounding) or not objective.open:
+            teacher: Teacher = stage.objective
+            if not isinstance(teacher, SoftenedGrounding) or not teacher.open:
                 continue
-            if objective.kernel is not None:
-                objective, pace = with_measured_steps(objective, part.task, part.y, before.get("pace"))
+            if teacher.kernel is not None:
+                teacher, pace = with_measured_steps(teacher, part.task, part.y, before.get("pace"))
                 found[name] |= {"pace": pace}
-            elif (other := _by_parts(part, objective)) is not None:
-                objective = other
+            elif (other := _by_parts(part, teacher)) is not None:
+                teacher = other
             else:
-                objective, walk = _walk(objective, part, before.get("walk"))
+                teacher, walk = _walk(teacher, part, before.get("walk"))
                 found[name] |= {"walk": walk} if walk else {}
-            stages[number] = replace(stage, objective=objective)
+            stages[number] = replace(stage, objective=teacher)
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _by_parts(part: Part, objective: SoftenedGrounding) -> Teacher | None:
-    """The objective of a rule that is learnt part by part; also where an inverse without a law was given."""
+def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
+    """The teacher of a rule that is learnt part by part; also where an inverse without a law was given."""
     task, choice = part.task, part.task.choice
     if choice is None and (task.inverse.exact or task.inverse.default_kernel() is not None):
         return None
-    return parts_objective(task, objective.schedule) if choice is None or choice.rung == "parts" else None
+    return parts_objective(task, teacher.schedule) if choice is None or choice.rung == "parts" else None
 
 
 def _walk(
-    objective: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
+    teacher: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
 ) -> tuple[SoftenedGrounding, dict[str, Any] | None]:
-    """The objective with its kernel; and what to keep of it where chains walk."""
+    """The teacher with its kernel; and what to keep of it where chains walk."""
     task, inverse = part.task, part.task.inverse
     if inverse.exact or inverse.default_kernel() is not None or not task.space.categorical or task.space.sites < 2:
-        return replace(objective, kernel=default_kernel(inverse, task.space)), None
+        return replace(teacher, kernel=default_kernel(inverse, task.space)), None
     best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
-    schedule = Constant(best.gamma0) if objective.schedule == Constant(1.0) else objective.schedule
-    return SoftenedGrounding(best.kernel, schedule, max(objective.steps, best.steps)), best.kept
+    schedule = Constant(best.gamma0) if teacher.schedule == Constant(1.0) else teacher.schedule
+    return SoftenedGrounding(best.kernel, schedule, max(teacher.steps, best.steps)), best.kept
 
 
 def _kept(folder: RunFolder) -> Choices:
@@ -147,11 +147,11 @@ def choices_in_words(choices: Choices) -> list[str]:
 
 
 def with_measured_steps(
-    objective: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
+    teacher: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
 ) -> tuple[SoftenedGrounding, dict[str, Any]]:
-    """The objective with its T, and its kernel's tries; and what to keep of it."""
-    assert objective.kernel is not None
-    kernel = objective.kernel.bound(task)
+    """The teacher with its T, and its kernel's tries; and what to keep of it."""
+    assert teacher.kernel is not None
+    kernel = teacher.kernel.bound(task)
     if kept is None:
         kept = _measured(kernel, task, y[:CHAINS])
     elif not all(isinstance(kept.get(name), int) and kept[name] >= 0 for name in PACE):
@@ -160,7 +160,7 @@ def with_measured_steps(
         )
     if isinstance(kernel, Several):
         kernel = replace(kernel, tries=max(1, kept["tries"]))
-    return replace(objective, kernel=kernel, steps=max(1, kept["steps"])), dict(kept)
+    return replace(teacher, kernel=kernel, steps=max(1, kept["steps"])), dict(kept)
 
 
 def _measured(kernel: Kernel, task: Task, y: Tensor) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
         return NonFiniteOutput(f"The loss is {float(loss):g}: {what}. {remedy}")
     return NonFiniteOutput(
         f"The loss is {float(loss):g}, but its gradient holds NaN or infinity at the network's {some_of(names)}. Lower "
-        "the learning rate, or look for a square root, logarithm or division at 0 in the network or the objective."
+        "the learning rate, or look for a square root, logarithm or division at 0 in the network or the teacher's loss."
     )
 
 
@@ -172,7 +172,7 @@ def gradients(network: nn.Module) -> dict[str, Tensor]:
 
 
 def saved_tensors(network: nn.Module, optimizer: Any, memories: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """What a checkpoint would hold of these, by what a message calls it."""
+    """The tensors that a checkpoint would hold, by their names in messages."""
     parts = {f"network's {name}": value for name, value in network.state_dict().items()}
     for number, memory in optimizer.state_dict()["state"].items():
         parts |= {f"optimiser's {name} of parameter {number}": value for name, value in memory.items()}
@@ -183,7 +183,7 @@ def saved_tensors(network: nn.Module, optimizer: Any, memories: Sequence[Mapping
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
-    """The names of those that hold NaN or infinity; a GPU is asked once.
+    """The names of those that hold NaN or infinity; the device is read once.
 
     >>> not_finite({"weight": torch.tensor([1.0, torch.nan]), "bias": torch.zeros(2), "steps": torch.tensor(3)})
     ['weight']

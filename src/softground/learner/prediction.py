@@ -250,5 +250,5 @@ class Reader:
 
 
 def _unanswered(x: Any) -> Dataset[Any]:
-    """Inputs as a data set, of whose answers nobody asks; a data set as it is."""
+    """Inputs as a data set with placeholder answers; a data set is returned unchanged."""
     return x if isinstance(x, Dataset) else Examples(x, [0] * len(x))

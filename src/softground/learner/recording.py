@@ -39,8 +39,8 @@ class RecordedHalf:
     def __call__(self, batch: Batch, teacher: Teacher, terms: Sequence[Term]) -> Tensor:
         if not recordable(batch.output):
             return self.half(batch, teacher, terms)
-        told: list[Teacher | Term] = [teacher, *terms]
-        numbers = [tuple(each.numbers(batch.moment).items()) for each in told]
+        parts: list[Teacher | Term] = [teacher, *terms]
+        numbers = [tuple(each.numbers(batch.moment).items()) for each in parts]
         key = (id(batch.task), batch.moment.stage, *numbers)
         before, self._last = self._last, key
         self.pending = self.pending + 1 if key == before else 0

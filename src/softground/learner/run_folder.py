@@ -78,7 +78,7 @@ def run_folder(
                         refuse_older(folder, load(folder.path)[1])
                     raise
             else:
-                RunFolder.create(out, name)  # still empty, now that nobody else can fill it
+                RunFolder.create(out, name)  # still empty, now that it is locked
                 folder.write_config(config)
         out = fabric.broadcast(out)
         try:
@@ -107,7 +107,7 @@ def figures_before_training(learner: Learner, held_out: Mapping[str, list[Part]]
 
 @dataclass(frozen=True)
 class Looked:
-    """What the trained network makes of held-out data."""
+    """The trained network's readings of held-out data."""
 
     further: list[str]  # names of the further test sets
     reliability: dict[str, Any]  # the bins behind the calibration errors, by data set

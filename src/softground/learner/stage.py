@@ -62,8 +62,8 @@ class Stage:
     epochs
         Passes over the training set that update the network.
     wait
-        As many passes more, at most: after a fifth of the epochs, when the learning rate has risen, γ and the learning
-        rate stand still until the network's own readings explain half of the training answers.
+        Hold γ and the learning rate after a fifth of the epochs, until the network's own readings explain half of the
+        training answers, for at most this many additional passes.
     optimizer
         Makes the optimiser from the network's parameters, e.g. ``lambda p: torch.optim.SGD(p, lr=0.1)``.
     learning_rate
@@ -73,11 +73,11 @@ class Stage:
         often feasible (as the authors' code does; no label is looked at). ``"validation"``: with the network of the
         evaluated epoch whose validation figure, the first one of the task's metrics, was best.
     patience
-        End the stage after so many epochs without a better validation figure; 0: never.
+        End the stage after this many epochs without a better validation figure; 0: never.
     batch_size
         Examples per gradient step, where not the learner's.
     terms
-        What is added to the objective's loss, such as :class:`~softground.training.Usage`.
+        Terms that take part in the step, such as :class:`~softground.training.Usage`.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Stage:
 
 
 def _refuse_old_hooks(stage: Stage) -> None:
-    """Refuse objectives and terms that were written for softground 0.3."""
+    """Refuse teachers and terms that were written for softground 0.3."""
     if not isinstance(stage.objective, Teacher):
         given = type(stage.objective).__name__
         raise LearnerError(
@@ -152,7 +152,7 @@ def refuse_without_validation(stages: Sequence[Stage]) -> None:
 
 
 def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
-    """The stages of a task or of every task of a family, by shape; they may differ in their objectives alone."""
+    """The stages of a task or of every task of a family, by shape; they may differ only in their teachers."""
     tasks = tasks_of(task)
     if isinstance(stages, Mapping):
         made = {shape: list(stages.get(shape, [])) for shape in tasks}
@@ -164,7 +164,7 @@ def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage
         raise LearnerError(f"stages={stages!r} was given; expected a list of stages, such as grounding_stages(task).")
     else:
         raise LearnerError(
-            f"A list of stages was given for {task}, whose shapes need objectives of their own. Give a function that "
+            f"A list of stages was given for {task}, whose shapes need teachers of their own. Give a function that "
             "makes the stages of a task: Learner(family, network, lambda task: grounding_stages(task))."
         )
     first = next(iter(made.values()))
@@ -177,7 +177,7 @@ def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage
             if one != two:
                 raise LearnerError(
                     f"The stages of shape {shape!r} have {name} {two}, those of another shape {one}; the shapes of a "
-                    "family are trained together, so that only objectives may differ."
+                    "family are trained together, so that only their teachers may differ."
                 )
     return made
 
@@ -200,10 +200,10 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
 
 
 def lay_out_like_parameters(optimizer: Any) -> None:
-    """Store what an optimiser remembers of each parameter in the parameter's own memory order.
+    """Store an optimiser's state of each parameter in the parameter's own memory order.
 
-    A checkpoint holds plain rows. A fused optimiser walks through parameter and memory side by side, and takes for
-    granted that they are stored alike.
+    A checkpoint holds plain rows. A fused optimiser reads parameter and state side by side, and requires the same
+    memory order.
     """
     for parameter, known in optimizer.state.items():
         for name, value in known.items():
@@ -240,8 +240,8 @@ def grounding_stages(
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
-    objective = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
-    stages = [Stage("I", objective, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
+    teacher = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
+    stages = [Stage("I", teacher, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
     return stages

@@ -1,4 +1,4 @@
-"""What the batches of an epoch showed, added up on the device, and how long their parts took: the epoch's record.
+"""An epoch's record: the figures of its batches, added up on the device, and the time of their parts.
 
 Numbers of several batches are kept and added up together: on a GPU every addition is a kernel to be handed over.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,10 +16,10 @@ from torch import Tensor
 from ..training.first_states import WAITING
 from ..training.step import Batch, Moment
 from .stage import Stage
+from .trained_part import TrainedPart
 
 if TYPE_CHECKING:
-    from .loop import Loop
-    from .trained_part import TrainedPart
+    from lightning_fabric import Fabric
 
 TOGETHER = 64  # batches whose numbers are added up at a time
 Names = tuple[tuple[str, int], ...]  # what a batch's numbers are called, and how many each has
@@ -66,19 +66,19 @@ def _event() -> torch.cuda.Event:
 
 
 class Tally:
-    """Sums over one epoch of a loop."""
+    """Sums over one epoch of the parts that are trained."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
+    def __init__(self, parts: Sequence[TrainedPart], stopwatch: Stopwatch, fabric: Fabric) -> None:
+        self.parts, self.stopwatch, self.fabric = parts, stopwatch, fabric
         self._batches: dict[Names, list[Tensor]] = {}
         self._sums: dict[Names, Tensor] = {}  # of each number over batches that were added up
         self._counts: dict[Names, int] = {}  # how many these are
-        self._read: dict[TrainedPart, list[tuple[Tensor, Tensor]]] = {part: [] for part in loop.parts}
+        self._read: dict[TrainedPart, list[tuple[Tensor, Tensor]]] = {part: [] for part in parts}
         self._solver = self._solver_seconds
 
     @property
     def _solver_seconds(self) -> float:
-        return sum(part.task.inverse.solver_seconds for part in self.loop.parts)
+        return sum(part.task.inverse.solver_seconds for part in self.parts)
 
     def add(self, part: TrainedPart, batch: Batch) -> None:
         """The figures of a batch, each for all or for some of its examples, and what the network reads."""
@@ -95,7 +95,7 @@ class Tally:
             self._add_up()
 
     def _look(self) -> None:
-        """Count what the network read by itself in the epoch: the rule is asked once for all batches."""
+        """Count what the network read by itself in the epoch: the rule judges all batches at once."""
         for part, batches in self._read.items():
             if not batches:
                 continue
@@ -125,7 +125,7 @@ class Tally:
         self._look()
         more: dict[str, Tensor] = {}
         record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
-        for part in self.loop.parts:
+        for part in self.parts:
             record |= part.teacher.numbers(moment)  # those of all shapes are the same
             for term in part.terms:
                 record |= term.numbers(moment)
@@ -136,7 +136,7 @@ class Tally:
                 more[name] = more.get(name, 0) + lacking.double()
         found = self._averaged(more)
         record |= {name: round(value) if name in more else value for name, value in found.items()}
-        solver, parts = self._solver_seconds - self._solver, self.loop.stopwatch.read()
+        solver, parts = self._solver_seconds - self._solver, self.stopwatch.read()
         record["seconds"] = {
             "network": parts.get("network", 0.0),
             "sampling": max(0.0, parts.get("sampling", 0.0) - solver),
@@ -145,7 +145,7 @@ class Tally:
         return record
 
     def _averaged(self, more: dict[str, Tensor]) -> dict[str, float]:
-        """The means of the batches' numbers, and the sums of ``more``, over all processes; a GPU is asked once."""
+        """The means of the batches' numbers, and the sums of ``more``, over all processes; the device is read once."""
         groups, sums, counts = [*self._sums.items()], Counter[str](), Counter[str]()
         parts = [_by_name(names, each) for names, each in groups] + [value.double().view(1) for value in more.values()]
         values = iter(torch.cat(parts).tolist() if parts else [])
@@ -157,8 +157,8 @@ class Tally:
         every = sorted(sums)
         both = [sums[name] for name in every] + [counts[name] for name in every]
         found = torch.tensor([*both, *values], dtype=torch.double)
-        if self.loop.fabric.world_size > 1:
-            found = self.loop.total(found.to(self.loop.fabric.device)).cpu()
+        if self.fabric.world_size > 1:
+            found = self.fabric.all_reduce(found.to(self.fabric.device), reduce_op="sum").cpu()  # type: ignore[union-attr]
         whole, number, rest = torch.split(found, [len(every), len(every), len(more)])
         means = (whole / number.clamp(min=1)).tolist()
         return dict(zip([*every, *more], [*means, *rest.tolist()], strict=True))

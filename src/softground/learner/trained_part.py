@@ -73,7 +73,7 @@ class TrainedPart(Part):
 
     @property
     def key(self) -> str:
-        """What the names of this part's tensors in a checkpoint begin with."""
+        """The prefix of this part's tensors in a checkpoint."""
         return "" if self.shape is None else f"{self.shape}/"
 
     def begin(self, number: int) -> None:
@@ -115,11 +115,11 @@ class TrainedPart(Part):
         )
 
     def remembered(self, name: str) -> Tensor | None:
-        """What the last stage that remembers something by this name has of the examples; of stages that have begun."""
+        """The memory of this name, from the last stage that has one."""
         return next((memory[name] for memory in reversed(self.memory) if name in memory), None)
 
     def note(self, number: int) -> None:
-        """Learn from a stage that has begun which examples nothing explains."""
+        """Note which examples nothing explains, from the memory of a stage that has begun."""
         self.unexplained.note(self.memory[number], self.y)
 
     def _refuse_contradictions(self, known: Tensor) -> None:
@@ -134,7 +134,7 @@ class TrainedPart(Part):
 
 
 def _refuse_chains(teacher: Teacher, memory: Memory) -> None:
-    """Members of an ensemble would share an example's chain, and each walk it to where it likes."""
+    """Refuse chains for an ensemble: its members would share an example's chain, and each would move it."""
     kernel = getattr(teacher, "kernel", None)
     if CHAINS in memory and not (kernel is not None and kernel.independent):
         raise LearnerError(
@@ -144,7 +144,7 @@ def _refuse_chains(teacher: Teacher, memory: Memory) -> None:
 
 
 DealtBatch = tuple[TrainedPart, Tensor, bool, int]
-"""A batch of one process: part, rows, whether it is there only to keep step, and the number of all its examples."""
+"""One process's batch: its part, its rows, whether it only keeps step, and the number of examples in all processes."""
 
 
 def deal_batches(parts: Sequence[TrainedPart], size: int, order: torch.Generator) -> list[DealtBatch]:
@@ -179,7 +179,7 @@ def with_inputs(batches: Sequence[DealtBatch]) -> Iterator[tuple[TrainedPart, Te
 
 
 def check_mode(mode: Any) -> Mode:
-    """What to do about them, if it is one of the two."""
+    """Return ``mode`` if it is ``"raise"`` or ``"drop"``; refuse anything else."""
     if mode not in get_args(Mode):
         gone = MEMBERS.get(("unexplained", str(mode)))
         said = f", which is gone. {gone}" if gone else f"; expected one of {', '.join(get_args(Mode))}."
@@ -223,15 +223,15 @@ class Unexplained:
                 error = None
         rank, world = self.fabric.global_rank, self.fabric.world_size
         rows = (self.empty.nonzero().flatten() * world + rank).tolist()
-        told = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), rows))
-        for error, *_ in told:
+        found = everyone(self.fabric, (error, places, self.data.at(waits).tolist(), rows))
+        for error, *_ in found:
             if error is not None:
                 raise error
-        self.found = sorted({*self.found, *(place for _, each, _, _ in told for place in each)})
-        self.lost = sorted(row for *_, rows in told for row in rows)
+        self.found = sorted({*self.found, *(place for _, each, _, _ in found for place in each)})
+        self.lost = sorted(row for *_, rows in found for row in rows)
         if self.alone and len(self.lost) == self.data.total:
             raise self.task.infeasible(y[lost], places, NONE_LEFT)
-        waiters = sorted(place for _, _, each, _ in told for place in each)
+        waiters = sorted(place for _, _, each, _ in found for place in each)
         self.waits = bool(waiters)
         if waiters and self.fabric.is_global_zero:
             shown = f"{', '.join(map(str, waiters[:5]))}{' …' if len(waiters) > 5 else ''}"
@@ -257,7 +257,7 @@ class Unexplained:
 
 
 def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
-    """What the work of every shape gives; examples that nothing explains are named for all shapes at once."""
+    """Do the work of every shape and return the results. One error names the unexplained examples of all shapes."""
     done, lost = [], dict[Any, InfeasibleAnswer]()
     for shape, each in work.items():
         try:
@@ -274,7 +274,7 @@ def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
 
 
 def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a run's summary says of them; at most some positions."""
+    """The summary's entries about unexplained examples, with the positions of the first ones."""
     last: dict[str, Any] = history[-1] if history else {}
     found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
     if any(part.found for part in parts):

@@ -91,7 +91,7 @@ class CompositeLikelihood(Teacher):
 
 
 def parts_objective(task: Task, schedule: Schedule | None = None) -> CompositeLikelihood | None:
-    """The objective for a rule that is a conjunction with a law for every part; None for any other."""
+    """The teacher for a rule that is a conjunction with a law for every part; None for any other."""
     if not task.constraint.parts() or not composite(task.constraint, task.inverse).exact:
         return None
     return CompositeLikelihood() if schedule is None else CompositeLikelihood(schedule)

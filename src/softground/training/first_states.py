@@ -2,7 +2,7 @@ r"""Where chains begin, and what becomes of examples for which no beginning is k
 
 The rule alone gives each example a first state in S_y. Where there is none, that is proved (S_y is empty: the answer is
 wrong) or it is not: a search gave up. Such an example **waits**. It is no part of the loss, and in every epoch the
-network is asked: its own reading, with a few symbols dropped that it is least sure of, is completed by the inverse,
+network decides: its own reading, with a few symbols dropped that it is least sure of, is completed by the inverse,
 
 .. math:: z_0 \in \{ (u, v) : v \in F(u) \}, \qquad u = \Pi(\hat z), \quad \hat z = \arg\max_z P_\theta(z|x),
 
@@ -43,7 +43,7 @@ def first_states(train: TrainingSet, seed: int) -> Memory:
 
 
 def ready(batch: Batch, ask: bool = True) -> tuple[Any, Tensor, Tensor]:
-    """Evidence, answers and rows of the examples that have a state, once the network was asked for the others'."""
+    """Evidence, answers and rows of the examples that have a state, after a search for the others' by the network."""
     waiting = batch.memory.get(WAITING)
     if waiting is None:
         return batch.evidence, batch.y, batch.index

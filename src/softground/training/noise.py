@@ -8,7 +8,7 @@ x, drawn uniformly, and then it is y with probability R, the share of all readin
           w = \frac{(1 - \varepsilon) M}{(1 - \varepsilon) M + \varepsilon R}, \qquad
           \nabla \log P(y|x) = w\, \nabla \log M :
 
-w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the objective.
+w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the teacher.
 An untrained network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (With the shares of
 the answers in the training set as R they would begin near 0 where answers are many, and nothing would be learnt.) ε is
 given, or learnt: the share of examples in the epoch before whose answer the network's own reading does not explain,
@@ -96,7 +96,7 @@ class Noise(Term):
         if CHAINS not in train.memory:
             raise LearnerError(
                 f"noise={self.level} was given, and nothing tells how probable answers are: {task.inverse!r} does not "
-                "know the law on S_y, and this objective has no chains. Use a table, a listing or a scan, or "
+                "know the law on S_y, and this teacher has no chains. Use a table, a listing or a scan, or "
                 "SoftenedGrounding."
             )
         _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]

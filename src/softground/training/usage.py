@@ -43,7 +43,7 @@ class Usage(Term):
         ``"uniform"``, or a distribution: a dict of the symbols' shares, or the shares in the order of the space's
         ``symbols``.
     weight
-        λ, what it counts beside the objective, whose loss is per site.
+        λ, its weight beside the teacher's loss, which is per site.
 
     >>> Usage({"a": 0.5, "b": 0.5}, weight=1.0).at(0.625)
     0.5
