@@ -201,6 +201,16 @@ def test_a_fibre_beyond_the_cap_is_cut_and_says_so() -> None:
     assert bool((fibre.values[0].sum(-1) == 18).all())
 
 
+def test_a_fibre_is_whole_from_the_cap_that_it_needs() -> None:
+    """21 ways to make 5 of three digits, and every cap from 1 to 23."""
+    total = Scan(lambda s, d: s + d, Categorical([range(10)] * 3))
+    z, y, dropped = torch.zeros(1, 3, dtype=torch.long), total.encode([5]), Dropped(torch.arange(3)[None])
+    for cap in range(1, 24):
+        fibre = Scanned(total, cap=cap).fibre(z, y, dropped)
+        assert fibre.complete.tolist() == [cap >= 21]
+        assert fibre.count.tolist() == [min(cap, 21)]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_most_probable_solution_is_the_best_of_all(seed: int) -> None:
     case = automaton(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from softground.data import RandomAffine
@@ -43,3 +44,25 @@ def test_shrinking_shrinks_and_growing_grows() -> None:
     small = RandomAffine(degrees=0, shrink=0.5, grow=0, shear=0, shift=0)(x, torch.Generator().manual_seed(0))
     large = RandomAffine(degrees=0, shrink=0, grow=0.4, shear=0, shift=0)(x, torch.Generator().manual_seed(0))
     assert float(small.sum()) < float(x.float().sum() / 255) < float(large.sum())
+
+
+@pytest.mark.parametrize("name", ["degrees", "shrink", "grow", "shear", "shift", "elastic"])
+def test_each_amount_acts_alone_and_on_every_image_by_itself(name: str) -> None:
+    still = {"degrees": 0.0, "shrink": 0.0, "grow": 0.0, "shear": 0.0, "shift": 0.0}
+    x = images()
+    out = RandomAffine(**still | {name: 30.0 if name == "degrees" else 0.2})(x, torch.Generator().manual_seed(0))
+    flat, before = out.flatten(0, 1), x[0, 0].float() / 255
+    assert all(float((one - before).abs().max()) > 1e-3 for one in flat)
+    assert all(float((one - other).abs().max()) > 1e-3 for k, one in enumerate(flat) for other in flat[:k])
+
+
+def test_a_shear_moves_rows_and_keeps_their_ink() -> None:
+    x = images()
+    shear = RandomAffine(degrees=0, shrink=0, grow=0, shear=0.3, shift=0)(x, torch.Generator().manual_seed(0))
+    ink = x.float().sum(-1) / 255
+    assert torch.allclose(shear.sum(-1), ink, atol=1e-4)
+    place = torch.arange(16.0)
+    middle = (shear * place).sum(-1)[..., 5:11] / shear.sum(-1)[..., 5:11]
+    steps = middle.diff(dim=-1)
+    assert float(steps.abs().max()) > 0.05
+    assert torch.allclose(steps, steps.mean(-1, keepdim=True).expand_as(steps), atol=0.02)

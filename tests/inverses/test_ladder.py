@@ -223,6 +223,29 @@ def test_several_write_and_read_one_list(tmp_path: Path) -> None:
     assert json.loads(head) == {"digest": path.stem, "sha256": sha256(body).hexdigest(), "states": len(index)}
 
 
+def test_rules_that_share_a_folder_have_lists_of_their_own(tmp_path: Path) -> None:
+    """The same answers under two rules, and one rule on two alphabets: each law is that of a plain count."""
+    rules = {
+        "sum": (lambda z, y: z[0] + z[1] == y, lambda a, b: a + b),
+        "product": (lambda z, y: z[0] * z[1] == y, lambda a, b: a * b),
+    }
+    alphabets = [range(5), range(5)], [range(1, 6), range(5)]
+    cases = [
+        (Z3(sg.SMT(rule, sg.Categorical(each))), by_hand) for rule, by_hand in rules.values() for each in alphabets
+    ]
+    for again in (False, True):
+        for inverse, by_hand in cases:
+            rule, space = inverse.rule, inverse.space
+            task = sg.Task(space, rule, budget=Budget(cache=tmp_path))
+            task.settle(y := rule.encode([4, 6]), "list")
+            states = space.states(torch.arange(space.size))
+            says = [by_hand(*row) for row in space.decode(states)]
+            law = task.inverse.law(Target.at(space.belief(torch.zeros(2, 2, space.outputs)), y, 1.0))
+            count = [says.count(answer) for answer in (4, 6)]
+            assert (law.log_mass().exp() * space.size).tolist() == pytest.approx(count)
+        assert again or len(list(tmp_path.iterdir())) == 8
+
+
 def test_lists_are_kept_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SOFTGROUND_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

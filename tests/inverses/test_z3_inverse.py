@@ -20,6 +20,7 @@ from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
 from softground.solver import z3 as engine
+from softground.solver.engine import Reply
 from softground.spaces import Categorical
 from softground.tasks.formulas.rule import formula_rule
 
@@ -250,3 +251,20 @@ def test_a_worker_that_dies_costs_one_unknown_query() -> None:
         assert ragged(fibre) == [[(6,)], [(7,)], [(9,)], []]
     assert inverse.faults["crashes"] == inverse.faults["unknowns"] == 1
     assert inverse.hits == 4
+
+
+def test_a_start_is_borrowed_from_a_row_with_the_same_answer_and_known_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+    inverse = Z3(SMT(lambda z, y: z[0] + z[1] == y, Categorical([range(10)] * 2)))
+    solve, asked = inverse._solve, list[int]()
+
+    def first_alone(queries: Any) -> list[Reply]:
+        asked.append(len(queries))
+        found = solve(queries[:1]) if len(asked) == 1 else []
+        return found + [Reply([], "unknown")] * (len(queries) - len(found))
+
+    monkeypatch.setattr(inverse, "_solve", first_alone)
+    known = torch.tensor([[2, -1], [4, -1], [2, -1], [-1, -1], [-1, 3]])
+    start = inverse.pinned(inverse.rule.encode([5, 5, 5, 5, 5]), 0, known)
+    assert start.found.tolist() == [True, False, True, False, False]
+    assert start.z[[0, 2]].tolist() == [[2, 3]] * 2
+    assert asked == [5, 4, 4, 4]

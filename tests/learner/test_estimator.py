@@ -47,6 +47,14 @@ def test_it_learns_symbols_and_answers_from_answers_alone(fitted: SoftGrounder) 
     assert fitted.predict_answers(x[:5]) == [product(*row) for row in predicted[:5].tolist()]
 
 
+def test_the_score_is_a_plain_count(fitted: SoftGrounder) -> None:
+    x, y, _ = data(7, seed=1)
+    wrong = [answer + (place in (1, 4)) for place, answer in enumerate(y)]
+    gives = [product(*row) for row in fitted.predict(x).tolist()]
+    for answers in (y, wrong, [999] * 6 + y[6:]):
+        assert fitted.score(x, answers) == sum(a == b for a, b in zip(gives, answers, strict=True)) / 7
+
+
 def test_known_answers_constrain_the_prediction(fitted: SoftGrounder) -> None:
     x, _, _ = data(20, seed=1)
     assert all(product(*row) == 3 for row in fitted.predict(x, [3] * 20).tolist())

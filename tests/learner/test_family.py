@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,43 @@ def test_lengths_are_learnt_together_and_measured_apart(stages: Any) -> None:
     assert made.evaluate(test) == figures
     read = zip(made.predict(inputs(test)), answers(test), strict=True)
     assert made.grounded(test) == sum(sum(z) == y for z, y in read)
+
+
+def test_figures_of_shapes_of_unequal_size_are_plain_counts() -> None:
+    """8 examples of one digit and 32 of two, read by a network that is never changed."""
+    data = ragged(40, (1, 2, 2, 2, 2))
+    stages = [sg.Stage("I", sg.SoftenedGrounding(), 1, lambda p: torch.optim.SGD(p, lr=0.0))]
+    made = learner(sg.Family(total, [1, 2]), lambda task: stages).fit(data, data)
+    true = {
+        place: symbols
+        for shape, part in data.parts.items()
+        for place, symbols in zip(data.positions[shape].tolist(), part.symbols, strict=True)
+    }
+    rows = [(*data[i][:2], true[i]) for i in range(40)]
+    z, loss, grounded = made.predict(inputs(data)), 0.0, 0.0
+    explained = [sum(read) == y for read, (_, y, _) in zip(z, rows, strict=True)]
+    right = [
+        sum(a == b for a, b in zip(read, row[2].tolist(), strict=True)) / len(read)
+        for read, row in zip(z, rows, strict=True)
+    ]
+    for x, y, symbols in rows:
+        p = made.network(x).detach().double().softmax(-1)
+        states = [s for s in itertools.product(range(4), repeat=len(x)) if sum(s) == y]
+        weights = torch.stack([p[range(len(x)), list(state)].prod() for state in states])
+        q = torch.zeros_like(p)
+        for state, weight in zip(states, weights / weights.sum(), strict=True):
+            q[range(len(x)), list(state)] += weight
+        loss -= float((q * p.log()).sum()) / len(x)
+        grounded += float(q[range(len(x)), symbols].mean())
+    record, figures = made.history_[0], made.results_["I"]
+    assert record["feasible"] == figures["answer_accuracy"] == pytest.approx(sum(explained) / 40)
+    assert record["train_symbol_accuracy"] == pytest.approx(sum(right) / 40)
+    assert figures["symbol_accuracy"] == pytest.approx(sum(right) / 40)
+    assert record["grounded_symbols"] == pytest.approx(grounded / 40, rel=1e-5)
+    assert record["loss"] == pytest.approx(loss / 40, rel=1e-5)
+    own = [figures[f"shape_{shape}_{name}"] for name in ("answer_accuracy", "symbol_accuracy") for shape in (1, 2)]
+    assert own[0] != own[1]
+    assert own[2] != own[3]  # else any weights would do
 
 
 def test_a_task_is_the_family_of_one() -> None:

@@ -105,6 +105,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "steps": ({"steps": 3}, "stages.I.objective.steps was 1, is 3"),
     "kernel": ({"kernel": "collapsed"}, "stages.I.objective.kernel was Guided, is Collapsed"),
     "rate": ({"rate": 2.0}, "stages.I.optimizer.lr was 0.02, is 2.0"),
+    "rate, by one in a million": ({"rate": 0.02 + 2e-8}, "stages.I.optimizer.lr was 0.02, is 0.02000002"),
     "cycle": ({"learning_rate": one_cycle(0.5)}, "stages.I.learning_rate.warm was 0.2, is 0.5"),
     "factor": ({"learning_rate": lambda p: 1 - p / 2}, "stages.I.learning_rate was OneCycle, is function"),
     "epochs": ({"epochs": 3}, "stages.I.epochs was 2, is 3"),
@@ -304,3 +305,10 @@ def test_a_newest_checkpoint_that_is_gone_is_noticed(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=warning):
         learner = run(tmp_path / "run", resume=True)
     assert [record["epoch"] for record in learner.history_] == [0, 1]
+
+
+@pytest.mark.parametrize(("then", "now"), [(1e-7, 2e-7), (0.3, 0.1 + 0.2), (1, 1 + 1e-9)])
+def test_numbers_that_hardly_differ_differ(then: float, now: float) -> None:
+    nested = ({"recipe": {"stages": [{"rate": rate}]}} for rate in (then, now))
+    assert list(identity._differences(*nested, "")) == [f"recipe.stages.0.rate was {then}, is {now}"]
+    assert not list(identity._differences({"rate": then}, {"rate": then}, ""))

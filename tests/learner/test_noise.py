@@ -23,6 +23,7 @@ from softground import (
     Examples,
     Learner,
     Program,
+    Scan,
     SemanticLoss,
     SoftenedGrounding,
     SoftGrounder,
@@ -85,6 +86,18 @@ def test_the_gradient_is_that_of_the_mixture() -> None:
     ours = torch.autograd.grad(found.loss, output, retain_graph=True)[0]
     exact = torch.autograd.grad(-mixture(task, belief, y).log().mean() / 3, output)[0]
     assert torch.allclose(ours, exact)
+
+
+@pytest.mark.parametrize("sites", [20, 200, 1500])
+def test_long_examples_are_weighed_in_logarithms(sites: int) -> None:
+    """Of the answer "all are 1", M and R are less than any float, and their ratio is a product of moderate numbers."""
+    space = Categorical([range(2)] * sites)
+    rule = Scan(lambda state, symbol: state * symbol, space, start=1)
+    output = torch.zeros(3, sites, 2)
+    output[:, :5, 1] = torch.tensor([[0.8], [-0.3], [-2.0]])
+    odds = (2 * output[:, :5].double().softmax(-1)[..., 1]).prod(-1)
+    found = meant(Task(space, rule), space.belief(output), rule.encode([1, 1, 1]))
+    assert torch.allclose(found, (1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL), atol=1e-4)
 
 
 def test_known_symbols_count_on_both_sides() -> None:

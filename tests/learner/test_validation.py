@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from softground.learner.progress import Progress
+from torch import nn
 
 from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
 from softground import Examples, Learner, SoftenedGrounding, Stage, Task
@@ -160,3 +162,11 @@ def test_a_run_is_resumed_with_its_own_validation_part_only(tmp_path: Path) -> N
     for other in (examples(addition(), 30, seed=3), None):
         with pytest.raises(CheckpointError, match="the validation part has changed"):
             fit([0.5] * 30, tmp_path / "run", patience=0, resume=True, validation=other)
+
+
+def test_the_first_of_equally_good_networks_is_kept() -> None:
+    progress, net = Progress(), nn.Linear(1, 1, bias=False)
+    for weight, score in ((1.0, 0.5), (2.0, 0.7), (3.0, 0.7), (4.0, 0.6)):
+        nn.init.constant_(net.weight, weight)
+        progress.note(net, score)
+    assert progress.best["weight"].item() == 2.0

@@ -99,6 +99,18 @@ def test_truncated_normal_against_scipy(low: float, high: float) -> None:
     assert truncated.mean(mean, scale, lows, highs)[0].item() == pytest.approx(float(law.mean()), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("width", [1e-12, 1e-8, 1e-5, 0.99e-4, 1.01e-4, 1e-3])
+@pytest.mark.parametrize("low", [-3.0, -0.5, 0.0, 0.3, 2.0])
+def test_the_mean_of_a_narrow_interval_is_its_middle_to_second_order(low: float, width: float) -> None:
+    """The density falls at the rate x around the middle m, so that E X = m − m w²/12 + O(w⁴)."""
+    for scale in (1.0, 1e-3, 50.0):
+        ends = [torch.tensor([scale * x], dtype=torch.float64) for x in (low, low + width)]
+        one = torch.tensor([scale], dtype=torch.float64)
+        found = float(truncated.mean(torch.zeros(1, dtype=torch.float64), one, *ends)) / scale
+        middle = low + width / 2
+        assert found == pytest.approx(middle - middle * width**2 / 12, abs=1e-10 + (3e-9 if width < 1e-4 else 0))
+
+
 @pytest.mark.parametrize("far", [50.0, 1e3, 1e5])
 def test_far_out_in_the_tail_the_law_is_exponential(far: float) -> None:
     """Beyond t the excess is exponential with rate t, to within 1/t²; a double holds no probability there."""

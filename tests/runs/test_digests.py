@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground.runs.digests import rows_digest
+from softground.runs.digests import config_digest, history_digest, rows_digest
 
 PLACES = torch.arange(7)
 COLUMNS = {
@@ -42,3 +42,12 @@ def test_any_change_is_noticed(rows: Tensor) -> None:
 
 def test_it_is_the_same_wherever_it_is_made() -> None:
     assert digest(torch.arange(7)) == 2358400351713530152
+
+
+@pytest.mark.parametrize("other", [2e-7, 1e-7 * (1 + 2**-52), 0.0, -1e-7])
+def test_the_smallest_difference_of_numbers_counts(other: float) -> None:
+    def config(rate: float) -> dict[str, object]:
+        return {"recipe": {"rate": rate}, "settings": {"stages": [{"lr": [1.0, rate]}]}}
+
+    assert config_digest(config(1e-7)) == config_digest(config(1e-7)) != config_digest(config(other))
+    assert history_digest("", {"loss": 1e-7}) != history_digest("", {"loss": other})
