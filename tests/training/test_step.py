@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import itertools
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from softground.training import (
     Usage,
     ZeroDegree,
 )
+from softground.training.first_states import WAITING, WAITS
 from softground.training.labelled_inputs import LabelledInputs
 from softground.training.step import step
 
@@ -88,6 +90,171 @@ def test_terms_may_come_in_any_order(teacher: Teacher) -> None:
         assert torch.allclose(other, found[0], rtol=0, atol=1e-12)
     alone = Lesson(teacher, TASK, y, known=known, terms=terms[:1])
     assert not torch.isclose(alone.loss(TASK.space.belief(classifier().double()(x))).loss, found[0][0])
+
+
+class Fixed(Teacher):
+    """Teaches distributions that are given."""
+
+    def __init__(self, q: Tensor) -> None:
+        self.q = q
+
+    def teach(self, batch: Batch) -> Tensor:
+        return self.q[batch.index]
+
+
+class Weighed(Term):
+    """Examples count by numbers that are given."""
+
+    def __init__(self, by: Tensor) -> None:
+        self.by = by
+
+    def weigh(self, batch: Batch) -> None:
+        batch.scale(self.by[batch.index])
+
+
+def fixed() -> tuple[Tensor, Tensor]:
+    """Distributions of every site, and weights of every example, of which some are 0."""
+    chance = torch.Generator().manual_seed(3)
+    q = torch.rand(COUNT, 3, 4, generator=chance, dtype=torch.float64)
+    return q / q.sum(-1, keepdim=True), torch.tensor([1.0, 0.5, 0.0, 0.25]).double().repeat(COUNT // 4)
+
+
+INDEX = torch.tensor([7, 20, 2, 15, 4, 10])
+ANCHORS = Anchors(torch.eye(4).double(), [0, 1, 2, 3], weight=0.7, batch=6)
+
+
+def test_the_loss_is_the_formulas() -> None:
+    """Weights do not change what the sum is divided by, known symbols are their own q, anchors are no examples."""
+    (x, y, _, known), (q, by) = data(), fixed()
+    net = classifier().double()
+    lesson = Lesson(Fixed(q), TASK, y, known=known, terms=[Weighed(by), LabelledInputs(ANCHORS)])
+    batch = replace(lesson.batch(None, INDEX, order=torch.Generator().manual_seed(0)), x=x[INDEX])
+    found = step(batch, net, lesson.teacher, lesson.terms)
+    log_p = net(x[INDEX]).log_softmax(-1)
+    total, count, shown = log_p.new_zeros(()), 0, 0.0
+    for b, example in enumerate(INDEX.tolist()):
+        for i in range(3):
+            told = int(known[example, i])
+            each = log_p[b, i, told] if told >= 0 else (q[example, i] * log_p[b, i]).sum()
+            weight = 1.0 if told >= 0 else float(by[example])
+            total = total + weight * each
+            count += weight > 0
+            shown += each.item() * (weight > 0)
+    assert 0 < count < 18
+    rows, codes = batch.added[batch_term(lesson)]
+    anchors = -net(batch.x[rows]).log_softmax(-1).gather(2, codes[..., None]).mean()
+    expected = -total / count + 0.7 * anchors
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+    ours, theirs = (torch.autograd.grad(loss, list(net.parameters())) for loss in (found, expected))
+    assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(ours, theirs, strict=True))
+    figure = batch.figures["loss"]
+    assert figure.tolist() == pytest.approx([-shown / count + 0.7 * anchors.item()] * 6)
+    assert batch.read.shape == (6, 3)
+
+
+def batch_term(lesson: Lesson) -> Term:
+    return next(term for term in lesson.terms if isinstance(term, LabelledInputs))
+
+
+@pytest.mark.parametrize("shares", [([7, 20, 2], [15, 4, 10]), ([7, 20, 2, 15, 4], [10]), (INDEX.tolist(), [])])
+def test_processes_together_descend_what_one_would(shares: tuple[list[int], list[int]]) -> None:
+    """The mean of their gradients is that of all examples, though one has fewer, or none and only keeps step."""
+    (x, y, _, known), (q, by) = data(), fixed()
+    net = classifier().double()
+
+    def slope(index: list[int], process: tuple[int, int], total: Any) -> tuple[list[Tensor], float]:
+        lesson = Lesson(Fixed(q), TASK, y, known=known)
+        train = TrainingSet(TASK, y, known, process=process)
+        terms = [term.begin(train) for term in (Weighed(by), LabelledInputs(ANCHORS), Usage(), Noise(0.2))]
+        rows = torch.tensor(index or [0])
+        given = {"counts": float(bool(index)), "processes": process[1], "total": total}
+        batch = lesson.batch(None, rows, order=torch.Generator().manual_seed(0), **given)
+        loss = step(replace(batch, x=x[rows]), net, lesson.teacher, terms)
+        return list(torch.autograd.grad(loss, list(net.parameters()))), float(batch.figures["loss"][0])
+
+    barrier, said = Barrier(2, timeout=30), [torch.zeros(())] * 2
+
+    def together(rank: int) -> Any:
+        def total(value: Tensor) -> Tensor:
+            said[rank] = value
+            barrier.wait()
+            whole = said[0] + said[1]
+            barrier.wait()
+            return whole
+
+        return slope(shares[rank], (rank, 2), total)
+
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(together, range(2)))
+    alone, loss = slope(INDEX.tolist(), (0, 1), lambda value: value)
+    for a, b, whole in zip(both[0][0], both[1][0], alone, strict=True):
+        assert torch.allclose((a + b) / 2, whole, atol=1e-7)
+    assert [shown for _, shown in both] == pytest.approx([loss, loss])
+
+
+def test_hooks_are_called_before_and_after_the_network_and_the_teacher() -> None:
+    x, y, _, _ = data()
+    calls: list[str] = []
+
+    class Notes(Term):
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("inputs", "evidence", "weigh", "loss"):
+                calls.append(name)
+            return super().__getattribute__(name)
+
+    class Taught(Supervised):
+        def teach(self, batch: Batch) -> Tensor:
+            calls.append("teacher")
+            assert not torch.equal(batch.evidence.scores, batch.reading.scores)
+            assert batch.weight.min() == 0.5
+            assert not batch.losses
+            return super().teach(batch)
+
+    class Network(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            calls.append("network")
+            return classifier().double()(x)
+
+    lesson = Lesson(Taught(), TASK, y, terms=[Notes(), Scaled(), Halved(), Notes()])
+    batch = lesson.batch(None, INDEX, symbols=torch.zeros(6, 3, dtype=torch.long))
+    calls.clear()
+    step(replace(batch, x=x[INDEX]), Network(), lesson.teacher, lesson.terms)
+    twice = [[name] * 2 for name in ("inputs", "evidence", "weigh", "loss")]
+    assert calls == [*twice[0], "network", *twice[1], *twice[2], "teacher", *twice[3]]
+
+
+def test_what_is_remembered_stands_in_the_rows_of_the_batch() -> None:
+    x, y, _, known = data()
+    walk = kernel("guided", TASK)
+    belief = TASK.space.belief(classifier().double()(x[INDEX]).detach())
+    for told in (None, known):
+        lesson = Lesson(SoftenedGrounding(walk), TASK, y, known=told)
+        before = lesson.memory["chains"].clone()
+        given = belief if told is None else belief.given(told[INDEX])
+        expected, _ = walk.step(sg.Sampler(0), before[INDEX], sg.Target.at(given, y[INDEX], 1.0))
+        lesson.loss(belief, INDEX, sg.Sampler(0))
+        after = lesson.memory["chains"]
+        assert torch.equal(after[INDEX], expected)
+        assert not torch.equal(after[INDEX], before[INDEX])
+        others = torch.ones(COUNT, dtype=torch.bool).index_fill(0, INDEX, False)
+        assert torch.equal(after[others], before[others])
+        assert TASK.feasible(after, y).all()
+
+
+def test_a_state_that_was_waited_for_stands_in_its_examples_row() -> None:
+    x, y, _, _ = data()
+    lesson = Lesson(SoftenedGrounding(kernel("guided", TASK)), TASK, y)
+    chains, waiting = lesson.memory["chains"], torch.zeros(COUNT, dtype=torch.long)
+    waiting[[15, 10, 3]] = WAITS
+    chains[[15, 10, 3]] = -1  # no state at all
+    lesson.memory[WAITING] = waiting
+    batch = lesson.loss(TASK.space.belief(classifier().double()(x[INDEX]).detach()), INDEX).batch
+    assert waiting.nonzero().flatten().tolist() == [3]
+    assert batch.taught is not None
+    assert batch.taught.tolist() == list(range(6))
+    assert (chains[3] == -1).all()
+    rest = torch.arange(COUNT) != 3
+    assert TASK.feasible(chains[rest], y[rest]).all()
 
 
 SMOOTHED = '''
