@@ -38,7 +38,7 @@ from ..optional import load
 from ..spaces.categorical import Categorical
 from .answers import Between, Relation, complements, remember_in, resolve
 from .cpmpy_tensors import Step, Tape, load_cpmpy, run, variables_of
-from .language import SUMS, Conjunct, LanguageRule, numbers
+from .language import SUMS, Conjunct, LanguageRule
 from .pieces import AllDifferent, Piece, Sum
 
 STATEMENTS_KEPT = 2**12
@@ -88,7 +88,7 @@ class CPMpy(LanguageRule):
         axes = dict(zip(sites, range(1, len(sites) + 1), strict=True))
         shape = (len(z), *(self.space.sizes[site] for site in sites))
         found = torch.zeros(shape, dtype=torch.bool, device=z.device)
-        symbols = [torch.tensor(values, device=z.device) for values in numbers(self.space)]
+        symbols = [torch.tensor(values, device=z.device) for values in self.numbers]
         for rows, steps, constants in self._alike(y):
             assert steps is not None
             known = self.space.arguments(z[rows])
@@ -117,7 +117,7 @@ class CPMpy(LanguageRule):
     def sites(self) -> Any:
         """CPMpy's variables for the sites, with which the rule is called; a solver leaves gaps in an alphabet out."""
         cp, variables = load_cpmpy(), []
-        for site, (alphabet, values) in enumerate(zip(self.space.alphabets, numbers(self.space), strict=True)):
+        for site, (alphabet, values) in enumerate(zip(self.space.alphabets, self.numbers, strict=True)):
             boolean = alphabet == (False, True) and all(isinstance(symbol, bool) for symbol in alphabet)
             name = f"z[{site}]"
             variables.append(cp.boolvar(name=name) if boolean else cp.intvar(min(values), max(values), name=name))
@@ -257,7 +257,7 @@ class CPMpy(LanguageRule):
 
     def model(self, answer: Hashable) -> CPSATModel:
         """A new model of what the rule says for an answer."""
-        return CPSATModel(self.sites, self.space, self.statement(answer).parts)
+        return CPSATModel(self.sites, self.numbers, self.statement(answer).parts)
 
 
 def load_cp_model() -> Any:
@@ -268,7 +268,7 @@ def load_cp_model() -> Any:
 class CPSATModel:
     """Constraints translated for CP-SAT once; a caller narrows the domains of the sites."""
 
-    def __init__(self, sites: Any, space: Categorical, parts: Sequence[Any]) -> None:
+    def __init__(self, sites: Any, numbers: Sequence[Sequence[int]], parts: Sequence[Any]) -> None:
         cp = load_cpmpy()
         untranslated = (cp.exceptions.CPMpyException, NotImplementedError, ArithmeticError, ValueError, AssertionError)
         try:
@@ -276,7 +276,7 @@ class CPSATModel:
             self.sites = list(solver.solver_vars(list(sites)))
         except untranslated as error:
             raise _refused(parts, f"{type(error).__name__}: {error}") from error
-        self.native, self.numbers = solver.ort_model, numbers(space)
+        self.native, self.numbers = solver.ort_model, numbers
         self._turn = threading.Lock()  # held from the fixing of sites to the end of a search
         if wrong := self.native.validate():
             raise _refused(parts, wrong)

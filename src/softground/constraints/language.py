@@ -11,6 +11,7 @@ from __future__ import annotations
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -112,6 +113,11 @@ class LanguageRule(Constraint):
             left = (~found).nonzero().flatten()
             found[left] = self.feasible(z[left], torch.full_like(left, i))
         return found
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """The number that each code of each site stands for."""
+        return numbers(self.space)
 
     @property
     @abstractmethod
