@@ -59,8 +59,8 @@ class LanguageRule(Constraint):
         self._answers = Interned()
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._rules: dict[Hashable, Constraint] = {}  # of parts
-        self._split: dict[Hashable, dict[Sites, list[list[Any]]]] = {}
-        self._coded: dict[int, Coded] = {}
+        self._by_sites: dict[Hashable, dict[Sites, list[list[Any]]]] = {}
+        self._part_codes: dict[int, Coded] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker process needs. A solver's expressions cannot travel, and answers go along with each query."""
@@ -141,49 +141,49 @@ class LanguageRule(Constraint):
         """The piece that an expression is, a sum or all-different, and its answer; a site of −1 is no site. None where
         the expression says something else."""
 
-    def usual(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
-        """One of the usual parts, and its answer, where an expression is one of all these sites."""
+    def as_piece(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
+        """The piece that an expression is, if it is one of all these sites, and its answer."""
         whole = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
         found = self.read(expression) if whole else None
         return found if found is not None and sorted(found[0].sites) == list(sites) else None
 
     def parts(self) -> list[Part]:
-        codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.coded(i))
+        codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.part_codes(i))
         if len({sites for _, sites, _ in codes}) < 2:
             return []
         return [Part(key[1], key[0], _Reader(self, key)) for key in codes]
 
-    def said(self, sites: Sites, answer: Hashable, which: int) -> list[Any]:
+    def expressions(self, sites: Sites, answer: Hashable, which: int) -> list[Any]:
         """The expressions that a part's answer stands for."""
-        groups = self.split(answer).get(sites, [])
+        groups = self.by_sites(answer).get(sites, [])
         return groups[which] if which >= 0 else [expression for group in groups for expression in group]
 
-    def split(self, answer: Hashable) -> dict[Sites, list[list[Any]]]:
-        """What is said of each set of sites: groups of expressions, each of which has variables of its own."""
-        found = self._split.get(answer)
+    def by_sites(self, answer: Hashable) -> dict[Sites, list[list[Any]]]:
+        """The expressions about each set of sites, in groups, each of which has variables of its own."""
+        found = self._by_sites.get(answer)
         if found is None:
             found = _joined(self.conjuncts(answer), self.names)
-            remember_in(self._split, answer, found, REMEMBERED)
+            remember_in(self._by_sites, answer, found, REMEMBERED)
         return found
 
-    def coded(self, i: int) -> Coded:
+    def part_codes(self, i: int) -> Coded:
         """The encoded answers of the parts that answer ``i`` has."""
-        if i not in self._coded:
+        if i not in self._part_codes:
             found: Coded = {}
-            for sites, groups in self.split(key := self._answers.pattern(i)).items():
+            for sites, groups in self.by_sites(key := self._answers.pattern(i)).items():
                 space = Categorical([self.space.alphabets[site] for site in sites])
                 whole = len(groups) == 1 or space.size <= TOGETHER
                 for which in [-1] if whole else range(len(groups)):
                     rule, code = self._part(sites, space, key, which)
                     turn = sum(known[:2] == (rule, sites) for known in found)
                     found[rule, sites, turn] = code
-            self._coded[i] = found
-        return self._coded[i]
+            self._part_codes[i] = found
+        return self._part_codes[i]
 
     def _part(self, sites: Sites, space: Categorical, answer: Hashable, which: int) -> tuple[Constraint, int]:
         """The rule of a part and its encoded answer."""
-        expressions = self.said(sites, answer, which)
-        piece = self.usual(expressions[0], sites) if len(expressions) == 1 else None
+        expressions = self.expressions(sites, answer, which)
+        piece = self.as_piece(expressions[0], sites) if len(expressions) == 1 else None
         if piece is not None:
             kind = piece[0].kind, space.alphabets
             if kind not in self._rules:
@@ -197,7 +197,7 @@ class LanguageRule(Constraint):
 
     def _restated(self, z: Any, described: tuple[Sites, Hashable, int]) -> list[Any]:
         """What the rule over the sites of a part says for an answer that is described above."""
-        return self.swapped(self.said(*described), dict(zip(described[0], z, strict=True)))
+        return self.swapped(self.expressions(*described), dict(zip(described[0], z, strict=True)))
 
 
 class _Reader:
@@ -210,7 +210,7 @@ class _Reader:
         return torch.tensor([self._code(i) for i in y.tolist()], dtype=torch.long, device=y.device)
 
     def _code(self, i: int) -> int:
-        code = self.whole.coded(i).get(self.key)
+        code = self.whole.part_codes(i).get(self.key)
         return int(self.key[0].encode([None])) if code is None else code  # nothing is said of these sites
 
 

@@ -58,7 +58,7 @@ class SMT(LanguageRule):
         super().__init__(formula, space)
         self.shared = answers
         self._complements: set[Not] = set()  # those that can be stated
-        self._looked = False  # whether a formula was seen to be about the sites
+        self._sites_checked = False  # whether a formula was seen to be about the sites
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         return super().encode(answers) if self.shared is None else self.shared.encode(answers)
@@ -102,8 +102,8 @@ class SMT(LanguageRule):
             z[site] = terms.variables[site]
         if not isinstance(answer, Relation | None):
             formula = self._formula(z, answer)
-            if len(free) == len(z) and not self._looked:
-                self._look(formula, answer)
+            if len(free) == len(z) and not self._sites_checked:
+                self._check_sites(formula, answer)
             return formula
         for part in complements(answer):
             self._check_complement(part)
@@ -197,7 +197,7 @@ class SMT(LanguageRule):
             return z3.BoolVal(all(parts))
         return parts[0] if len(parts) == 1 else z3.And(*parts)
 
-    def _look(self, formula: Any, answer: Any) -> None:
+    def _check_sites(self, formula: Any, answer: Any) -> None:
         """Refuse a formula that is about other constants than the sites."""
         names = constants(formula)
         if names and names.isdisjoint(self.names):
@@ -206,7 +206,7 @@ class SMT(LanguageRule):
                 f"The Z3 formula for the answer {answer!r} is over unknown constants alone ({said}). It must be over "
                 "the expressions z that it is called with, one per site; others may only help to say it."
             )
-        self._looked = True
+        self._sites_checked = True
 
     def decide(self, y: int, codes: tuple[int, ...]) -> bool:
         """Whether a state is feasible: Z3 simplifies the formula, and searches if that leaves it undecided."""
@@ -347,8 +347,8 @@ def in_formula(rule: All) -> SMT:
         found = []
         for piece, own, code in zip(rule.pieces, rule.rules, codes, strict=True):
             terms, symbols = [z[i] for i in piece.sites], [shown[i] for i in piece.sites]
-            say: Callable[[Any, PieceTerms], Any] = SAID.get(type(piece), _listed)
-            found.append(say(piece, PieceTerms(terms, symbols, own, code, rule.meant(own, code))))
+            translate: Callable[[Any, PieceTerms], Any] = TRANSLATIONS.get(type(piece), _listed)
+            found.append(translate(piece, PieceTerms(terms, symbols, own, code, rule.meant(own, code))))
         return found
 
     return SMT(formula, rule.space, answers=rule)
@@ -356,7 +356,7 @@ def in_formula(rule: All) -> SMT:
 
 def left_out(rule: All) -> list[Piece]:
     """The parts that are too large to be translated. Without them the formula admits more than the rule."""
-    others = [piece for piece in rule.pieces if type(piece) not in SAID]
+    others = [piece for piece in rule.pieces if type(piece) not in TRANSLATIONS]
     return [piece for piece in others if math.prod(rule.space.sizes[site] for site in piece.sites) > SMALL]
 
 
@@ -425,7 +425,7 @@ def _listed(piece: Piece, terms: PieceTerms) -> Any:
     return terms.one_of(space.decode(states[terms.rule.feasible(states, torch.full((len(states),), terms.code))]))
 
 
-SAID: dict[type, Callable[[Any, PieceTerms], Any]] = {  # by kind of piece, what it says of its sites as a Z3 Bool
+TRANSLATIONS: dict[type, Callable[[Any, PieceTerms], Any]] = {  # of a piece into a Z3 Bool over its sites, by kind
     Sum: lambda piece, terms: terms.admits(load_z3().Sum(terms.z)),
     Count: _counted,
     AllDifferent: _different,

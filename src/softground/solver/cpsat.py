@@ -77,7 +77,7 @@ class CPSATEngine(Engine):
         try:
             with self._turn:
                 self._ends = time.monotonic() + self.limits.soft
-                return query.replies(self, [query])[0]
+                return self.replies([query])[0]
         except GaveUp as up:
             return Reply([], up.end)
         except MemoryError:

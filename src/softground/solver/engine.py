@@ -52,10 +52,6 @@ class FibreQuery:
     alone: bool = False  # not in one table with others
     listing: bool = False  # of more than the cap, any will do
 
-    def replies(self, engine: Engine, group: Sequence[Any]) -> list[Reply]:
-        """Replies to a group of fibre queries that drop the same sites."""
-        return engine.fibres(group)
-
 
 @dataclass(frozen=True)
 class StartQuery:
@@ -67,10 +63,6 @@ class StartQuery:
     known: Codes = ()  # of all sites, −1 where a site is unknown; () if all are
     alone: ClassVar[bool] = True
     dropped: ClassVar[tuple[int, ...]] = ()
-
-    def replies(self, engine: Engine, group: Sequence[Any]) -> list[Reply]:
-        """The reply to this query, which is always alone."""
-        return [engine.start(self)]
 
 
 Query = FibreQuery | StartQuery
@@ -100,6 +92,10 @@ class Engine(ABC):
     @abstractmethod
     def solve(self, queries: Sequence[Query]) -> list[Reply]:
         """Replies to a group of queries: to fibre queries that drop the same sites, or to one of any kind."""
+
+    def replies(self, group: Sequence[Any]) -> list[Reply]:
+        """Replies to a group of either kind, without regard to the limits."""
+        return [self.start(query) for query in group] if isinstance(group[0], StartQuery) else self.fibres(group)
 
     @abstractmethod
     def fibres(self, queries: Sequence[FibreQuery]) -> list[Reply]:

@@ -50,7 +50,7 @@ class Z3Engine(Engine):
         self._ends, self._timed_out = time.monotonic() + self.limits.soft, False
         try:
             with bounded(self.z3, self.limits.memory):
-                return queries[0].replies(self, queries)
+                return self.replies(queries)
         except GaveUp:
             end: End = "timeout" if self._timed_out else "unknown"
         except (MemoryError, self.z3.Z3Exception) as error:
