@@ -11,6 +11,7 @@ import torch
 
 import softground as sg
 from softground.cli import main
+from softground.errors import ConstraintError
 from softground.inspection import inspect
 from softground.inspection.maps import other_maps
 from softground.tasks.formulas import formula_task
@@ -82,3 +83,14 @@ def test_other_readings_of_a_trained_network() -> None:
     assert "That does not prove them right" in short["text"]
     assert "It never reads {4}" in short["text"]
     assert other_maps(task, torch.zeros(0, 2, dtype=torch.long), y[:0]) is None
+
+
+def test_a_combination_is_refused_after_all_answers_were_asked() -> None:
+    """A rule that only checks: the answer of each combination is found among all that were given."""
+    space = sg.Categorical([range(10)] * 2)
+    task = sg.Task(space, sg.Scan(lambda total, digit: total + digit, space, accept=lambda total, y: total == y))
+    answers = list(range(19))
+    found = inspect(task, answers, support=[(a, b) for a in range(10) for b in range(10)], sample=2)
+    assert (found.answers, found.maps[0].combinations) == (2, 100)
+    with pytest.raises(ConstraintError, match=r"Combination 1, \(9, 9\), explains none of the answers given"):
+        inspect(task, answers[:-1], support=[(0, 1), (9, 9)], sample=2)

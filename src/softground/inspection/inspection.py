@@ -118,7 +118,9 @@ def inspect(
     sizes = tuple(size(task, f, seed, counting) for f in taken.found)
     names = part("relabellings", 0.25)
     symbols = relabellings(task, taken, names) if space.categorical else None
-    occurring = _occurring(task, taken, support, seed, part("combinations that occur", 0.15)) if symbols else []
+    occurs = part("combinations that occur", 0.15)
+    narrow = [declared(task, support, taken, answers)] if symbols and support is not None else []
+    occurring = [*narrow, everything(task, taken, seed, occurs)] if symbols else []
     maps = _maps(task, occurring, symbols, part("maps of symbols", 0.4)) if symbols else ()
     booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
@@ -142,11 +144,6 @@ def inspect(
         left_out=tuple(name for name, share in parts.items() if share.reached),
         seconds=time.monotonic() - began,
     )
-
-
-def _occurring(task: Task, sample: Sample, given: Any, seed: int, limit: TimeLimit) -> list[Support]:
-    """What is given to occur, and everything."""
-    return [*([] if given is None else [declared(task, given, sample)]), everything(task, sample, seed, limit)]
 
 
 def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: TimeLimit) -> tuple[Consistent, ...]:

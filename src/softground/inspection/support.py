@@ -8,7 +8,7 @@ symbols, since these refute most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..data.columns import listed
 from ..errors import ConstraintError, SpaceError
 from ..task import Task
 from ..walks.solutions import Sample
@@ -40,8 +41,11 @@ class Support:
         return len(self.z)
 
 
-def declared(task: Task, given: Any, sample: Sample) -> Support:
-    """Combinations that are given: symbols, or a tensor of codes, or data whose symbols are known."""
+def declared(task: Task, given: Any, sample: Sample, every: Sequence[Any] | None = None) -> Support:
+    """Combinations that are given: symbols, or a tensor of codes, or data whose symbols are known.
+
+    ``every`` are all the answers given, for combinations that none of the sample's answers fits.
+    """
     symbols, answers = _known(given), getattr(given, "y", None)
     if answers is not None and symbols is not None:
         at = (symbols >= 0).all(-1).nonzero().flatten()
@@ -58,7 +62,7 @@ def declared(task: Task, given: Any, sample: Sample) -> Support:
         return _support(symbols[at], y, "training data")
     z = given if isinstance(given, Tensor) else task.space.encode(given)
     _check(task, z, "Combination", range(len(z)))
-    return _support(z, _answers(task, z, sample), "declared")
+    return _support(z, _answers(task, z, sample, every), "declared")
 
 
 def _known(given: Any) -> Tensor | None:
@@ -96,8 +100,8 @@ def _check(task: Task, z: Tensor, what: str, places: Sequence[int]) -> None:
         )
 
 
-def _answers(task: Task, z: Tensor, sample: Sample) -> Tensor:
-    """The answer of each combination: the rule's, or the one of those looked at that explains it."""
+def _answers(task: Task, z: Tensor, sample: Sample, every: Sequence[Any] | None) -> Tensor:
+    """The answer of each combination: the rule's, or the first that fits, of the sample and then of all given."""
     computed = task.computed(z)
     if computed is not None:
         missing = [row for row, answer in enumerate(computed) if answer is None]
@@ -105,14 +109,25 @@ def _answers(task: Task, z: Tensor, sample: Sample) -> Tensor:
             return task.constraint.encode(computed)
         row, why = missing[0], "has no answer under the rule"
     else:
-        fits = torch.stack([task.feasible(z, found.answers(len(z))) for found in sample.found])
-        if bool(fits.any(0).all()):
-            return torch.cat([found.y for found in sample.found])[fits.int().argmax(0)]
-        row, why = int((~fits.any(0)).nonzero()[0]), "explains none of the answers given"
+        first = torch.cat([found.y for found in sample.found])
+        found, left = first[:1].repeat(len(z), *[1] * (first.dim() - 1)), torch.arange(len(z))
+        for y in _distinct(task, first, every):
+            fits = task.feasible(z[left], y.expand(len(left), *y.shape[1:]))
+            found[left[fits]], left = y, left[~fits]
+            if not len(left):
+                return found
+        row, why = int(left[0]), "explains none of the answers given"
     raise ConstraintError(
         f"Combination {row}, {task.space.decode(z[row : row + 1])[0]}, {why}. Remove it from the support, or correct "
         "the rule or the answers."
     )
+
+
+def _distinct(task: Task, first: Tensor, every: Sequence[Any] | None) -> Iterator[Tensor]:
+    """The ``first`` encoded answers one by one, then all others; these are encoded only if they are needed."""
+    yield from torch.split(first, 1)
+    if every is not None:
+        yield from torch.split(torch.unique(task.constraint.encode(listed(every)), dim=0), 1)
 
 
 def everything(task: Task, sample: Sample, seed: int, limit: TimeLimit | None = None) -> Support:
