@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 import softground as sg
 from softground import preparing as seam
 from softground.errors import LearnerError
+from softground.inspection import maps
+from softground.tasks.sudoku import sudoku_task
 from softground.walks import recommendation
 from softground.walks.solutions import begun
 from softground.walks.time_limit import TimeLimit
@@ -102,3 +105,26 @@ def test_laws_are_drawn_from_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert asked == [1, 2, 4, 8]  # twice as many would take longer than what is left
     begun(inverse, y, 100, 0, TimeLimit())
     assert asked[-1] == 100
+
+
+def test_a_remark_after_training_takes_a_second(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "TimeLimit", recommendation.TimeLimit)
+    task, z = slow(clock), torch.arange(30).remainder(10).expand(64, 30).clone()
+    z[:, 0] = torch.arange(64) % 10
+    y = task.constraint.encode([row.sum().item() % 7 for row in z])
+    clock.now = 0.0
+    found = maps.other_maps(task, z, y)
+    assert found is not None
+    assert not found["finished"]
+    assert clock.now < 5  # some states are tried before the pace of the rule is known
+
+
+def test_a_remark_on_large_boards_takes_a_second() -> None:
+    task, draw = sudoku_task(9), torch.Generator().manual_seed(0)
+    board = torch.tensor([(3 * (row % 3) + row // 3 + column) % 9 for row in range(9) for column in range(9)])
+    z = torch.stack([torch.randperm(9, generator=draw)[board] for _ in range(500)])
+    began = time.monotonic()
+    found = maps.other_maps(task, z, task.constraint.encode([True] * len(z)))
+    assert time.monotonic() - began < 10  # it took minutes
+    assert found is not None
+    assert "that was found would" in found["text"]

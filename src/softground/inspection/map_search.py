@@ -41,7 +41,7 @@ Domains = list[int]
 AT_ONCE = 64  # tables made before they are propagated
 FIRST, LATER = 2**20, 2**14  # images of few symbols tried without narrowing a domain, before one is split; after that
 TABLE = 2**9  # images that take the time of making a table
-FEWEST, CHUNK = 4, 2**18  # rows tried first; pairs of a row and a map tried together
+FEWEST, CHUNK, PIECE = 4, 2**15, 0.1  # rows tried first; pairs of a row and a map tried together, and seconds
 WORK = 2**22  # most images tried, whatever the time, so that a search ends the same way everywhere
 NODE = 2**10  # as many as a node takes the time of
 
@@ -234,16 +234,20 @@ class Propagation:
     ``clash[value]`` are the values, as bits, that no other variable may take beside ``value``; by default itself.
     """
 
-    def __init__(self, width: int, rows: Rows, injective: bool, clash: Sequence[int] | None) -> None:
-        self.rows, self.injective, self.clash = rows, injective, clash
+    def __init__(self, width: int, rows: Rows, injective: bool, clash: Sequence[int] | None, limit: TimeLimit) -> None:
+        self.rows, self.injective, self.clash, self.limit = rows, injective, clash, limit
         self.tried = 0  # images, a measure of the work done
+        self.pairs = 2**6  # of a row and a map, tried together
+        self.cut = False  # whether time was up before all rows were tried
         self._taken = clash or [1 << value for value in range(width)]
         self._key = torch.tensor([taken.bit_length() for taken in self._taken])
 
     def settle(self, node: Node, changed: Any, work: float = LATER) -> bool:
-        """Propagate, tabulate what has become small, and so on; whether any map may be left."""
+        """Propagate, tabulate what has become small, and so on; whether any map may be left: unknown once ``cut``."""
         room, before = work, 0
         while self._propagate(node, set(changed)):
+            if self._over():
+                return True
             left = np.array([domain.bit_count() for domain in node.domains], dtype=float)
             size = np.exp(self.rows.scopes[node.pending] @ np.log(left))
             order = np.argsort(size, kind="stable")
@@ -264,11 +268,25 @@ class Propagation:
                 changed |= set(scope)
         return False
 
+    def _over(self) -> bool:
+        self.cut = self.cut or not self.limit.left()
+        return self.cut
+
+    def _fit(self, rows: Tensor, maps: Tensor) -> Tensor:
+        """``rows.fit`` in pieces of about :data:`PIECE` seconds; False for the rest once time is up."""
+        fits, done = torch.zeros(len(maps), len(rows), dtype=torch.bool), 0
+        while done < len(maps) and not self._over():
+            piece, began = slice(done, done + max(1, self.pairs // len(rows))), self.limit.clock()
+            fits[piece] = self.rows.fit(rows, maps[piece])
+            slow, done = self.limit.clock() - began > PIECE, piece.stop
+            self.pairs = max(1, self.pairs // 2) if slow else min(CHUNK, 2 * self.pairs)
+        return fits
+
     def _decided(self, node: Node, groups: Any) -> bool:
         """Whether the one map that the domains leave for these groups' variables fits all their rows."""
         rows = torch.cat([self.rows.groups[g] for g in groups.tolist()])
         only = torch.tensor([[domain.bit_length() - 1 for domain in node.domains]])
-        return all(bool(self.rows.fit(part, only).all()) for part in torch.split(rows, CHUNK))
+        return all(bool(self._fit(part, only).all()) for part in torch.split(rows, self.pairs)) or self.cut
 
     def _allowed(self, scope: Sequence[int], group: int, domains: Domains) -> Tensor:
         """The images of the variables ``scope`` within the domains that fit every row of a group."""
@@ -281,8 +299,8 @@ class Propagation:
         maps = torch.zeros(len(values), len(domains), dtype=torch.long)
         maps[:, scope] = values
         while done < len(rows) and len(maps):  # what few rows refute is not tried on the others
-            some = rows[done : done + min(many, max(1, CHUNK // len(maps)))]
-            maps = maps[self.rows.fit(some, maps).all(-1)]
+            some = rows[done : done + min(many, max(1, self.pairs // len(maps)))]
+            maps = maps[self._fit(some, maps).all(-1)]
             done, many = done + len(some), 2 * many
         return maps[:, scope]
 
@@ -357,23 +375,24 @@ class Search:
         self.work = work
         self.symmetry = symmetry or Symmetry()
         self.rows, self.limit, self.injective, self.clash = rows, limit, injective, clash
-        self.propagation = Propagation(max(domain.bit_length() for domain in domains), rows, injective, clash)
+        self.propagation = Propagation(max(domain.bit_length() for domain in domains), rows, injective, clash, limit)
         self.finished = True
         self.root = Node(list(domains), [], np.arange(len(rows.scopes)))
-        self.possible = self.propagation.settle(self.root, range(len(domains)), FIRST)
+        self.possible = self.propagation.settle(self.root, range(len(domains)), min(FIRST, work))
 
     def count(self) -> Counted:
         """How many there are: too few where the search was not :attr:`finished`."""
-        self.propagation.tried, self.finished = 0, True
-        if not self.possible:
+        self.propagation.tried, self.finished = 0, not self.propagation.cut
+        if not self.possible or not self.finished:
             return Counted(0, dict.fromkeys(range(len(self.root.domains)), 0))
         return self._count(range(len(self.root.domains)), self.root, self.symmetry)
 
     def maps(self, fixed: Mapping[int, int] | None = None) -> Iterator[tuple[int, ...]]:
         """Them, one after the other, each symbol's own place first; with the images ``fixed``, if given."""
-        self.propagation.tried, self.finished = 0, True
-        node = self.root.fixed(fixed or {})
-        if self.possible and self.propagation.settle(node, fixed or ()):
+        self.propagation.tried, node = 0, self.root.fixed(fixed or {})
+        possible = self.possible and self.propagation.settle(node, fixed or ())
+        self.finished = not self.propagation.cut
+        if possible and self.finished:
             yield from self._maps(node)
 
     def _maps(self, node: Node) -> Iterator[tuple[int, ...]]:
@@ -393,7 +412,9 @@ class Search:
             self.finished = False
             return None
         below = node.fixed({variable: value})
-        return below if self.propagation.settle(below, [variable]) else None
+        possible = self.propagation.settle(below, [variable])
+        self.finished = self.finished and not self.propagation.cut
+        return below if possible and not self.propagation.cut else None
 
     def _count(self, variables: Sequence[int], node: Node, symmetry: Symmetry) -> Counted:
         parts = [(variables, node)] if self.injective else self._parts(variables, node)

@@ -26,7 +26,7 @@ those of a head for each site: 'fixed'. This agrees with rsbench's tool ``rsscou
 
 **After training.** What the network reads in examples that it explains are combinations with answers. A map of symbols
 that fits them all would turn the network into another one that explains as much: the answers cannot tell the two apart.
-The search is short, and ends by a count of images tried, not by a clock: the same run has the same summary.
+The search is short: it ends after a count of images tried, for the same summary of the same run, or after a second.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def boolean_maps(task: Task, support: Support, limit: TimeLimit, known: Sequence
     return BooleanMaps(max(1, *counts), max(1, counts[1]), moving.finished and fixed.finished, len(support))
 
 
-def other_maps(task: Task, z: Tensor, y: Tensor) -> dict[str, Any] | None:
+def other_maps(task: Task, z: Tensor, y: Tensor, seconds: float = 1.0) -> dict[str, Any] | None:
     """What fits the readings ``z`` of examples with encoded answers ``y``, as plain values and in words.
 
     None where there are no readings, or symbols are reals.
@@ -355,7 +355,7 @@ def other_maps(task: Task, z: Tensor, y: Tensor) -> dict[str, Any] | None:
     flat = torch.cat([z, y.reshape(len(y), -1)], 1)[:MOST_READINGS].cpu()
     rows = torch.unique(flat, dim=0)
     z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
-    found = MapSearch(task, Support(z, y, ""), TimeLimit(), work=BRIEF).found(labels=False)
+    found = MapSearch(task, Support(z, y, ""), TimeLimit(seconds), work=BRIEF).found(labels=False)
     every, one = found.every, found.one_to_one
     plain: dict[str, Any] = {"combinations": len(z), "maps": every.count, "one_to_one": one.count}
     plain |= {"finished": every.finished and one.finished, "disagree": list(every.disagree)}
