@@ -49,13 +49,14 @@ from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Differences, Equations, Gaussian, HitAndRun, LinearRule, SiteGibbs
+from .reals import Equations, Gaussian, HitAndRun, LinearRule
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
 from .target import Target
 from .task import Task
 from .tasks import TASKS
+from .tasks.sdsp import Differences, SiteGibbs
 from .training import (
     OBJECTIVES,
     Batch,

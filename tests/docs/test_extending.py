@@ -25,7 +25,8 @@ from exhaustive import transition_matrix
 from lessons import Lesson
 from problems import PROBLEMS, Problem
 from softground.cli import main
-from softground.reals import AddNoise, Differences, Intervals
+from softground.reals import AddNoise
+from softground.tasks.sdsp import Differences, Intervals
 from softground.training import Moment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,9 +20,9 @@ from softground.inspection import inspect
 from softground.inspection.show import renderables
 from softground.kernels import Composed, DirectWalk, Exact
 from softground.projections import SwapSymbols
-from softground.reals import SiteGibbs
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
+from softground.tasks.sdsp import SiteGibbs
 from softground.tasks.sdsp.task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
 from softground.walks import TimeLimit, recommend

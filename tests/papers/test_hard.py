@@ -13,7 +13,7 @@ from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
 from softground import Enumeration, Examples, Stage, Task
 from softground.errors import InfeasibleAnswer, LearnerError
-from softground.reals import Intervals
+from softground.tasks.sdsp import Intervals
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from reals import PROBLEMS, Reals
 from softground.errors import ConstraintError
-from softground.reals import Differences, Gaussian
+from softground.reals import Gaussian
 from softground.reals.gaussian import snap
-from softground.tasks.sdsp import random_graphs, sdsp_task
+from softground.tasks.sdsp import Differences, random_graphs, sdsp_task
 
 
 def graphs(nodes: int, count: int, seed: int, margin: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:

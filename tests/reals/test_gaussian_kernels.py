@@ -21,10 +21,10 @@ from softground.dice import Sampler
 from softground.errors import LearnerError
 from softground.kernels import Composed, Kernel, Metropolis
 from softground.projections import Drop, RandomDrop
-from softground.reals import AddNoise, BlockGibbs, Intervals, PointMass, SiteGibbs
-from softground.reals import gibbs as truncated_gibbs
+from softground.reals import AddNoise, PointMass
 from softground.target import Target
-from softground.tasks.sdsp import random_graphs, sdsp_task
+from softground.tasks.sdsp import BlockGibbs, Intervals, SiteGibbs, random_graphs, sdsp_task
+from softground.tasks.sdsp import gibbs as truncated_gibbs
 
 DRAWS = 10_000
 LIMIT = 4.5

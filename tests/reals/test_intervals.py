@@ -15,11 +15,11 @@ from papers.li2023.baselines import Z3Reals
 from softground.dice import Sampler
 from softground.learner.prediction import most_probable
 from softground.projections import Dropped
-from softground.reals import Differences, Gaussian, Intervals, PointMass, differences
-from softground.reals.differences import SLACK, Pairs, Search, advance, interval, nearest, project
+from softground.reals import Gaussian, PointMass
 from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.target import Target
-from softground.tasks.sdsp import random_graphs, sdsp_task
+from softground.tasks.sdsp import Differences, Intervals, differences, random_graphs, sdsp_task
+from softground.tasks.sdsp.differences import SLACK, Pairs, Search, advance, interval, nearest, project
 
 
 def setting(nodes: int, count: int, seed: int, margin: float = 0.25) -> tuple[Differences, Tensor]:

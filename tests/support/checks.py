@@ -23,8 +23,9 @@ from softground.errors import ConstraintError, InverseError, LearnerError, NonFi
 from softground.inverses import Inverse
 from softground.kernels import DirectWalk
 from softground.projections import Dropped
-from softground.reals import Differences, LinearRule
+from softground.reals import LinearRule
 from softground.target import Target
+from softground.tasks.sdsp import Differences
 from softground.training import Moment, SemanticLoss
 from softground.training.step import step
 

@@ -25,20 +25,7 @@ from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
 from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
-from softground.reals import (
-    AddNoise,
-    BlockGibbs,
-    Conditional,
-    Differences,
-    Equations,
-    Gaussian,
-    HitAndRun,
-    Interior,
-    Intervals,
-    LinearRule,
-    PointMass,
-    SiteGibbs,
-)
+from softground.reals import AddNoise, Conditional, Equations, Gaussian, HitAndRun, Interior, LinearRule, PointMass
 from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
 from softground.target import Target
@@ -46,6 +33,7 @@ from softground.task import Task
 from softground.tasks.addition import AdditionScan, addition_scan
 from softground.tasks.formulas.completions import LongFormulas
 from softground.tasks.formulas.rule import formula_program
+from softground.tasks.sdsp import BlockGibbs, Differences, Intervals, SiteGibbs
 from softground.tasks.sdsp.problem import Zero
 from softground.tasks.sudoku.rule import Boards, sudoku_program
 from softground.tasks.sudoku.walks import Completion
@@ -227,7 +215,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         All: (
             lambda: All([Sum(range(SPACE.sites))], SPACE),
             SUM,
-            "conjunction::a_state_is_feasible_where_every_part_holds",
+            "pieces::a_state_is_feasible_where_every_part_holds",
         ),
         Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]

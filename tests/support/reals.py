@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from softground.reals import Differences, Gaussian, GaussianBelief
+from softground.reals import Gaussian, GaussianBelief
 from softground.reals.gaussian import snap
 from softground.target import Target
+from softground.tasks.sdsp import Differences
 
 Statistic = Callable[[Tensor], Tensor]
 

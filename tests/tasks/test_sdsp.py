@@ -18,9 +18,9 @@ from softground.dice import Sampler
 from softground.errors import DataError, SoftgroundError
 from softground.experiments import Experiment
 from softground.learner import Learner, grounding_stages
-from softground.reals import Differences, Gaussian, Intervals
+from softground.reals import Gaussian
 from softground.target import Target
-from softground.tasks.sdsp import ShortestPaths, random_graphs, sdsp_task
+from softground.tasks.sdsp import Differences, Intervals, ShortestPaths, random_graphs, sdsp_task
 from softground.tasks.sdsp.graphs import solved
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
 from softground.tasks.sdsp.problem import PATH_KERNELS, dropped

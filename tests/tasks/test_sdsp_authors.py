@@ -15,9 +15,9 @@ import torch
 from budget import p_value
 from softground.errors import ConstraintError, DataError, SoftgroundError
 from softground.experiments import Experiment
-from softground.reals import Differences, Gaussian, Intervals
+from softground.reals import Gaussian
 from softground.tasks import ShortestPaths
-from softground.tasks.sdsp import random_graphs, sdsp_task
+from softground.tasks.sdsp import Differences, Intervals, random_graphs, sdsp_task
 from softground.tasks.sdsp.graphs import recursive_tree, solved, uniform_tree
 from softground.tasks.sdsp.networks import PathMLP, closeness
 from softground.tasks.sdsp.problem import dropped

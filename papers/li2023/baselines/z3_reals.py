@@ -20,15 +20,15 @@ from softground.errors import InverseError
 from softground.inverses.base import Fibre, Inverse, Start
 from softground.preparing import preparing
 from softground.projections.base import Dropped
-from softground.reals.differences import Differences, nearest
 from softground.reals.gaussian import GaussianBelief, snap
 from softground.solver.memory import bounded, short_of_memory
 from softground.target import Target
+from softground.tasks.sdsp.differences import Differences, nearest
 from softground.tasks.sdsp.task import PATH_INVERSES
 
 
 class Z3Reals(Inverse):
-    """Completions and first states for :class:`~softground.reals.differences.Differences`, by Z3.
+    """Completions and first states for :class:`~softground.tasks.sdsp.differences.Differences`, by Z3.
 
     A fibre holds the one completion that Z3 gave, and is marked incomplete; 'unsat' is a proof that there is none.
     ``rlimit``, ``timeout`` and ``memory`` are Z3's deterministic measure of work, seconds, and MiB (None sets no limit)
@@ -78,7 +78,7 @@ class Z3Reals(Inverse):
         return Start(*map(torch.cat, zip(*found, strict=True)))
 
     def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
-        """As :class:`~softground.reals.differences.Intervals` does: Z3 decides, it does not measure distances."""
+        """As :class:`~softground.tasks.sdsp.differences.Intervals` does: Z3 decides, it does not measure distances."""
         return nearest(self.rule.rows(target.answers), target.weights.mean)
 
     def _solve(self, state: list[float], answer: Tensor, sites: list[int]) -> tuple[list[float] | None, bool]:

@@ -1,10 +1,9 @@
-"""Reals: Gaussian symbols under linear rules and differences; all of it in one room."""
+"""Reals: Gaussian symbols under linear rules; all of it in one room."""
 
-from .differences import Differences, Intervals, PointMass
 from .gaussian import AddNoise, Gaussian, GaussianBelief, snap
-from .gibbs import BlockGibbs, SiteGibbs
 from .hit_and_run import HitAndRun, Interior
 from .linear import Conditional, Equations, LinearRule
+from .point_mass import PointMass
 
-__all__ = ["AddNoise", "BlockGibbs", "Differences", "Gaussian", "GaussianBelief", "Intervals", "PointMass"]
-__all__ += ["Conditional", "Equations", "HitAndRun", "Interior", "LinearRule", "SiteGibbs", "snap"]
+__all__ = ["AddNoise", "Conditional", "Equations", "Gaussian", "GaussianBelief", "HitAndRun", "Interior", "LinearRule"]
+__all__ += ["PointMass", "snap"]

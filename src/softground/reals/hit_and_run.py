@@ -31,8 +31,7 @@ from ..kernels.base import Info, Kernel, redrawn
 from ..projections.base import Dropped
 from ..target import Target
 from . import truncated
-from .gaussian import Gaussian, GaussianBelief
-from .gibbs import deviation
+from .gaussian import Gaussian, GaussianBelief, deviation
 from .linear import ROUNDING, LinearRule, Polyhedra
 
 

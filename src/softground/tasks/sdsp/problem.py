@@ -16,12 +16,13 @@ from ...experiments.recipe import Recipe
 from ...kernels import Composed, Kernel, Metropolis
 from ...projections import Drop, RandomDrop
 from ...projections.base import Walk
-from ...reals import AddNoise, BlockGibbs, PointMass, SiteGibbs
+from ...reals import AddNoise, PointMass
 from ...registry import Registry
 from ...schedules import Schedule
 from ...seeds import stream
 from ...task import Task
 from ...training import SoftenedGrounding, Teacher
+from .gibbs import BlockGibbs, SiteGibbs
 from .graphs import Trees, random_graphs
 from .networks import PathGNN, PathMLP
 from .task import PATH_INVERSES, sdsp_task

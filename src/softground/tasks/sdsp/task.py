@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from ...inverses import Inverse
-from ...reals import Differences, Gaussian, Intervals
+from ...reals import Gaussian
 from ...registry import Registry
 from ...task import Task
+from .differences import Differences, Intervals
 
 GRAPHS_TOGETHER = 256  # searched at a time
 SURE_MARGIN = 1.0  # of the true distances, where weights are whole numbers
-
 
 PATH_INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 

@@ -1,7 +1,7 @@
 r"""Gibbs sampling of a Gaussian on difference constraints, by truncated normals. Exact for Q*.
 
 Q* is N(f(x), γσ²I) cut to S_y. Along a block B of components shifted together, z + t·1_B, the feasible t form one
-interval (:mod:`softground.reals.differences`), and Q* along that line is a normal law cut to it:
+interval (:mod:`softground.tasks.sdsp.differences`), and Q* along that line is a normal law cut to it:
 
 .. math:: t \sim N\Big( \tfrac{1}{|B|} \sum_{i \in B} (f_i - z_i),\; \gamma\sigma^2 / |B| \Big)
           \text{ on } [t_{lo}, t_{hi}] .
@@ -25,14 +25,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..dice import Dice
-from ..errors import LearnerError
-from ..kernels.base import Info, Kernel, redrawn
-from ..projections.base import Projection
-from ..target import Target
-from . import truncated
+from ...dice import Dice
+from ...kernels.base import Info, Kernel, redrawn
+from ...projections.base import Projection
+from ...reals import truncated
+from ...reals.gaussian import GaussianBelief, deviation, snap
+from ...target import Target
 from .differences import Differences, Rows, bounds, interval
-from .gaussian import GaussianBelief, snap
 
 DENSE_SITES = 128  # components up to which looking at all rows is quicker than making lists of them
 
@@ -93,17 +92,6 @@ class BlockGibbs(Kernel):
         if self.marginals:
             means = torch.where(block, z + truncated.mean(at, scale, low, high)[:, None], z)
         return after, redrawn(z, after, means)
-
-
-def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
-    """The standard deviation of a shift of so many components; refuses temperatures without a law."""
-    if not 0 < target.weights.variance < math.inf:
-        raise LearnerError(
-            f"γ = {target.gamma} was given to a Gibbs kernel for reals; expected a finite positive temperature: there "
-            "is no uniform law on an unbounded set. Use a schedule without warm-up, and the PointMass kernel for γ = 0."
-        )
-    scale = math.sqrt(target.weights.variance / block)
-    return torch.full((), scale, dtype=torch.float64, device=target.weights.mean.device)
 
 
 def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:

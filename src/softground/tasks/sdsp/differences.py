@@ -44,7 +44,7 @@ step per constraint (1 / (degrees of its two components), which bounds AAᵀ) an
 converged, its rows choose again the entry that is now least, and it goes on from the weights it has. The point stays
 feasible for the new choice, so the distance can only fall; an example ends when no row gains. Where no row has ties the
 result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
-entries. A last rise (:meth:`~softground.reals.differences.Rows.raised`) of the size of the error makes it exactly
+entries. A last rise (:meth:`~softground.tasks.sdsp.differences.Rows.raised`) of the size of the error makes it exactly
 feasible.
 
 All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
@@ -67,16 +67,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..constraints.base import Constraint
-from ..dice import Dice
-from ..errors import ConstraintError, LearnerError
-from ..gpu import Recorded
-from ..inverses.base import Fibre, Inverse, Start
-from ..inverses.enumeration import default_inverse
-from ..kernels.base import Info, Kernel, redrawn
-from ..projections.base import Dropped
-from ..target import Target
-from .gaussian import GRID, Gaussian, GaussianBelief, snap
+from ...constraints.base import Constraint
+from ...errors import ConstraintError
+from ...gpu import Recorded
+from ...inverses.base import Fibre, Inverse, Start
+from ...inverses.enumeration import default_inverse
+from ...kernels.base import Kernel
+from ...projections.base import Dropped
+from ...reals.gaussian import GRID, Gaussian, GaussianBelief, snap
+from ...target import Target
 
 # Rounds after which a rise is given up. Gains are sums of weights, so that a few rounds per component are usual.
 MOST_ROUNDS = 2_000
@@ -262,7 +261,7 @@ def bounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Intervals(Inverse):
-    """Completions, first states and nearest points for :class:`~softground.reals.differences.Differences`.
+    """Completions, first states and nearest points for :class:`~softground.tasks.sdsp.differences.Differences`.
 
     A fibre of reals is no list. :meth:`fibre` reports **one** completion, as a solver does, and marks the fibre
     incomplete wherever it holds more; 'none exists' is a proof (complete, and empty). The dropped entries handed in
@@ -514,26 +513,3 @@ def project(rows: Rows, centre: Tensor, tolerance: float, limit: int, most: int 
             pairs = Pairs(*(part[kept] for part in pairs))
             search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
     return search.point.to(torch.float64, copy=True)  # a recording would overwrite it
-
-
-@dataclass(frozen=True)
-class PointMass(Kernel):
-    """The point mass at the most probable feasible z, whatever γ is; neither the chain's state nor the dice matter.
-
-    Not a kernel of Q* at a positive temperature but its limit as γ → 0. For reals this is the zero-degree stage: the
-    loss is then half the squared distance of f(x) to S_y, and an example whose prediction is feasible adds nothing.
-    """
-
-    independent = True
-    inverse: Inverse
-
-    def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
-        after = self.inverse.most_probable(target)
-        if after is None:
-            raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
-        if self.static(target):  # nobody has looked whether the point is feasible
-            after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
-        return after, redrawn(z, after, None)
-
-    def static(self, target: Target[Any]) -> bool:
-        return self.inverse.static_law(target)

@@ -1,0 +1,39 @@
+"""The point mass at the most probable feasible z: the limit of Q* as γ → 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..dice import Dice
+from ..errors import LearnerError
+from ..inverses.base import Inverse
+from ..kernels.base import Info, Kernel, redrawn
+from ..target import Target
+from .gaussian import GaussianBelief
+
+
+@dataclass(frozen=True)
+class PointMass(Kernel):
+    """The point mass at the most probable feasible z, whatever γ is; neither the chain's state nor the dice matter.
+
+    Not a kernel of Q* at a positive temperature but its limit as γ → 0. For reals this is the zero-degree stage: the
+    loss is then half the squared distance of f(x) to S_y, and an example whose prediction is feasible adds nothing.
+    """
+
+    independent = True
+    inverse: Inverse
+
+    def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
+        after = self.inverse.most_probable(target)
+        if after is None:
+            raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
+        if self.static(target):  # nobody has looked whether the point is feasible
+            after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
+        return after, redrawn(z, after, None)
+
+    def static(self, target: Target[Any]) -> bool:
+        return self.inverse.static_law(target)
