@@ -49,7 +49,6 @@ from .trained_part import TrainedPart, deal_batches, of_every_shape, with_inputs
 
 if TYPE_CHECKING:
     from .learner import Learner
-    from .stage import Stage
 
 Augment = Callable[[Any, torch.Generator], Any]
 LARGEST = torch.finfo(torch.float32).max

@@ -43,11 +43,10 @@ from .evaluation import (
 from .identity import config_of, refuse_another
 from .observers import learning_problems
 from .run_state import refuse_older
-from .trained_part import summed_up
+from .trained_part import TrainedPart, summed_up
 
 if TYPE_CHECKING:
     from .learner import Learner
-    from .trained_part import TrainedPart
 
 PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
 MODEL, SUSPECTS = "model", "suspects.csv"

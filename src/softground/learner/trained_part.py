@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import torch
@@ -81,11 +82,11 @@ class TrainedPart(Part):
         stage, fabric, network = self.stages[number], self.fabric, self.loop.network
         process = fabric.global_rank, fabric.world_size
         self.teacher = stage.objective.begin(self.task)
-        train = TrainingSet(self.task, self.y, self.data.known, self.data.anchors, process=process)
+        train = TrainingSet(self.task, self.y, self.data.known, process=process)
         memory = self.teacher.remember(train, stream(self.seed, f"start {self.key}{stage.name}", fabric.global_rank))
         self.memory[number] = memory
         self.note(number)
-        train = TrainingSet(self.task, self.y, self.data.known, self.data.anchors, memory, process)
+        train = replace(train, memory=memory)
         every = [term for term in (*self.always, *stage.terms) if term.serves(self.teacher)]
         self.terms = [term.begin(train) for term in every]
         self.noise = next((term for term in self.terms if isinstance(term, Noise)), self.noise)

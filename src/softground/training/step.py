@@ -30,7 +30,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -40,15 +40,11 @@ from ..errors import InfeasibleAnswer
 from ..registry import Registry
 from ..task import Task
 
-if TYPE_CHECKING:
-    from ..data.anchors import Anchors
-
 Memory = dict[str, Tensor]
 """What a run remembers of its examples, by name: one row per example."""
 
 CHAINS = "chains"
 """The name under which a teacher remembers the examples' groundings ``[examples, sites]``, if it walks."""
-
 
 GROUNDED = "grounded_symbols"
 """The name of the figure that says how much of what is grounded is correct."""
@@ -72,7 +68,6 @@ class TrainingSet:
     task: Task
     y: Tensor  # encoded answers
     known: Tensor | None = None  # codes of known symbols ``[examples, sites]``, −1 where unknown
-    anchors: Anchors | None = None  # labelled inputs of single symbols
     memory: Memory = field(default_factory=dict)  # of the teacher
     process: tuple[int, int] = (0, 1)  # the number of this process, and how many there are
 

@@ -54,7 +54,8 @@ class Usage(Term):
     prepared: tuple[Tensor, Tensor] | None = field(default=None, repr=False, compare=False)  # log π, and columns
 
     def __post_init__(self) -> None:
-        check_weight("usage", self.weight)
+        if not 0 <= self.weight < math.inf:
+            raise LearnerError(f"The usage weight {self.weight} was given; expected a finite number, 0 or more.")
         if isinstance(self.prior, str):
             if self.prior != "uniform":
                 gone = MEMBERS.get(("usage", self.prior))
@@ -128,9 +129,3 @@ def columns(space: Categorical) -> Tensor:
     codes = space.outputs if space.mixed else space.width
     rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
     return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # a code that is none has no probability
-
-
-def check_weight(name: str, weight: float) -> None:
-    """Refuse a weight that is negative or infinite."""
-    if not 0 <= weight < math.inf:
-        raise LearnerError(f"The {name} weight {weight} was given; expected a finite number, 0 or more.")
