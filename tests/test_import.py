@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+import softground
 
 SLOW = ("lightning_fabric", "z3", "cpmpy", "ortools", "joblib", "matplotlib", "sklearn", "scipy", "networkx", "tyro")
 SLOW += ("rich",)
@@ -27,3 +31,9 @@ def test_no_network_is_asked_for_at_import() -> None:
         "import softground, softground.cli, softground.tasks"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_the_package_names_the_files_to_read() -> None:
+    found = re.findall(r"^\d+\. ``(.*?)``", softground.__doc__ or "", re.M)
+    assert len(found) == 10
+    assert all((Path(softground.__file__).parent / name).is_file() for name in found)

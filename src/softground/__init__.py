@@ -1,10 +1,17 @@
 """softground: teach networks to recognise symbols from rules instead of labels.
 
-Data flows one way: a :class:`Task` bundles a **space** of symbol vectors, a **constraint** (the rule) and an
-**inverse**; a **projection** and a **kernel** walk the feasible set S_y; a :class:`Learner` trains the network on
-where the chains go.
+The paper (Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023) reads in this order:
 
-Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
+1. ``spaces/categorical.py``    what a symbol vector z is, and P(z|x) as the network's output says it
+2. ``constraints/answers.py``   answers y, exact, unknown or related, as numbers that index a rule's solutions
+3. ``constraints/program.py``   a rule as a Python function: which z have which answer
+4. ``inverses/sets.py``         S_y as a set that reduces, and Q* on it: mass, marginals, mode, draws
+5. ``inverses/table.py``        S_y of a tabulated rule, and the completions of a projection
+6. ``dice.py``                  every random draw
+7. ``kernels/base.py``          one step of a chain; then ``exact.py``, and the paper's ``metropolis.py``
+8. ``training/step.py``         one training step, of a teacher and terms
+9. ``training/teachers.py``     Stage I (the softened grounding), Stage II, and labels
+10. ``learner/loop.py``         Algorithm 1: stages of epochs of batches
 """
 
 from __future__ import annotations

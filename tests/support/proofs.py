@@ -212,11 +212,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         SMT: (smt, SUM, SMT_RULE),
         CPMpy: (cpmpy, SUM, CPMPY_RULE, "cpmpy::random_rules_are_evaluated_as_cpmpy_does"),
         Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
-        All: (
-            lambda: All([Sum(range(SPACE.sites))], SPACE),
-            SUM,
-            "pieces::a_state_is_feasible_where_every_part_holds",
-        ),
+        All: (lambda: All([Sum(range(SPACE.sites))], SPACE), SUM, "pieces::a_state_is_feasible_where_every_part_holds"),
         Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
