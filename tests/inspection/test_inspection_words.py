@@ -14,6 +14,7 @@ from softground.cli import main
 from softground.errors import ConstraintError
 from softground.inspection import inspect
 from softground.inspection.maps import other_maps
+from softground.tasks import TASKS
 from softground.tasks.formulas import formula_task
 
 HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
@@ -53,11 +54,10 @@ def test_yes_has_its_if(task: sg.Task) -> None:
 
 
 def test_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    space = sg.Categorical([range(8)] * 2)
-    task = sg.Task(space, sg.Program(lambda a, b: (a - b) % 4 in (1, 2), space))
     monkeypatch.setattr("softground.inspection.map_search.NODE", 2**23)
-    text = text_of(task, [True], support=[(1, 0), (2, 0)])
-    assert "Undecided, if only the 2 combinations" in text
+    monkeypatch.setattr("softground.inspection.map_search.FIRST", 0)
+    text = text_of(addition(5), [0, 1, 5, 6], support=HALF)
+    assert "Undecided, if only the 7 combinations" in text
     assert "The fewest labels were not found" not in text
 
 
@@ -94,3 +94,19 @@ def test_a_combination_is_refused_after_all_answers_were_asked() -> None:
     assert (found.answers, found.maps[0].combinations) == (2, 100)
     with pytest.raises(ConstraintError, match=r"Combination 1, \(9, 9\), explains none of the answers given"):
         inspect(task, answers[:-1], support=[(0, 1), (9, 9)], sample=2)
+
+
+def test_maps_include_the_renamings_that_were_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first question proves 72 renamings of Kand-Logic; the others know them, even if their search is stopped."""
+    monkeypatch.setattr("softground.inspection.map_search.NODE", 2**23)
+    monkeypatch.setattr("softground.inspection.map_search.FIRST", 0)
+    found = inspect(TASKS["kandlogic"]().task(), [True, False])  # type: ignore[arg-type]
+    assert found.identification is not None
+    assert (found.identification.count, found.identification.proved) == (72, True)
+    (maps,) = found.maps
+    assert not maps.every.finished
+    assert (maps.every.count, maps.one_to_one.count, len(maps.every.disagree), maps.proved) == (72, 72, 9, True)
+    text = " ".join(str(found).split())
+    assert "at least 72 maps explain every answer" in text
+    assert "no map but the true one" not in text
+    assert "Several maps of symbols explain the answers" in text

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -104,9 +104,11 @@ def consistent_maps(
     """
     symmetry = Symmetry(known.generators) if known else None
     search = MapSearch(task, support, limit.part(0.7), symmetry=symmetry)
+    if known is not None and known.proved:
+        search.fitting = symmetry
     found = search.found(wide=wide)
     # More combinations leave fewer maps, and renamings that keep every S_y always fit: between the two it is settled.
-    between = known is not None and known.proved and found.every.finished and found.every.count == known.count
+    between = known is not None and known.proved and found.every.count == known.count
     own = None
     few = len(support) <= FEW and sum(task.space.sizes) <= MOST_PER_SITE
     if few and task.space.head == "shared" and task.space.sites > 1 and limit.left():
@@ -155,6 +157,7 @@ class MapSearch:
         work: int = WORK,
     ) -> None:
         self._searches: dict[bool, Search] = {}
+        self.fitting: Symmetry | None = None  # renamings proved to fit whatever occurs
         self.work, self.symbols = work, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
         self.domains = self.rows.domains()
@@ -210,11 +213,15 @@ class MapSearch:
         return sure and wide.absent == self.absent and wide.every.count == every.count
 
     def counted(self, one_to_one: bool = False) -> Maps:
-        """How many there are, and where they disagree; the identity is always one of them."""
-        search = self.search(one_to_one)
+        """How many there are, and where they disagree; the identity and all renamings that fit are among them."""
+        search, least, group = self.search(one_to_one), 1, self.fitting
         found = search.count()
         several = [e for e in self.occurring if search.finished and found.images[e].bit_count() > 1]
-        return Maps(max(found.maps, 1), search.finished, tuple(self.symbols.names[e] for e in several))
+        if group is not None and not search.finished:
+            several = [e for e in self.occurring if e in group.orbit_of]
+            for e in self.occurring:  # renamings that differ on a symbol that occurs are different maps
+                least, group = least * group.orbit_of.get(e, 1).bit_count(), group.fixing(e)
+        return Maps(max(found.maps, least), search.finished, tuple(self.symbols.names[e] for e in several))
 
     def labels(self, maps: Maps, one_to_one: bool = False) -> Labels | None:
         """The fewest that settle which of these maps it is."""
@@ -223,8 +230,9 @@ class MapSearch:
 
     def examples(self) -> tuple[str, ...]:
         """Some that are not the identity, in words."""
-        found = (self.written(images) for images in self.search(False).maps())
-        return tuple(islice(filter(None, found), SHOWN))
+        renamings = self.fitting.generators if self.fitting else ()
+        found = map(self.written, chain(self.search(False).maps(), renamings))
+        return tuple(dict.fromkeys(islice(filter(None, found), SHOWN)))
 
     def further(self, others: Support) -> tuple[str, ...] | None:
         """Some combinations whose answers would leave one map, the first by their codes where several would do."""
