@@ -121,7 +121,7 @@ def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
         return float(asked)
 
     full = inspect(formula_task(3))
-    found = inspect(formula_task(3), limit=TimeLimit(looks, clock))
+    found = inspect(formula_task(3), seconds=TimeLimit(looks, clock))
     assert asked < looks + 60  # every part asks a few times more, to be told no
     assert found.left_out
     assert "Cut short by the time limit" in str(found)

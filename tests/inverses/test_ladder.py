@@ -484,6 +484,6 @@ def test_more_states_than_a_float_can_count() -> None:
 def test_a_long_sum_is_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("softground.inspection.inspection.ranking", lambda *given: [])
     space = sg.Categorical([range(2)] * 1_100)
-    found = sg.inspect(sg.Task(space, sg.Scan(operator.add, space)), [550], limit=0.1)
+    found = sg.inspect(sg.Task(space, sg.Scan(operator.add, space)), [550], seconds=0.1)
     assert "1100 sites, 2 symbols, more than 1e308 states" in " ".join(str(found).split())
     json.loads(found.to_json())

@@ -13,6 +13,7 @@ from ..errors import ConstraintError, InfeasibleAnswer, LearnerError, Softground
 from ..experiments.named import named_recipe, problem_of
 from ..experiments.recipe import Recipe
 from ..inspection import Inspection, inspect
+from ..inspection.inspection import SECONDS
 from ..inspection.show import renderables
 from ..inverses.ladder import Budget
 from ..kernels import Kernel
@@ -29,7 +30,7 @@ class Look:
 
     sample: int = 16
     """Distinct answers to look at."""
-    seconds: float = 30.0
+    seconds: float = SECONDS
     """Time limit, without the time to build the task and its data. What is not done by then is left out, and named."""
     quiet: bool = False
     """No progress display."""
@@ -65,7 +66,7 @@ class Look:
                 status.update(f"{name}: {part} …")
 
             given: dict[str, Any] = {"sample": self.sample, "progress": progress}
-            return inspect(task, answers, limit=seconds, **given, **other)
+            return inspect(task, answers, seconds=seconds, **given, **other)
 
 
 @dataclass(frozen=True, kw_only=True)

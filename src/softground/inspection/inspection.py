@@ -26,6 +26,8 @@ from .maps import BooleanMaps, Consistent, boolean_maps, consistent_maps
 from .renamings import Relabellings, relabellings
 from .support import Support, declared, everything
 
+SECONDS = 30.0  # that an inspection may take
+
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
@@ -71,7 +73,7 @@ def inspect(
     kernels: Mapping[str, Kernel] | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
-    limit: TimeLimit | float = math.inf,
+    seconds: TimeLimit | float = SECONDS,
     progress: Callable[[str], None] | None = None,
 ) -> Inspection:
     """Look at a task before training it.
@@ -89,8 +91,8 @@ def inspect(
         Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
     sample, seed
         How many distinct answers to look at, and what decides every draw.
-    limit
-        Seconds that it may take. What is not done by then is left out, and named in ``left_out``.
+    seconds
+        The time limit; ``math.inf`` for none. What is not done by then is left out, and named in ``left_out``.
     progress
         Called with a few words as each part begins.
 
@@ -103,7 +105,7 @@ def inspect(
     if isinstance(task, Family):
         raise SoftgroundError(f"{task} was given; inspect its tasks one at a time: inspect(family[…], answers).")
     began = time.monotonic()
-    limit = limit if isinstance(limit, TimeLimit) else TimeLimit(limit)
+    limit = seconds if isinstance(seconds, TimeLimit) else TimeLimit(seconds)
     parts: dict[str, TimeLimit] = {}
 
     def part(name: str, share: float) -> TimeLimit:
@@ -125,8 +127,8 @@ def inspect(
     booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
     walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
-    ranked = ranking(task, taken, walking, part("projections", 1.0), seed)
-    best = choose(task, taken, ranked, seed)
+    ranked = ranking(task, taken, walking, part("projections", 0.8), seed)
+    best = choose(task, taken, ranked, seed, part("recommendation", 1.0))
     return Inspection(
         task=task.name,
         space=f"{space.sites} sites" + (f", {len(space.symbols)} symbols" if space.categorical else ""),

@@ -378,9 +378,10 @@ def _words(found: dict[str, Any]) -> str:
         f"In training examples that it explains the network reads {found['combinations']:,} different combinations. "
     )
     if others:
+        such = f", such as {'; '.join(found['examples'])}" if found["examples"] else ""
         words += (
             f"Besides itself, {least}{others:,} map{'s' * (others > 1)} of symbols, {least}{one:,} one-to-one, would "
-            f"turn them into others that explain these answers as well, such as {'; '.join(found['examples'])}. The "
+            f"turn them into others that explain these answers as well{such}. The "
             "answers cannot tell which of these networks it is: labels of a few symbols can (see softground inspect)."
         )
     else:

@@ -100,7 +100,7 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
         elif limit.reached:
             raise LearnerError(
                 f"No solution of the answer {some.answer!r} was found in time; this part of an inspection has a "
-                "fifth of it. Give it more, limit=…, or state the rule so that S_y can be listed or summed."
+                "fifth of it. Give it more, seconds=…, or state the rule so that S_y can be listed or summed."
             )
         else:
             raise InfeasibleAnswer(
