@@ -12,11 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from learner_cases import addition, classifier, examples, make_learner, weights
+from learner_cases import addition, classifier, equal, examples, make_learner, untimed, weights
 from softground import Learner, SemanticLoss, Stage
 from softground.errors import NonFiniteOutput
-from softground.learner import tally
+from softground.learner import loop, tally
 from softground.learner.tally import Stopwatch
+from softground.learner.trained_part import deal_batches
 from softground.training import Batch, Moment, Teacher, Term
 
 COUNT, SIZE = 50, 16
@@ -112,6 +113,21 @@ def test_a_record_is_the_mean_over_all_examples(together: int, monkeypatch: pyte
     steps = [facts for event, facts in seen if event == "batch"]
     assert steps == [{"stage": "only", "epoch": e, "step": s, "steps": 4} for e in range(2) for s in range(4)]
     assert [facts for event, facts in seen if event == "epoch"] == learner.history_
+
+
+def test_a_batch_that_only_keeps_step_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without an example of a batch reads its first one, which neither teaches nor shows."""
+    plain, _, _ = run()
+
+    def more(parts: Any, size: int, order: torch.Generator) -> Any:
+        idle = parts[0], torch.zeros(1, dtype=torch.long), True, 1
+        return [portion for each in deal_batches(parts, size, order) for portion in (each, idle)]
+
+    monkeypatch.setattr(loop, "deal_batches", more)
+    idle, notes, _ = run()
+    assert [len(batch.index) for batch in notes.batches] == [16, 1, 16, 1, 16, 1, 2, 1] * 2
+    assert untimed(idle.history_) == untimed(plain.history_)
+    assert equal(weights(idle.network), weights(plain.network))
 
 
 @pytest.mark.parametrize("size", [None, 25])
