@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 from ..trial import Unavailable
@@ -30,3 +31,16 @@ def strike(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def until_still(pids: list[int]) -> None:
+    """Wait until all of them are stopped or gone, however long that takes."""
+    while any(_state(pid) not in "TtZX" for pid in pids):
+        time.sleep(0.01)
+
+
+def _state(pid: int) -> str:
+    """A process's state as one letter; X where it is gone."""
+    with contextlib.suppress(OSError):
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+    return "X"
