@@ -66,3 +66,19 @@ def test_a_shear_moves_rows_and_keeps_their_ink() -> None:
     steps = middle.diff(dim=-1)
     assert float(steps.abs().max()) > 0.05
     assert torch.allclose(steps, steps.mean(-1, keepdim=True).expand_as(steps), atol=0.02)
+
+
+def test_width_and_height_are_drawn_separately() -> None:
+    """Of a square: how far it moves across says nothing of how far it moves down, and so with its two sides."""
+    x = torch.zeros(64, 1, 16, 16)
+    x[..., 5:11, 5:11] = 1.0
+    still = {"degrees": 0.0, "shrink": 0.0, "grow": 0.0, "shear": 0.0, "shift": 0.0}
+    place = torch.arange(16.0)
+    for name in ("shift", "shrink", "grow"):
+        ink = RandomAffine(**still | {name: 0.2})(x, torch.Generator().manual_seed(0))[:, 0]
+        across, down = (ink.sum(axis) / ink.sum((1, 2))[:, None] for axis in (1, 2))
+        middles = [(side * place).sum(1) for side in (across, down)]
+        spreads = [(side * (place - m[:, None]) ** 2).sum(1) for side, m in zip((across, down), middles, strict=True)]
+        found = torch.stack(middles if name == "shift" else spreads)
+        assert float(found.std(1).min()) > 0.1
+        assert abs(float(torch.corrcoef(found)[0, 1])) < 0.4

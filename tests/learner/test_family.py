@@ -17,6 +17,7 @@ from softground.errors import DataError, InfeasibleAnswer, LearnerError, NonFini
 from softground.learner.datasets import parts_of
 from softground.learner.loop import Loop
 from softground.learner.trained_part import deal_batches, with_inputs
+from softground.metrics import calibration_error, macro_f1
 from softground.report.findings import Findings
 from softground.report.watch import read_gallery
 from softground.runs import RunFolder
@@ -139,6 +140,10 @@ def test_figures_of_shapes_of_unequal_size_are_plain_counts() -> None:
     assert figures["symbol_accuracy"] == pytest.approx(sum(right) / 40)
     assert record["grounded_symbols"] == pytest.approx(grounded / 40, rel=1e-5)
     assert record["loss"] == pytest.approx(loss / 40, rel=1e-5)
+    read, stand = ([int(s) for each in lists for s in each] for lists in (z, (row[2] for row in rows)))
+    sure = torch.cat([made.network(row[0]).detach().softmax(-1).amax(-1) for row in rows])
+    assert figures["symbol_ece"] == pytest.approx(calibration_error(sure, torch.tensor(read) == torch.tensor(stand)))
+    assert figures["symbol_f1"] == pytest.approx(macro_f1(torch.tensor(read), torch.tensor(stand)))
     own = [figures[f"shape_{shape}_{name}"] for name in ("answer_accuracy", "symbol_accuracy") for shape in (1, 2)]
     assert own[0] != own[1]
     assert own[2] != own[3]  # else any weights would do

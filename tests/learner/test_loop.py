@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,23 @@ def test_a_batch_that_only_keeps_step_counts_for_nothing(monkeypatch: pytest.Mon
     assert [len(batch.index) for batch in notes.batches] == [16, 1, 16, 1, 16, 1, 2, 1] * 2
     assert untimed(idle.history_) == untimed(plain.history_)
     assert equal(weights(idle.network), weights(plain.network))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_processes_share_out_the_batches_of_one(world: int) -> None:
+    """Process k has the examples k, k + n, … of the data set, as rows 0, 1, …, and takes its own of every batch."""
+
+    def dealt(rank: int, world: int) -> list[Any]:
+        trained = SimpleNamespace(trained=lambda: torch.arange(23))
+        part: Any = SimpleNamespace(fabric=SimpleNamespace(global_rank=rank, world_size=world), unexplained=trained)
+        return deal_batches([part], 4, torch.Generator().manual_seed(0))
+
+    every = [dealt(rank, world) for rank in range(world)]
+    for whole, *shares in zip(dealt(0, 1), *every, strict=True):
+        kept = [rows * world + rank for rank, (_, rows, idle, _) in enumerate(shares) if not idle]
+        assert sorted(torch.cat(kept).tolist()) == sorted(whole[1].tolist())
+        assert all(rows.tolist() == [0] for _, rows, idle, _ in shares if idle)
+        assert [count for *_, count in shares] == [len(whole[1])] * world
 
 
 @pytest.mark.parametrize("size", [None, 25])

@@ -37,6 +37,7 @@ from softground.training import (
 )
 from softground.training.first_states import WAITING, WAITS
 from softground.training.labelled_inputs import LabelledInputs
+from softground.training.scaled import Scaled as Likelihoods
 from softground.training.step import step
 
 TASK = addition()
@@ -156,20 +157,28 @@ def batch_term(lesson: Lesson) -> Term:
     return next(term for term in lesson.terms if isinstance(term, LabelledInputs))
 
 
+class Echo(Teacher):
+    """Teaches what the evidence says."""
+
+    def teach(self, batch: Batch) -> Tensor:
+        return batch.evidence.marginals()
+
+
 @pytest.mark.parametrize("shares", [([7, 20, 2], [15, 4, 10]), ([7, 20, 2, 15, 4], [10]), (INDEX.tolist(), [])])
 def test_processes_together_descend_what_one_would(shares: tuple[list[int], list[int]]) -> None:
     """The mean of their gradients is that of all examples, though one has fewer, or none and only keeps step."""
-    (x, y, _, known), (q, by) = data(), fixed()
+    (x, y, _, known), (_, by) = data(), fixed()
+    terms = Weighed(by), LabelledInputs(ANCHORS), Usage(), Noise(0.2), Likelihoods()
     net = classifier().double()
 
     def slope(index: list[int], process: tuple[int, int], total: Any) -> tuple[list[Tensor], float]:
-        lesson = Lesson(Fixed(q), TASK, y, known=known)
+        lesson = Lesson(Echo(), TASK, y, known=known)
         train = TrainingSet(TASK, y, known, process=process)
-        terms = [term.begin(train) for term in (Weighed(by), LabelledInputs(ANCHORS), Usage(), Noise(0.2))]
+        own = [term.begin(train) for term in terms]
         rows = torch.tensor(index or [0])
         given = {"counts": float(bool(index)), "processes": process[1], "total": total}
         batch = lesson.batch(None, rows, order=torch.Generator().manual_seed(0), **given)
-        loss = step(replace(batch, x=x[rows]), net, lesson.teacher, terms)
+        loss = step(replace(batch, x=x[rows]), net, lesson.teacher, own)
         return list(torch.autograd.grad(loss, list(net.parameters()))), float(batch.figures["loss"][0])
 
     barrier, said = Barrier(2, timeout=30), [torch.zeros(())] * 2
