@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from softground.solver import crew
+from softground.solver.engine import Limits
 
 pytest.importorskip("z3")
 if not crew.CAN_FORK:
@@ -74,3 +75,12 @@ def test_a_busy_process_looks_for_its_parent_where_the_system_does_not_kill_it()
         crew._watch(os.getpid())  # not its parent
         os._exit(3)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_process_whose_pipe_is_closed_already_is_ended() -> None:
+    """The garbage collector may close a pipe before it comes to the process that it belongs to."""
+    process = crew.SolverProcess(None, Limits(table=0, work=1.0, timeout=1.0))
+    os.close(process.connection.fileno())
+    process.end()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)

@@ -61,7 +61,8 @@ class SolverProcess:
         """Kill it, even if it is stopped or hung, and leave no zombie."""
         if os.getpid() != self.parent:
             return  # a copy in another forked process
-        self.connection.close()
+        with contextlib.suppress(OSError):  # the garbage collector may have closed it before
+            self.connection.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
