@@ -35,7 +35,10 @@ def test_half_in_words() -> None:
     assert "NO, if only the 7 combinations that were declared occur: 3 maps explain every answer, 1 of them" in text
     assert "d/L = 3/5 (if its map is one-to-one, 0/5)" in text
     assert "With a map of its own at each site: 9" in text
-    assert "Yes, if every combination in S_y occurs (4 answers, 10 combinations): the true map alone" in text
+    assert (
+        "only the true one explains every answer, if every combination in S_y occurs (4 answers, 10 combinations)."
+        in text
+    )
     assert "1 label, and no fewer, leaves one map: of {2}, say (3 such sets). One-to-one maps need none." in text
     assert (
         "A prior that every symbol is used (--usage uniform) rules out maps that merge symbols, which leaves the true"
@@ -50,7 +53,14 @@ def test_half_in_words() -> None:
 @pytest.mark.parametrize("task", [addition(4), formula_task(3)])
 def test_yes_has_its_if(task: sg.Task) -> None:
     text = text_of(task, None)
-    assert len(re.findall(r"\bYes\b", text)) == len(re.findall(r"\bYes, if\b", text)) == 2
+    assert len(re.findall(r"\bYes\b", text)) == len(re.findall(r"\bYes[^.]*,? if\b", text)) == 2
+
+
+def test_words_of_the_recommendation() -> None:
+    text = text_of(formula_task(3), None)
+    assert "(b) Can the answers tell all symbols apart? Yes: among all maps of symbols, only the true one" in text
+    assert re.search(r"If you use a walk anyway, use projection `[^`]+`, the best of the candidates\.", text)
+    assert re.search(r"% of the test chains reached their target solution, after \d+ steps on average", text)
 
 
 def test_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

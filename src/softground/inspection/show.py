@@ -78,7 +78,7 @@ def identification(found: Inspection) -> Iterable[str]:
     """What y can tell of the symbols: three questions."""
     yield renamings(found.identification)
     for each in found.maps:
-        yield f"(b) Maps of symbols, merging ones included. {fitting(each)}"
+        yield f"(b) Can the answers tell all symbols apart? {fitting(each)}"
     for each in found.maps:
         if each.every.count > 1:
             yield settling(each)
@@ -159,7 +159,7 @@ def fitting(found: Consistent) -> str:
     every, one, given = found.every, found.one_to_one, found.assumption
     absent = f" Of {_set(found.absent)}, which never occur, nothing is known." if found.absent else ""
     if found.settled:
-        return f"Yes, {given}: the true map alone explains every answer.{absent}"
+        return f"Yes: among all maps of symbols, only the true one explains every answer, {given}.{absent}"
     if every.count == 1:
         return f"Undecided, {given}: no map but the true one was found before the search was stopped.{absent}"
     sure = "explain every answer" if found.proved else "are not refuted by those"

@@ -343,9 +343,9 @@ class Led:
     allowed: int  # steps that a chain was given
 
     def __str__(self) -> str:
-        end = f"after {self.steps:.0f} steps on average" if self.steps is not None else f"in {self.allowed} steps"
+        end = f", after {self.steps:.0f} steps on average" if self.steps is not None else f" in {self.allowed} steps"
         rest = "" if self.arrived == 1 else f"; in the end {self.agreement:.0%} of the sites were the target's"
-        return f"{self.arrived:.0%} of the chains led from one solution to another arrived {end}{rest}"
+        return f"{self.arrived:.0%} of the test chains reached their target solution{end}{rest}"
 
 
 def lead(

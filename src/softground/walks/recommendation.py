@@ -155,7 +155,7 @@ def choose(
     best = next((r for r in ranked if r.usable), None)
     exact = direct(task)
     if exact is not None:
-        other = (f"Were you to walk all the same: {_because(best)}",) if best and best.led else ()
+        other = (_because(best, "If you use a walk anyway, use"),) if best and best.led else ()
         return replace(exact, reasons=(*exact.reasons, *other))
     if best is None:
         kernel = default_kernel(task.inverse, task.space)
@@ -189,9 +189,9 @@ def _with_kept(found: Recommendation, change: bool, swaps: bool) -> Recommendati
     return replace(found, kept={"dropped": sets, "block": block, "change": change, "swaps": swaps} | pace)
 
 
-def _because(best: Ranked) -> str:
+def _because(best: Ranked, use: str = "Use") -> str:
     what = "projection" if best.projection else "kernel"
-    why = [f"{what} '{best.name}', of all candidates the first by the rule."]
+    why = [f"{use} {what} `{best.name}`, the best of the candidates."]
     if best.led is not None:
         why.append(f"{best.led}.")
     if best.components:
