@@ -213,7 +213,7 @@ def test_random_starts_are_spread_over_the_solutions() -> None:
 def test_runs_of_any_size_give_the_same_law(problem: Problem, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     known, sizes = problem.ragged.law(problem.target(2, 0.7)), problem.space.sizes
     marginals, mass, mode = known.marginals(), known.log_mass(), known.mode()
-    monkeypatch.setattr(sets, "runs", lambda sizes: sets._runs(sizes, limit))
+    monkeypatch.setattr(sets, "BLOCK_LIMIT", limit)
     made = sets.runs(sizes)
     assert [site for run in reversed(made) for site in run] == list(range(problem.space.sites))
     for run in made:

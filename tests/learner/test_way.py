@@ -44,7 +44,7 @@ def way(task: str, **options: Any) -> tuple[int, int]:
     ("options", "most_files", "most_calls"),
     [
         ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 12, 30),
-        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 20, 105),
+        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 18, 66),
     ],
     ids=["supervised", "formulas"],
 )

@@ -351,11 +351,7 @@ class Interned:
         self.relations: dict[Relation, int] = {OneOf(): 0}
         self.given: dict[int, Any] = {}  # those that the user gave, as they were written
         self.negates = False  # whether one of them was a complement
-
-    @property
-    def plain(self) -> bool:
-        """Whether all answers seen so far are exact."""
-        return not self.negates and len(self.relations) == 1
+        self.plain = True  # whether all were exact
 
     def inexact(self, y: Tensor) -> Tensor | None:
         """Which answers are relations, complements or unknown, ``[rows]`` bool; None for none.
@@ -393,15 +389,16 @@ class Interned:
     def code(self, answer: Any, key: Callable[[Any], Hashable] = exact) -> int:
         """The number of an answer or a relation."""
         if answer is None:
-            self.negates = True
+            self.negates, self.plain = True, False
             return EVERYTHING
         if isinstance(answer, Not):
-            self.negates = True
+            self.negates, self.plain = True, False
             return ~self.code(answer.answer, key)
         if isinstance(answer, Relation):
             for leaf in answer.leaves():
                 self.number(key(leaf))  # which refuses what the rule cannot compare with
             with INTERNING:
+                self.plain = False
                 return RELATIONS + self.relations.setdefault(answer, len(self.relations))
         return self.number(key(answer))
 

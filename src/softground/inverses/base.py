@@ -154,11 +154,13 @@ class Inverse(ABC):
 
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
+        if torch.is_inference_mode_enabled():  # some of what is made is kept
+            with outside_inference():
+                return self.law(target)
         y = target.answers
-        with outside_inference():  # some of what is made is kept
-            if (mask := self.beside(y)) is None or not bool(mask.any()):
-                return Law(self.set(y), target.weights)
-            return Law(by_rows(y, [(~mask, self.set), (mask, self._in_cubes)]), target.weights)
+        if (mask := self.beside(y)) is None or not bool(mask.any()):
+            return Law(self.set(y), target.weights)
+        return Law(by_rows(y, [(~mask, self.set), (mask, self._in_cubes)]), target.weights)
 
     def set(self, y: Tensor) -> Sets:
         """S_y of each answer."""

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, Self
 
@@ -207,9 +208,19 @@ class Law:
 
     def _each(self, ask: Callable[[Set, Tensor], tuple[Tensor, ...]]) -> list[Tensor]:
         """What is asked of every set, part after part of the batch, in the order of the batch."""
-        with outside_inference():  # in which there are no slopes
-            scores = self.scores.clone() if self.scores.is_inference() else self.scores
-            found = [ask(of, own) for of, own in self._parts(scores)]
+        scores, found = self.scores, list[tuple[Tensor, ...]]()
+        if torch.is_inference_mode_enabled():  # in which there are no slopes
+            with outside_inference():
+                trainable = copy(self)
+                trainable.scores = scores.clone()
+                return trainable._each(ask)
+        for rows, of in self.of:
+            own, most = scores if rows is None else scores[rows], of.together()
+            if most >= len(own):
+                found.append(ask(of, own))
+                continue
+            parts = [slice(first, first + most) for first in range(0, len(own), most)]
+            found += [ask(of.rows(part), own[part]) for part in parts]
         if len(found) == 1:
             return list(found[0])
         joined = [torch.cat(column) for column in zip(*found, strict=True)]
@@ -218,21 +229,15 @@ class Law:
         order = torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()
         return [column[order] for column in joined]
 
-    def _parts(self, scores: Tensor) -> Iterator[tuple[Set, Tensor]]:
-        """The sets with their scores, large ones in parts."""
-        for rows, of in self.of:
-            own, most = scores if rows is None else scores[rows], of.together()
-            for first in range(0, max(1, len(own)), most):
-                part = slice(first, first + most)
-                yield (of, own) if most >= len(own) else (of.rows(part), own[part])
-
     def _refuse_empty(self) -> None:
-        def empty(of: Set, scores: Tensor) -> tuple[Tensor]:
-            return (scores.new_zeros(len(scores), dtype=torch.bool) if of.filled else of.empty(scores),)
-
-        if not all(of.filled for _, of in self.of):
-            with torch.no_grad():
-                refuse_empty(self._each(empty)[0])
+        with torch.no_grad():
+            for rows, of in self.of:
+                if of.filled:
+                    continue
+                own = self.scores if rows is None else self.scores[rows]
+                empty = of.empty(own)
+                if bool(empty.any()):
+                    refuse_empty(self._each(lambda of, scores: (of.empty(scores),))[0])
 
 
 def refuse_empty(empty: Tensor) -> None:
@@ -314,21 +319,21 @@ class Listed(Set):
         if self.cubes:  # a site's last symbol is any
             own = reduced(scores, how)
             each = [torch.cat([symbols, own[:, site, None]], 1) for site, symbols in enumerate(each)]
-        (first, count), joint = self.which.unbind(1), joint_scores(each)
+        (first, count), joint = self.which.unbind(1), joint_scores(each, self._sizes)
         if self.longest:
             beyond = torch.arange(self.longest, device=count.device) >= count[:, None]
             places = [code.unfold(0, self.longest, 1)[first].long() for code in self.codes]
-            x = sum_of(own.gather(1, place) for own, place in zip(joint, places, strict=True))
+            x = sum_of([own.gather(1, place) for own, place in zip(joint, places, strict=True)])
             return _Found(x.masked_fill(beyond, -torch.inf), places, joint, first, None)
         entry, owner, offsets = entries(first, count)
         places = [owner * own.shape[1] + code[entry] for own, code in zip(joint, self.codes, strict=True)]
-        x = sum_of(own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True))
+        x = sum_of([own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True)])
         return _Found(x, places, joint, entry, (owner, offsets))
 
     def _dealt(self, found: _Found, scores: Tensor) -> Tensor:
         """Shares added up by run, then summed down to its sites by one product; those of any go by the site's own."""
         parts, share, width = [], found.shares(), scores.shape[2] + self.cubes
-        for own, place, run in zip(found.joint, found.places, self._runs, strict=True):
+        for own, place, run in zip(found.joint, found.places, alphabets(self._sizes), strict=True):
             if found.rows is None:
                 table = share.new_zeros(own.shape).scatter_add_(1, place, share)
             else:
@@ -343,7 +348,7 @@ class Listed(Set):
     def _taken(self, found: _Found, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
         """The states chosen; sites of which a cube says nothing choose on their own."""
         entry, parts = found.chosen(to), []
-        for code, run in zip(self.codes, self._runs, strict=True):
+        for code, run in zip(self.codes, alphabets(self._sizes), strict=True):
             parts.append(_symbols(run, entry.device)[code[entry].long()])
         z = torch.cat(parts[::-1], 1)
         if not self.cubes:
@@ -352,11 +357,10 @@ class Listed(Set):
         own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
         return torch.where(free, own.view_as(z), z)
 
-    @property
-    def _runs(self) -> list[tuple[int, ...]]:
-        """The alphabets of the sites of every run."""
-        sizes = tuple(size + self.cubes for size in self.sizes)
-        return [sizes[run.start : run.stop] for run in runs(sizes)]
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        """The sizes of the sites' alphabets, any among them in a list of cubes."""
+        return tuple([size + 1 for size in self.sizes]) if self.cubes else self.sizes
 
 
 class _Found(NamedTuple):
@@ -398,13 +402,13 @@ def _symbols(sizes: tuple[int, ...], device: torch.device) -> Tensor:
 sum_of = partial(reduce, add)
 
 
-def joint_scores(each: Sequence[Tensor]) -> list[Tensor]:
-    """Scores of sites, ``[rows, K]`` each, as those of runs of neighbouring sites together, the last run first.
+def joint_scores(each: Sequence[Tensor], sizes: tuple[int, ...]) -> list[Tensor]:
+    """Scores of sites, ``[rows, size]`` each, as those of runs of neighbouring sites together, the last run first.
 
     A state then takes one look-up per run: for length-7 formulas two (of 324 and 1,296 entries) instead of seven.
     """
     found = []
-    for sites in runs(tuple(scores.shape[1] for scores in each)):
+    for sites in runs(sizes):
         joint = each[sites[-1]]
         for site in reversed(sites[:-1]):
             joint = (each[site][:, :, None] + joint[:, None, :]).flatten(1)
@@ -428,6 +432,16 @@ def _runs(sizes: tuple[int, ...], limit: int) -> list[range]:
         found.append(range(start, stop))
         stop = start
     return found
+
+
+def alphabets(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The sizes of the sites' alphabets, run by run."""
+    return _alphabets(sizes, BLOCK_LIMIT)
+
+
+@lru_cache(maxsize=256)
+def _alphabets(sizes: tuple[int, ...], limit: int) -> list[tuple[int, ...]]:
+    return [sizes[run.start : run.stop] for run in _runs(sizes, limit)]
 
 
 def codes_of(index: Tensor, sizes: tuple[int, ...]) -> Tensor:

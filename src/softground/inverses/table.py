@@ -216,7 +216,8 @@ class Table(Inverse):
         )
 
     def beside(self, y: Tensor) -> Tensor | None:
-        return self.program.answers.inexact(y)
+        answers = self.program.answers
+        return None if answers.plain else answers.inexact(y)
 
     def stated(self, y: Tensor) -> Stated:
         """By the answers that are admitted, or by all others and the states without one: by those of fewer states."""

@@ -72,7 +72,8 @@ class SoftenedGrounding(Teacher):
         evidence, y, index = batch.evidence, batch.y, batch.index
         if WAITING in batch.memory:
             evidence, y, index = ready(batch)
-        target = Target.at(evidence, y, self.schedule.gamma(batch.moment.epoch))
+        gamma = self.schedule.gamma(batch.moment.epoch)
+        target = Target(evidence.tempered(gamma), y, gamma)
         chains = batch.memory.get(CHAINS)
         if chains is None:
             marginals = self.kernel.marginals_of(target)
