@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 UNIT = 2.0**-40  # what probabilities are rounded to
-WIDE, STRETCH = 1024, 64  # rows of so many options are drawn from in stretches
+WIDE, STRETCH = 1024, 64  # rows of this many options are drawn from in stretches
 
 
 class Dice(Protocol):

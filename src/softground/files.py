@@ -1,7 +1,7 @@
 """Reading and writing small files so that neither a crash nor a damaged disk goes unnoticed.
 
 A file is replaced by writing a neighbour, forcing it to disk and renaming it over the old one. A reader therefore finds
-the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link that somebody left
+the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link that was left
 there is replaced or refused, never followed.
 
 What is read is bounded, because a file may come from anybody: a byte of JSON can become twenty of memory.
@@ -131,7 +131,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _fresh(path: Path) -> BinaryIO:
-    """A file that did not exist. What an earlier crash left under its name, or somebody's link, is removed."""
+    """A file that did not exist. What an earlier crash left under its name, or a link, is removed."""
     with suppress(FileExistsError):
         return open(path, "xb")
     path.unlink()

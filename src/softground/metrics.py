@@ -60,7 +60,7 @@ def accuracies(
 def best_relabelling(predicted: Tensor, symbols: Tensor, size: int = 0) -> Tensor:
     """The permutation π̂ that carries predicted codes closest to the true ones, of the codes that occur.
 
-    With a ``size``, of at least so many codes.
+    With a ``size``, of at least that many codes.
 
     >>> best_relabelling(torch.tensor([[0, 1, 2, 1]]), torch.tensor([[2, 0, 1, 0]])).tolist()
     [2, 0, 1]

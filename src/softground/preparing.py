@@ -1,13 +1,13 @@
 """How far a long preparation is: tables, lists and first states are made before anything is learnt.
 
-Whoever makes something part by part says so with :func:`preparing`. What takes longer than a second is told to the
-watcher, with the time that is left if the parts go on like those that are done. By default the watcher is
-:data:`line`, a line on the terminal; a run's display puts itself in its place.
+Code that prepares something part by part reports to :func:`preparing`. A preparation that takes longer than a second is
+shown by the watcher, with an estimate of the time left. By default the watcher is :data:`line`, a line on the terminal;
+a run's display takes its place.
 
 >>> with watched(print), preparing("First states", 2) as done:
 ...     done(1)  # nothing is told: it was quick
 
-Who wants only what can be had soon says so by :func:`within`; whoever prepares something asks :func:`time_left`.
+A caller that cannot wait limits the time by :func:`within`; a preparation asks for what is left by :func:`time_left`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _end: ContextVar[float] = ContextVar("end", default=math.inf)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Preparations in this block end after so many seconds, with what they have by then."""
+    """Preparations in this block end after ``seconds``, with what they have by then."""
     before = _end.set(min(_end.get(), time.monotonic() + seconds))
     try:
         yield
@@ -72,7 +72,7 @@ def time_left() -> float:
 
 @contextmanager
 def watched(watcher: Watcher | None) -> Iterator[None]:
-    """Tell another watcher in this block, or nobody."""
+    """Tell another watcher in this block, or none."""
     before = _watcher.set(watcher)
     try:
         yield

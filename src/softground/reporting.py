@@ -1,4 +1,4 @@
-"""What a learner asks of whoever shows runs to people.
+"""What a learner asks of the part that shows runs to people.
 
 The core knows no report and no terminal. It asks a :class:`Reporter`, which does nothing by itself. The package's top
 level registers the one of :mod:`softground.report`, so that ``Learner.fit(out=…)`` leaves a report behind.

@@ -1,7 +1,7 @@
 """Names and settings of earlier releases that are gone, and what to use instead.
 
-Old scripts get a sentence rather than an AttributeError, and old run folders stay readable. An entry goes when nobody
-can be expected to have the old name in a script or a folder any more.
+Old scripts get a sentence rather than an AttributeError, and old run folders stay readable. An entry goes when
+the old name can no longer be expected in a script or a folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLUSTER = """On other machines, solver queries go through joblib, from Python:
         softground.Experiment.named("hwf", inverse="z3").run()"""
 
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
-NAMES |= {"Objective": _TEACHER, "Outcome": _TEACHER}
+NAMES |= {"Objective": _TEACHER, "Outcome": _TEACHER, "objectives": "Use softground.training."}
 NAMES |= {
     name: f"In softground's repository, import {name} from papers.li2023.baselines."
     for name in ("BackSearch", "BestMapping", "FeasibleMapping", "MAPO", "Reinforce")

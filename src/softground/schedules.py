@@ -103,7 +103,7 @@ class Exponential(Cooling):
 
     @classmethod
     def reaching(cls, start: float, floor: float, warmup: int, epochs: int) -> Exponential:
-        """The one that reaches its floor in the last of so many passes, the warm-up among them.
+        """The one that reaches its floor in the last of ``epochs`` passes, the warm-up among them.
 
         >>> schedule = Exponential.reaching(1.6, 0.32, warmup=10, epochs=110)
         >>> [round(schedule.gamma(t), 3) for t in (10, 60, 109)]

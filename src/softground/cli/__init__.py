@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def politely(work: Callable[[], None], name: str = "softground") -> int:
     """Do the work; returns its exit code. What a user can mend is said in one line that begins with ``name``."""
     for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed, as by >&-: nobody is to hear it
+        if getattr(sys, stream) is None:  # closed, as by >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold bytes that are not text

@@ -89,7 +89,7 @@ def by_task(command: type[RunOptions]) -> Any:
 
 
 def task_first(command: str, words: list[str]) -> list[str]:
-    """The words after a command, if the first is a task or asks for help, as none does."""
+    """The words after a command, if the first is a task or asks for help; without words, help."""
     first, *rest = words or ["--help"]
     if first in ("-h", "--help"):
         return ["--help"]

@@ -152,7 +152,7 @@ def _told(path: Path) -> dict[str, Any]:
 
 
 def _agreed(paths: Iterable[Path]) -> bool:
-    """Whether whoever sits at the terminal wants it; in a script nobody does."""
+    """Whether the person at the terminal agrees; in a script the answer is no."""
     if sys.stdin is None or not sys.stdin.isatty():
         return False
     print(*(harmless(f"  {path}") for path in paths), sep="\n")
@@ -160,6 +160,6 @@ def _agreed(paths: Iterable[Path]) -> bool:
 
 
 def _console() -> Console:
-    """Tables as wide as they are where nobody's terminal limits them."""
+    """Tables in full width where no terminal limits them."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=200)

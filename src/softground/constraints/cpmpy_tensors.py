@@ -65,7 +65,7 @@ class Tape:
     def __init__(self, expressions: Sequence[Any], sites: Mapping[str, int]) -> None:
         self.sites, self._places, self._constants = sites, dict[Step, int](), list[int]()
         self._known: dict[int, int] = {}  # places of expressions (by identity), which are often used several times
-        self._made: list[Any] = []  # expressions that nobody else holds
+        self._made: list[Any] = []  # expressions that are held here alone
         self._sizes: dict[int, int] = {}  # of places: no value is larger
         self._core, self._variables = load_cpmpy(".expressions.core"), load_cpmpy(".expressions.variables")
         parts = [self._boolean(expression) for expression in expressions]

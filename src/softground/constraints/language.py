@@ -49,7 +49,7 @@ def numbers(space: Categorical) -> tuple[tuple[int, ...], ...]:
 class LanguageRule(Constraint):
     """A rule that is stated for one answer after the other; its parts are those of the answers encoded so far.
 
-    The rule of a part that is none of the usual ones states the same as this one: its answers are ``(sites, answer,
+    The rule of an unusual part states the same as this one: its answers are ``(sites, answer,
     which)``, and mean the conjuncts about these sites that this rule has for that answer.
     """
 

@@ -180,7 +180,7 @@ class SMT(LanguageRule):
         try:
             result = self.rule(z, answer)
         except MemoryError:
-            raise  # no fault of the formula: whoever set a limit counts it
+            raise  # no fault of the formula: the caller that set a limit counts it
         except Exception as error:
             if isinstance(error, z3.Z3Exception) and "out of memory" in str(error):
                 raise MemoryError(str(error)) from error
@@ -272,7 +272,7 @@ def quick_terms() -> tuple[Any, Any]:
         """It knows its value: formulas ask for it at every site, and Z3's own way is by a string."""
 
         def __init__(self, value: int) -> None:
-            plain = z3.IntVal(value)  # whose expression Z3 would free if nobody held it
+            plain = z3.IntVal(value)  # whose expression Z3 would free if it were not held here
             super().__init__(plain.ast, context)
             self.value = value
 

@@ -23,7 +23,7 @@ def existing_folder(given: str | PathLike[str], holds: str) -> Path:
         if root.is_dir():
             return root
         reason = "is a file" if root.exists() else "does not exist"
-    except (OSError, RuntimeError, ValueError) as error:  # too long a name, nobody's home
+    except (OSError, RuntimeError, ValueError) as error:  # too long a name, or an unknown user's home
         reason = f"cannot be used ({error})"
     raise DataError(f"data_dir {given} {reason}; give the folder that holds {holds}.")
 

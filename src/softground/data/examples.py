@@ -135,7 +135,7 @@ class Split:
     def hold_out(self, share: float, seed: int) -> Split:
         """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
 
-        Data that have a validation part already keep it, unless images can be put away for it (``apart``).
+        Data that have a validation part already keep it, unless images can be held out for it (``apart``).
 
         >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
         >>> cut = split.hold_out(0.3, seed=0)

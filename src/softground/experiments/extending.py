@@ -1,6 +1,6 @@
 """A finished run is given more epochs.
 
-It goes on in its last stage, with its optimiser and its chains, as a run of so many epochs does from there on: where
+It goes on in its last stage, with its optimiser and its chains, as a run of that many epochs does from there on: where
 the learning rate or γ depends on the number of epochs, they are the longer run's. So the result is that of a run which
 was extended, not that of one which was given all its epochs at first; ``extended`` in ``config.json`` says so.
 """

@@ -85,7 +85,7 @@ class Problem(ABC):
         return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
 
     def support(self) -> Tensor | None:
-        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or nobody knows."""
+        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or unknown."""
         return None
 
     def schedule(self, recipe: Recipe) -> Schedule:

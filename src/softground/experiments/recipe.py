@@ -181,7 +181,7 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         values["floor"] = Recipe.floor  # the preset does not cool, so its floor is none
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
-        if not values["zero_epochs"]:  # then the preset's Stage II is nobody's
+        if not values["zero_epochs"]:  # then the preset's Stage II does not apply
             values["zero_weight_decay"] = given.get("zero_weight_decay", 0.0)
     # None in recipes of runs that are older than these settings, with the same meaning.
     values.setdefault("weight_decay", 0.01 if values.get("optimizer") == "adamw" else 0.0)

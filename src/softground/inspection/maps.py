@@ -72,7 +72,7 @@ class Consistent:
     assumption: str  # 'if …'
     combinations: int
     symbols: int  # that occur: L
-    absent: tuple[str, ...]  # those that never do, of which nothing is known
+    absent: tuple[str, ...]  # those that never do, about which nothing is known
     every: Maps  # merging ones included
     one_to_one: Maps
     proved: bool  # False: more combinations might refute some
@@ -259,7 +259,7 @@ class Labels:
     fewest: int
     sets: int  # how many there are of this size
     example: tuple[str, ...]
-    finished: bool = True  # False: there are at least so many sets
+    finished: bool = True  # False: there are at least this many sets
 
 
 def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str]) -> Labels | None:
@@ -315,7 +315,7 @@ class BooleanMaps:
 
     count: int
     fixed: int
-    finished: bool  # False: there are at least so many
+    finished: bool  # False: there are at least this many
     observed: int  # inputs
 
 

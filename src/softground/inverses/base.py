@@ -5,7 +5,7 @@ An inverse returns the **fibre**
 .. math:: F(u) = \{ v : (u, v) \in S_y \},
 
 every completion v of the dropped sites up to a cap, with a flag that says whether that is all of them.
-A complete fibre is a set, the same whoever found it; a single completion would depend on the solver's
+A complete fibre is a set, the same by any method; a single completion would depend on the solver's
 choice, and a kernel that accepts a solver's favourite does not sample Q*.
 """
 

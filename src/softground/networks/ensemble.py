@@ -8,7 +8,7 @@ r"""Several networks that are trained side by side, each by its own loss, and re
 Which of the readings that explain the answers a network finds is decided early, when its features tell apart only what
 the answers tell apart: symbols with the same part in the rule are merged then, and no later loss parts them. Pixels
 tell more symbols apart than untrained features do. A linear reading has little else to learn, costs next to nothing,
-and which one it finds depends on its first weights; so many are tried, and the loss, with a prior on how often symbols
+and which one it finds depends on its first weights. Many are tried, and the loss, with a prior on how often symbols
 are used (:mod:`softground.training.usage`), says which is one-to-one. The network, whose last layer begins at 0,
 then begins with the best one's reading and learns the rest. No label is looked at.
 """

@@ -130,7 +130,7 @@ class GaussianBelief:
 
 
 def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
-    """The standard deviation of a shift of so many components; refuses temperatures without a law."""
+    """The standard deviation of a shift of ``block`` components; refuses temperatures without a law."""
     if not 0 < target.weights.variance < math.inf:
         raise LearnerError(
             f"γ = {target.gamma} was given to a Gibbs kernel for reals; expected a finite positive temperature: there "

@@ -31,7 +31,7 @@ class PointMass(Kernel):
         after = self.inverse.most_probable(target)
         if after is None:
             raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
-        if self.static(target):  # nobody has looked whether the point is feasible
+        if self.static(target):  # it is not known yet whether the point is feasible
             after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
         return after, redrawn(z, after, None)
 

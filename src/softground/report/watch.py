@@ -119,7 +119,7 @@ class Watch:
 
 
 def shown_of(sites: int) -> int:
-    """How many examples of so many sites are shown with their images."""
+    """How many examples with this many ``sites`` are shown with their images."""
     return max(2, min(WATCHED, WATCHED_IMAGES // sites))
 
 

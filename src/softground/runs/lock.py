@@ -17,7 +17,7 @@ from pathlib import Path
 from ..files import describe, failure
 
 LOCK = ".lock"
-TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer where somebody else has the lock
+TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer where another process has the lock
 _held: set[int] = set()  # descriptors
 
 if sys.platform == "win32":
@@ -77,10 +77,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def in_use(folder: Path) -> bool:
-    """Whether somebody trains in ``folder``."""
+    """Whether a process trains in ``folder``."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:  # nobody ever did, or nobody could
+    except OSError:  # none ever did, or none could
         return False
     try:
         _system_lock(descriptor)

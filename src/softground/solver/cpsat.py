@@ -115,7 +115,7 @@ class CPSATEngine(Engine):
         return Reply([model.codes(values, range(len(sizes))) for values in found], "whole")
 
     def _all(self, native: Any, variables: Sequence[Any], most: int, **more: Any) -> tuple[list[Codes], bool]:
-        """Different values of the variables, at most so many, and whether these are all."""
+        """Different values of the variables, at most ``most``, and whether these are all."""
         found: list[Codes] = []
         while True:
             some, whole = self._search(native, variables, most - len(found), enumerate_all_solutions=True, **more)

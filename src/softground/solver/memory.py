@@ -11,7 +11,7 @@ SLACK_MIB = 256  # address space beside the limit, for stacks and heaps of Z3's 
 
 @contextmanager
 def bounded(z3: Any, memory: int | None) -> Iterator[None]:
-    """Let Z3 take so many MiB more than it holds now; it keeps what past queries took.
+    """Let Z3 take this many MiB more than it holds now; it keeps what past queries took.
 
     Beyond that Z3 raises an error, and works again once the limit is lifted. The limit holds for the whole process.
     """

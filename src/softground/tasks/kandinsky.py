@@ -65,7 +65,7 @@ INK = np.array([[0, 1, 1], [0, 0, 1], [1, 1, 0]], dtype=np.uint8)  # what red, y
 Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-SHARE = 0.25  # of the training scenes, so many more for validation, and to test on
+SHARE = 0.25  # scenes for validation, and for testing, over those for training
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat scenes. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},

@@ -86,7 +86,7 @@ class Sums(OfDigits):
             few, ((seen, one), (held, two)) = held_out(len(rows), share), put_away(train, share, chance)
             return self._rows(seen, "training", len(rows) - few, one), self._rows(held, "validation", few, two)
 
-        if not self.repeat:  # rows that are put away show images of their own
+        if not self.repeat:  # held-out rows show images of their own
             return Split(rows, tests, f"{note} Every image is used once.")
         return Split(rows, tests, f"{note} Images recur.", apart=apart)
 
@@ -119,7 +119,7 @@ def sums_task(digits: int) -> Task:
 
 
 def deal(pool: Digits, lengths: range, rng: np.random.Generator, rows: int | None = None) -> Ragged:
-    """Rows of every length in turn, as long as the images last; or at least so many ``rows``, in which they recur."""
+    """Rows of every length in turn, as long as the images last; or at least ``rows`` rows, in which images recur."""
     count = len(pool.labels)
     rounds = count // sum(lengths) if rows is None else -(-rows // len(lengths))
     if rounds < 1:

@@ -108,7 +108,7 @@ def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None
 
 
 def uniform_boards(count: int, invalid: int, pool: Digits, rng: Chance) -> Examples:
-    """So many boards, the first ``invalid`` of them invalid, then mixed."""
+    """``count`` boards, the first ``invalid`` of them invalid, then shuffled."""
     codes = random_boards(SIZE, count, rng)
     for board in codes[:invalid]:
         kind = int(rng.integers(3))

@@ -128,4 +128,4 @@ def columns(space: Categorical) -> Tensor:
     place = {symbol: column for column, symbol in enumerate(space.symbols)}
     codes = space.outputs if space.mixed else space.width
     rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
-    return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # a code that is none has no probability
+    return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # padding, which has no probability

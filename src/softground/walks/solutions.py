@@ -195,7 +195,7 @@ def size(task: Task, found: Found, seed: int, limit: TimeLimit) -> Size:
             for rows in limit.batches(RANDOM):
                 fibre = task.inverse.fibre(u[rows], y[rows], dropped.rows(rows))
                 counts.append(torch.where(fibre.complete, fibre.count, torch.nan))
-        except SoftgroundError:  # an inverse that cannot complete so many sites
+        except SoftgroundError:  # an inverse that cannot complete this many sites
             counts = [torch.zeros(1)]
         each = torch.cat(counts).double()
         if int((each > 0).sum()) >= FEW and not bool(each.isnan().any()):

@@ -149,7 +149,7 @@ class Whole(Looked):
 
 
 def levels_above(count: int, states: int, ends: int) -> list[Looked]:
-    """The levels above ``count`` blocks with so many states between them, up to one block of all."""
+    """The levels above ``count`` blocks with ``states`` states between them, up to one block of all."""
     found: list[Looked] = []
     while count > 1 and (states**count > MOST_PATHS or count > MOST_PARTS):
         found.append(Joined.of(count, states))

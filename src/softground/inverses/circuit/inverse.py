@@ -128,7 +128,7 @@ def compiled(rule: Cnf, nodes: int = NODES, seconds: float = SECONDS) -> tuple[N
 
 
 ONE = torch.ones(())  # an only element's share
-PADDING = 1.5  # a group may have so many times the elements it needs
+PADDING = 1.5  # a group may have this many times the elements it needs
 Choose = Callable[[Tensor], Tensor]
 
 

@@ -430,7 +430,7 @@ def _simplicity(way: Peeled) -> tuple[int, Fraction]:
 def _tried(
     length: int, top: Tensor, bottom: Tensor, draws: int, operator: int, divides: bool, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """So many draws for each of these values: a state, and whether one was found."""
+    """``count`` draws for each of these values: a state, and whether one was found."""
     prefix, known = length - SUFFIX_LENGTH - 1, suffixes(operator)
     sizes = torch.tensor(formula_space(length).sizes[:prefix])
     sizes[1::2] = DIVIDE + 1 if divides else DIVIDE

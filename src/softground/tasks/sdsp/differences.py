@@ -89,7 +89,7 @@ SLACK = 1e12  # the weight of an entry that binds nothing
 COARSE_TOLERANCE = 1e-3  # for which single precision will do
 SHARE_IN_USE = 0.7  # of the constraints, below which the others are dropped
 MOST_RECORDED = 200  # steps that are recorded together
-LAST_RISES = 40  # rounds of the last rise, where nobody looks whether it has ended; a handful is usual
+LAST_RISES = 40  # rounds of the last rise where the device is not asked whether it has ended; a handful is usual
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ class Differences(Constraint):
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Pairs (weights, marks) of ``n × n`` tables as one tensor ``[len(answers), 2, n, n]``.
 
-        There marks are 1, and everything that is none holds minus the answer's margin.
+        There marks are 1, and all other entries hold minus the answer's margin.
         """
         n = self.space.sites
         rows = []
@@ -384,7 +384,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def room(cls, rows: Rows, most: int) -> Pairs:
-        """The same for examples with at most so many, without asking the device how many there are."""
+        """The same for examples with at most ``most`` of them, without asking the device for their number."""
         value, place = rows.others.flatten(1).topk(most, largest=False, sorted=False)
         n, example = rows.others.shape[-1], torch.arange(len(value), device=value.device)[:, None].expand_as(place)
         first = example * n

@@ -70,7 +70,7 @@ class Sudoku(OfDigits):
 
     @property
     def distortion(self) -> RandomAffine:  # type: ignore[override]
-        """Half as strong for 9×9, whose few epochs fit no more: chosen on training images that were put away."""
+        """Half as strong for 9×9, whose few epochs fit no more: chosen on held-out training images."""
         if self.size <= LARGEST_LISTED:
             return DISTORTION
         return RandomAffine(degrees=7.0, shrink=0.07, grow=0.07, shear=0.07, shift=0.05, elastic=0.015)

@@ -41,7 +41,7 @@ def load(
     ``data_dir``, as ``hwf.npz`` or in its original layout) and ``folder`` (your own images in ``data_dir``, one folder
     for each symbol). By default there are 3,000 training and 1,000 test formulas, and for ``hwf`` all that are
     published; images are 16×16 for ``digits``, and as found for the others. ``split="writer"`` shows HWF's test
-    formulas in hands never seen in training. Which images are held out does not depend on the seed.
+    formulas by writers that training never shows. Which images are held out does not depend on the seed.
 
     With several ``lengths`` the examples are :class:`~softground.data.Ragged`, in numbers proportional to ``shares``;
     HWF's lengths by default as in the published set, which has 10,000 and 2,000 formulas, others equally.
