@@ -45,7 +45,7 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings, with the values that are ``given``. Unknown names, and values that no term takes, are refused.
 
     >>> checked({"noise": 0.2})
-    {'noise': 0.2}
+    {'noise': 0.2, 'scaled': False}
     """
     for name in given:
         if name not in FEATURES:

@@ -122,13 +122,13 @@ def test_a_setting_that_had_an_effect_is_refused_where_it_is_needed(
     assert main(["report", old]) == main(["evaluate", old]) == 0
     assert main(["runs", "compare", old, str(OLD / "formulas")]) == 0
     assert "without examples" not in capsys.readouterr().err
-    refused = "--old 0.5 was given, which is gone. Clip it. This version opens, reports and compares the run; for"
+    refused = "old=0.5 was given, which is gone. Clip it. This version opens, reports and compares the run; for"
     for words in (["resume", old], ["train", "hwf", "--like", old]):
         assert main(words) == 2
         assert f"{refused} anything else use softground 0.3.0." in said(capsys)
     (tmp_path / "options.toml").write_text("old = 0.5")
     assert main(["train", "hwf", "--config", str(tmp_path / "options.toml")]) == 2
-    assert "Retired: --old 0.5 was given, which is gone. Clip it." in said(capsys)
+    assert "Retired: old=0.5 was given, which is gone. Clip it." in said(capsys)
 
 
 def test_a_method_that_has_moved(
@@ -140,7 +140,7 @@ def test_a_method_that_has_moved(
     assert "without examples" not in capsys.readouterr().err
     for words in (["resume", old], ["train", "hwf", "--like", old]):
         assert main(words) == 2
-        assert "--objective theirs was given, which is gone. Use python -m papers.li2023 train." in said(capsys)
+        assert "objective=theirs was given, which is gone. Use python -m papers.li2023 train." in said(capsys)
     assert main(["train", "hwf", "--objective", "theirs"]) == 2
     assert "Retired: --objective theirs is gone. Use python -m papers.li2023 train." in said(capsys)
     with pytest.raises(Retired, match="objective=theirs was given, which is gone"):

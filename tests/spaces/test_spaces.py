@@ -87,7 +87,7 @@ def test_runs_of_sites_look_up_the_same_log_prob(sizes: list[int], seed: int) ->
     index = torch.randint(space.size, (20,), generator=generator)
     owner = torch.randint(3, (20,), generator=generator)
     each = [belief.scores[:, site, :size] for site, size in enumerate(space.sizes)]
-    runs = zip(joint_scores(each), codes_of(index, space.sizes), strict=True)
+    runs = zip(joint_scores(each, space.sizes), codes_of(index, space.sizes), strict=True)
     found = sum(scores[owner, codes.long()] for scores, codes in runs)
     assert torch.allclose(found, belief.rows(owner).log_prob(space.states(index)))  # type: ignore[arg-type]
 

@@ -197,9 +197,10 @@ class Experiment:
             try:
                 sets: dict[str, Any] = {"more": self.more, "anchors": self.anchors}
                 learner.fit(self.train, self.test, self.validation, **sets, out=run.path, **ways)
-            except SoftgroundError:  # an empty folder is of no use
-                with suppress(OSError):
-                    run.path.rmdir()
+            except SoftgroundError:
+                if main and not resume:  # a new folder that is still empty is of no use
+                    with suppress(OSError):
+                        run.path.rmdir()
                 raise
             except KeyboardInterrupt:
                 shell, python = f"softground resume {shlex.quote(str(run.path))}", "run(folder, resume=True)"
