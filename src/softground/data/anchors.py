@@ -1,13 +1,4 @@
-r"""Anchors: a few labelled inputs of single symbols beside the examples.
-
-Every gradient step adds
-
-.. math:: \lambda \cdot \frac{1}{m} \sum_{k=1}^{m} -\log P_i(s_k | a_k)
-
-for m anchors a_k with symbols s_k, drawn at random, each at a random site i whose alphabet has its symbol: what a known
-symbol at that site would add. The network reads them in the batch of the examples, put together to inputs of the
-examples' shape and distorted like them. That needs a network whose output at a site depends on that site's input alone.
-"""
+"""Anchors: a few labelled inputs of single symbols; :mod:`softground.training.labelled_inputs` learns from them."""
 
 from __future__ import annotations
 

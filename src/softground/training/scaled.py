@@ -29,7 +29,7 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from .step import Batch, Moment, Teacher, Term, TrainingSet
-from .usage import GONE, HOLD, columns
+from .usage import columns, fading
 
 USAGE = "usage"
 """The name under which u is remembered, in every row, where batches are small."""
@@ -60,7 +60,7 @@ class Scaled(Term):
 
     def at(self, share: float) -> float:
         """c(t)."""
-        return min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
+        return fading(share)
 
     def numbers(self, moment: Moment) -> dict[str, float]:
         return {"scaling": self.at(moment.begun)}

@@ -84,7 +84,7 @@ class Usage(Term):
 
     def at(self, share: float) -> float:
         """λ(t)."""
-        return self.weight * min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
+        return self.weight * fading(share)
 
     def begin(self, train: TrainingSet) -> Usage:
         space, device = train.task.space, train.y.device
@@ -121,6 +121,11 @@ class Usage(Term):
         kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
         batch.losses.append(self.at(batch.moment.share) * kl / batch.processes)
         batch.figures["usage_kl"] = kl.detach().expand(len(batch.index))
+
+
+def fading(share: float) -> float:
+    """A weight that is 1 for half of a stage, then falls along a line, and is 0 in the last quarter."""
+    return min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
 
 
 def columns(space: Categorical) -> Tensor:
