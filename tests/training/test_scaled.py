@@ -12,6 +12,7 @@ from torch import Tensor
 import softground as sg
 from lessons import Lesson
 from softground import Categorical, Constant, Exact, Experiment, Program, SoftenedGrounding, Task
+from softground.gpu.rehearsal import asks_nothing
 from softground.training.scaled import LEAST, USAGE, Scaled
 from softground.training.step import Moment
 
@@ -90,6 +91,17 @@ def test_odd_batches_are_finite(case: str) -> None:
         assert outcome.loss.isfinite()
         assert torch.autograd.grad(outcome.loss, output)[0].isfinite().all()
     assert (USAGE in lesson.memory) == (case in ("few sites", "never read", "one symbol", "all known"))
+
+
+@pytest.mark.parametrize(("symbols", "able"), [(4, True), (40, False)])
+def test_a_running_mean_is_not_recorded(symbols: int, able: bool) -> None:
+    space = Categorical([range(symbols)] * 2)
+    rule = Program(lambda a, b: a + b, space)
+    lesson = Lesson(SoftenedGrounding(), Task(space, rule), rule.encode([2, 3, 4] * 3), terms=[Scaled()])
+    output = outputs(space, rows=9).detach()
+    batch = lesson.batch(space.belief(output))
+    batch.reading = batch.evidence = space.belief(output)
+    assert asks_nothing(lambda: lesson.terms[0].evidence(batch)) == able
 
 
 @dataclass(frozen=True)

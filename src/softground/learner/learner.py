@@ -73,6 +73,7 @@ class Learner(Reader):
     features
         Settings that terms carry out (:mod:`softground.features`). ``noise`` is ε, the share of answers that are wrong,
         or ``"learn"``: examples then count by how probably their answer is correct (:mod:`softground.training.noise`).
+        ``scaled=True`` divides P(z|x) by the network's usage of the symbols (:mod:`softground.training.scaled`).
 
     Attributes
     ----------

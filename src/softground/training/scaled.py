@@ -82,10 +82,12 @@ class Scaled(Term):
         total = found.new_zeros(symbols).index_add(0, self._columns(found).flatten(), found.sum(0).flatten())
         mean = batch.total(total * batch.counts) / batch.total(count * batch.counts).clamp(min=1)
         keep = max(0.0, 1 - found[..., 0].numel() * batch.processes / (SITES * symbols))
-        if keep and USAGE in batch.memory:
+        if not keep:
+            return mean
+        bool(mean.isfinite().all())  # asks the device, since a recording would not remember the mean
+        if USAGE in batch.memory:
             mean = keep * batch.memory[USAGE][0] + (1 - keep) * mean
-        if keep:
-            batch.memory[USAGE] = mean.expand(self.examples, -1)
+        batch.memory[USAGE] = mean.expand(self.examples, -1)
         return mean
 
     def _columns(self, scores: Tensor) -> Tensor:
