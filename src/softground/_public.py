@@ -49,7 +49,7 @@ from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Equations, Gaussian, HitAndRun, LinearRule
+from .reals import Equations, Gaussian
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
@@ -98,4 +98,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
-__all__ += ["Circuit", "Equations", "HitAndRun", "LinearRule"]
+__all__ += ["Circuit", "Equations"]

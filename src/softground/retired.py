@@ -12,7 +12,8 @@ from typing import Any
 
 from .errors import SoftgroundError
 
-_MIXED = "A rule has symbols or real numbers, not both: use a LinearRule, whose equations may depend on the answer."
+_MIXED = "A rule has symbols or real numbers, not both: use Equations for known sums of real numbers."
+_LINEAR = "For known sums of reals use Equations; for orders and ranges, levels as symbols, with SMT or CPMpy."
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
 _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
@@ -26,6 +27,7 @@ _CLUSTER = """On other machines, solver queries go through joblib, from Python:
         softground.Experiment.named("hwf", inverse="z3").run()"""
 
 NAMES: dict[str, str] = {"Mixed": _MIXED, "MixedRule": _MIXED, "Mixture": _MIXTURE, "Undecided": _UNDECIDED}
+NAMES |= {"LinearRule": _LINEAR, "HitAndRun": _LINEAR}
 NAMES |= {"Objective": _TEACHER, "Outcome": _TEACHER, "objectives": "Use softground.training."}
 NAMES |= {
     name: f"In softground's repository, import {name} from papers.li2023.baselines."

@@ -10,8 +10,9 @@ import torch
 from scipy import stats
 
 from softground.errors import NonFiniteOutput, SpaceError
-from softground.reals import Gaussian, truncated
+from softground.reals import Gaussian
 from softground.reals.gaussian import GRID, snap
+from softground.tasks.sdsp import truncated
 
 
 def test_log_prob_is_the_sum_over_sites() -> None:

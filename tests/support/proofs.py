@@ -25,7 +25,7 @@ from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.scanned import RecordedScan
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
 from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
-from softground.reals import AddNoise, Conditional, Equations, Gaussian, HitAndRun, Interior, LinearRule, PointMass
+from softground.reals import AddNoise, Conditional, Equations, Gaussian, PointMass
 from softground.schedules import Schedule
 from softground.spaces import Categorical, Space
 from softground.target import Target
@@ -73,11 +73,6 @@ TOTALS = Ground(
     [(6.0, float(b - 4)) for b in range(BATCH)],
     torch.tensor([[6.0 - 2.0 - b, b, 2.0] for b in range(BATCH)], dtype=torch.float64),
 )
-ORDERS = Ground(  # the middle one is the mean of the others, and the least has a bound
-    LinearRule(lambda z, y: [z[0] + z[2] == 2 * z[1], z[0] <= z[1], z[0] >= y], Gaussian(3)),
-    [1.0 + b for b in range(BATCH)],
-    torch.tensor([[1.5 + b, 2.0 + b, 2.5 + b] for b in range(BATCH)], dtype=torch.float64),
-)
 LONG = Ground(NINE, [8] * BATCH, NINE.space.encode([(d, "*", 8 // d, "+", 1, "-", 1, "/", 1) for d in (1, 2, 4)] * 2))
 ADDITION = Ground(addition_scan(1), [7] * BATCH, torch.tensor([[d, 7 - d] for d in range(BATCH)]))
 CLAUSES = Ground(
@@ -110,7 +105,7 @@ def anchors() -> LabelledInputs:
     return LabelledInputs(Anchors(torch.arange(3.0)[:, None], [0, 1, 3], batch=4))
 
 
-BIAS, LINES = "kernels_exact::bias_of_the_papers_kernel", "hit_and_run::the_law_is_that_of_integration"
+BIAS = "kernels_exact::bias_of_the_papers_kernel"
 MATRIX, DRAWS = "kernels_exact::leaves_the_softened_grounding_invariant", "kernels_draws::draws_agree_with_the_law"
 WALK = "kernels_exact::a_direct_walk_has_detailed_balance"
 CRUDE = "sudoku_kernels::the_crude_walk_keeps_the_law_but_reaches_relabellings_only"
@@ -121,7 +116,6 @@ BOARD_MATRIX = "sudoku_kernels::leaves_the_softened_grounding_invariant"
 REAL_DRAWS = "gaussian_kernels::leaves_the_law_invariant"
 REAL_WALKS = "gaussian_kernels::the_papers_kernel_stays_feasible_and_moves"
 NEAREST = "intervals::nearest_points_against_a_quadratic_program"
-CORNERS = "hit_and_run::nearest_points_are_those_of_a_quadratic_program"
 FIBRES, LAW = "inverses::fibres_equal_brute_force", "sets::the_law_is_that_of_enumeration"
 LONG_SUMS = "long_sums::mass_and_marginals_are_those_of_the_recursion_site_by_site"
 SMT_FIBRES = "z3_inverse::fibres_starts_and_solutions_on_a_small_problem"
@@ -140,7 +134,7 @@ PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_o
 
 # How a kernel's law is known: by its transition matrix, over all outcomes of the code that runs; or by drawing.
 MATRICES = {MATRIX, WALK, BOARD_MATRIX}
-STATISTICS = {REAL_DRAWS, LINES}
+STATISTICS = {REAL_DRAWS}
 OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST}  # they do not claim to sample Q* by themselves
 
 TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
@@ -155,7 +149,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         DirectWalk: (lambda: DirectWalk(MOVE, PROBLEM.program), SUM, WALK, CRUDE),
         SiteGibbs: (lambda: SiteGibbs(REAL.rule), LINE, REAL_DRAWS),
         BlockGibbs: (lambda: BlockGibbs(REAL.rule, RandomDrop(REAL.rule.space, 2)), LINE, REAL_DRAWS),
-        HitAndRun: (lambda: HitAndRun(ORDERS.rule), ORDERS, LINES),
         PointMass: (lambda: PointMass(Intervals(REAL.rule)), LINE, NEAREST),
     },
     Inverse: {
@@ -171,7 +164,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         LongFormulas: (lambda: LongFormulas(NINE), LONG, "long_formulas::fibres_are_those_of_enumeration"),
         Intervals: (lambda: Intervals(REAL.rule), LINE, "intervals::completions_against_z3"),
         Conditional: (lambda: Conditional(TOTALS.rule), TOTALS, "equations::the_law_is_the_conditional_gaussian"),
-        Interior: (lambda: Interior(ORDERS.rule), ORDERS, CORNERS),
         baselines.Z3Reals: (lambda: baselines.Z3Reals(REAL.rule), LINE, "intervals::completions_against_z3"),
     },
     Teacher: {
@@ -217,7 +209,6 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
         RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
         Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
-        LinearRule: (lambda: ORDERS.rule, ORDERS, "linear::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },
     Projection: {

@@ -100,6 +100,6 @@ def of_symbols(space: S) -> S:
     if not space.categorical:
         raise ConstraintError(
             f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "
-            "Equations (sums and balances that are known), LinearRule (orders and ranges too) and Differences."
+            "Equations (known sums and balances) and Differences."
         )
     return space

@@ -20,10 +20,9 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice, any_of
-from ..errors import LearnerError, ProjectionError, SpaceError
+from ..errors import ProjectionError, SpaceError
 from ..projections.base import Move
 from ..spaces.base import Space, check_output
-from ..target import Target
 
 GRID = 2.0**-20
 SMALLEST_SIGMA = 1e-150  # whose square is still a number; so is the square of its inverse, the largest
@@ -127,17 +126,6 @@ class GaussianBelief:
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
         """log P at a law's means ``[batch, sites]``: its expected log P, up to what does not depend on the network."""
         return self.log_prob(marginals)
-
-
-def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
-    """The standard deviation of a shift of ``block`` components; refuses temperatures without a law."""
-    if not 0 < target.weights.variance < math.inf:
-        raise LearnerError(
-            f"γ = {target.gamma} was given to a Gibbs kernel for reals; expected a finite positive temperature: there "
-            "is no uniform law on an unbounded set. Use a schedule without warm-up, and the PointMass kernel for γ = 0."
-        )
-    scale = math.sqrt(target.weights.variance / block)
-    return torch.full((), scale, dtype=torch.float64, device=target.weights.mean.device)
 
 
 class AddNoise(Move):

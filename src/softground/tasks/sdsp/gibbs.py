@@ -26,14 +26,26 @@ import torch
 from torch import Tensor
 
 from ...dice import Dice
+from ...errors import LearnerError
 from ...kernels.base import Info, Kernel, redrawn
 from ...projections.base import Projection
-from ...reals import truncated
-from ...reals.gaussian import GaussianBelief, deviation, snap
+from ...reals.gaussian import GaussianBelief, snap
 from ...target import Target
+from . import truncated
 from .differences import Differences, Rows, bounds, interval
 
 DENSE_SITES = 128  # components up to which looking at all rows is quicker than making lists of them
+
+
+def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
+    """The standard deviation of a shift of ``block`` components; refuses temperatures without a law."""
+    if not 0 < target.weights.variance < math.inf:
+        raise LearnerError(
+            f"γ = {target.gamma} was given to a Gibbs kernel for reals; expected a finite positive temperature: there "
+            "is no uniform law on an unbounded set. Use a schedule without warm-up, and the PointMass kernel for γ = 0."
+        )
+    scale = math.sqrt(target.weights.variance / block)
+    return torch.full((), scale, dtype=torch.float64, device=target.weights.mean.device)
 
 
 @dataclass(frozen=True)
