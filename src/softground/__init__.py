@@ -3,7 +3,7 @@
 The paper (Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023) reads in this order:
 
 1. ``spaces/categorical.py``    what a symbol vector z is, and P(z|x) as the network's output says it
-2. ``constraints/answers.py``   answers y, exact, unknown or related, as numbers that index a rule's solutions
+2. ``constraints/answers.py``   answers y, exact or known by a relation, as numbers
 3. ``constraints/program.py``   a rule as a Python function: which z have which answer
 4. ``inverses/sets.py``         S_y as a set that reduces, and Q* on it: mass, marginals, mode, draws
 5. ``inverses/table.py``        S_y of a tabulated rule, and the completions of a projection

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from softground.constraints import Program
 from softground.constraints import program as program_module
-from softground.constraints.answers import exact, remember_in
+from softground.constraints.answers import remember_in
+from softground.constraints.exact import exact
 from softground.errors import ConstraintError
 from softground.inverses import Table
 from softground.spaces import Categorical

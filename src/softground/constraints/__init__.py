@@ -1,11 +1,11 @@
 """Constraints: which symbol vectors are feasible for an answer."""
 
-from .answers import Between, Contains, Not, OneOf
 from .base import Constraint, Part
 from .cnf import Cnf
 from .cpmpy import CPMpy
 from .pieces import All, AllDifferent, Allowed, Clause, Count, Increasing, Sum, Value
 from .program import Program
+from .relations import Between, Contains, Not, OneOf
 from .scan import Scan
 from .smt import SMT
 

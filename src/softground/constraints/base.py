@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.base import Space
-from .answers import pattern
+from .relations import pattern
 
 S = TypeVar("S", bound=Space)
 

@@ -24,9 +24,11 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import EVERYTHING, NOTHING, OneOf, Relation, exact, resolve
+from .answers import EVERYTHING, NOTHING
 from .base import Constraint, Part
+from .exact import exact
 from .pieces import All, Clause
+from .relations import OneOf, Relation, resolve
 
 HOLDS = 0  # the code of True; that of False is its complement
 SHOWN = {HOLDS: True, ~HOLDS: False, EVERYTHING: None, NOTHING: OneOf()}

@@ -36,10 +36,11 @@ from torch import Tensor
 from ..errors import ConstraintError, InverseError
 from ..optional import load
 from ..spaces.categorical import Categorical
-from .answers import Between, Relation, complements, remember_in, resolve
+from .answers import remember_in
 from .cpmpy_tensors import Step, Tape, load_cpmpy, run, variables_of
 from .language import SUMS, Conjunct, LanguageRule
 from .pieces import AllDifferent, Piece, Sum
+from .relations import Between, Relation, complements, resolve
 
 STATEMENTS_KEPT = 2**12
 MODELS_KEPT = 256

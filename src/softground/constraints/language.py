@@ -19,9 +19,10 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import Between, Interned, Not, remember_in
+from .answers import Interned, remember_in
 from .base import Constraint, Part, of_symbols
 from .pieces import Piece
+from .relations import Between, Not
 
 Sites = tuple[int, ...]
 Conjunct = tuple[set[str], Any]  # an expression, and the names of the variables that it is over

@@ -46,9 +46,10 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import INTERNING, Interned, Relation, pattern
+from .answers import INTERNING, Interned
 from .base import Constraint, Part
 from .program import Program
+from .relations import Relation, pattern
 from .scan import Scan
 
 

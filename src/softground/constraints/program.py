@@ -7,7 +7,7 @@ their positions in the site's alphabet) and returns a tensor of whole numbers, o
 denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
 which states have an answer.
 
-An answer may be a relation (:mod:`~softground.constraints.answers`): S_y is then everything that the program maps to
+An answer may be a relation (:mod:`~softground.constraints.relations`): S_y is then everything that the program maps to
 an answer it admits. Where the tie between value and answer is none of these, ``relation(value, answer)`` states it.
 
 >>> from softground.spaces import Categorical
@@ -27,21 +27,10 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
-from .answers import (
-    INTERNING,
-    RELATIONS,
-    Interned,
-    admits,
-    distinct_rows,
-    exact,
-    integers,
-    met,
-    misfit,
-    pattern,
-    remember_in,
-    shaped,
-)
+from .answers import INTERNING, RELATIONS, Interned, distinct_rows, remember_in
 from .base import Constraint, of_symbols
+from .exact import exact, integers, shaped
+from .relations import admits, met, misfit, pattern
 
 NO_ANSWER = -1
 ASKED = 256  # states whose answers say what type answers have

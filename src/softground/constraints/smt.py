@@ -7,7 +7,7 @@ where the site is free and a numeral (``z3.IntVal``) where it is known. The form
 bool, or a list of these, which must all hold. It may use constants of its own; they count as existentially
 quantified.
 
-Of an answer that is a relation (:mod:`~softground.constraints.answers`) the formula is made: a disjunction for one of
+Of an answer that is a relation (:mod:`~softground.constraints.relations`) the formula is made: a disjunction for one of
 several answers, a negation for a complement, and for a range the formula is called with a Z3 Real constant ``y``.
 
 >>> from softground.spaces import Categorical
@@ -36,10 +36,10 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..optional import load
 from ..spaces.categorical import Categorical
-from .answers import Between, Not, Relation, complements, resolve
 from .base import Constraint, Part
 from .language import SUMS, Conjunct, LanguageRule, numbers
 from .pieces import All, AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
+from .relations import Between, Not, Relation, complements, resolve
 
 POINT_RLIMIT = 20_000_000  # Z3's measure of work, for a state that simplification left undecided: some 10 s
 SMALL = 10_000  # states of a part that is said by its combinations

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ..constraints.answers import EVERYTHING, exact
+from ..constraints.answers import EVERYTHING
+from ..constraints.exact import exact
 from ..constraints.scan import Scan
 from ..constraints.scan.long_sums import Totals
 from ..constraints.scan.messages import LOG_ZERO, last_width, suffix

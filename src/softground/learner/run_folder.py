@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..constraints.answers import in_words
+from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..files import cell, replace_file
 from ..reporting import reporter

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..constraints import Program
-from ..constraints.answers import Not
+from ..constraints.relations import Not
 from ..data import RandomAffine
 from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split, held_out

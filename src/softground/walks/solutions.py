@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.answers import in_words
+from ..constraints.relations import in_words
 from ..data.columns import listed
 from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
 from ..inverses import Listing

@@ -30,8 +30,10 @@ from torch.nn.functional import one_hot
 from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical
-from ..answers import INTERNING, RELATIONS, Interned, Not, OneOf, Relation, exact, misfit, resolve
+from ..answers import INTERNING, RELATIONS, Interned
 from ..base import Constraint, of_symbols, outside_inference
+from ..exact import exact
+from ..relations import Not, OneOf, Relation, misfit, resolve
 from .long_sums import Convolved, Totals, likeliest_sum, noticed, summed
 from .messages import LOG_ZERO, OneByOne, likeliest, possible_states, room
 from .tabulate import Tabulation, tabulate, taking_four
