@@ -15,7 +15,7 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice retired registry reporting typed metrics files optional preparing
+errors seeds dice retired registry reporting typed metrics figures files optional preparing
 spaces
 target constraints
 projections

@@ -12,9 +12,10 @@ from cli_cases import hurry, read, train
 from learner_cases import addition, examples, make_learner
 from report_cases import Page, loads
 from softground.cli import main
+from softground.figures import Figure
 from softground.report.findings import FINDINGS
 from softground.report.watch import GALLERY
-from softground.report.words import figure
+from softground.report.words import in_words
 
 WHOLE = ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
 
@@ -45,7 +46,7 @@ def test_a_run_ends_with_a_page_that_is_complete(runs: Path) -> None:
     summary = read(runs / "paper" / "summary.json")
     for figures in (summary["before"], summary["after_stage_I"], summary["after_stage_II"], summary["train"]):
         for name, value in figures.items():
-            assert figure(name, value) in page.text
+            assert in_words(Figure.parse(name, value)) in page.text
     assert f"{summary['parameters']:,}" in page.text
     assert summary["note"] in page.text
     assert [a["id"] for a in page.all("section")] == WHOLE

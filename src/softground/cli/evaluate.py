@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ..errors import DataError
 from ..experiments.place import Device, deterministic
-from ..learner.evaluation import named
+from ..figures import flat_names
 from ..report import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
@@ -42,7 +42,7 @@ class Command(OfRun):
             with deterministic(experiment.place.deterministic):
                 figures = learner.evaluate(experiment.held_out)
                 for name, data in experiment.more.items():
-                    figures |= named(name, learner.evaluate(data))
+                    figures |= flat_names(learner.evaluate(data), data=name)
                 further = list(experiment.more)
             if not learner.fabric.is_global_zero:
                 return

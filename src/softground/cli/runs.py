@@ -15,11 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
+from ..figures import figures
 from ..files import harmless
 from ..report.facts import Facts, groups, seeds_table, spreads
 from ..report.html.compare import letter
 from ..report.progress import side_by_side
-from ..report.words import figure, flat, is_brief, is_number, seconds, spoken, worded
+from ..report.words import flat, in_words, is_number, rows, seconds, short
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..runs.lock import in_use
@@ -50,7 +51,7 @@ class List:
             number = name in ("seed", "epochs", "time")
             table.add_column(name, overflow="fold", justify="right" if number else "left")
         for each in found:
-            best = [f"{spoken(name)} {figure(name, value, 1)}" for name, value in each["figures"].items()]
+            best = [f"{short(f)} {in_words(f, 1)}" for f in figures(each["figures"], ())]
             time = seconds(each["wall_seconds"]) if is_number(each["wall_seconds"]) else "–"
             seed, epochs = ("–" if each[name] is None else str(each[name]) for name in ("seed", "epochs"))
             words = ", ".join(best[:FIGURES])
@@ -72,7 +73,7 @@ class Compare:
         if len(self.run_folders) < 2:
             raise SoftgroundError("runs compare was given fewer than two run folders; give two or more.")
         runs = [Facts.read(RunFolder.open(path)) for path in self.run_folders]
-        names = list(dict.fromkeys(n for run in runs for n, v in run.final.items() if is_number(v) and is_brief(n)))
+        names = list(dict.fromkeys(name for run in runs for name in run.short))
         asked = [{"task": run.task} | flat({"recipe": run.config.get("recipe")}) for run in runs]
         settings = {name: [each.get(name, "–") for each in asked] for one in asked for name in one}
         settings = {name: values for name, values in settings.items() if len(set(values)) > 1}
@@ -80,7 +81,10 @@ class Compare:
         if self.json:
             document = {
                 "runs": [
-                    {"run_folder": str(path), "figures": {name: run.final.get(name) for name in names}}
+                    {
+                        "run_folder": str(path),
+                        "figures": {name: run.final[name].value if name in run.final else None for name in names},
+                    }
                     for path, run in zip(self.run_folders, runs, strict=True)
                 ],
                 "settings": settings,
@@ -94,8 +98,7 @@ class Compare:
         console, letters = _console(), [letter(place) for place in range(len(runs))]
         for each, path in zip(letters, self.run_folders, strict=True):
             console.print(harmless(f"{each}  {path}"), soft_wrap=True, markup=False)
-        rows = {worded(name): [figure(name, run.final.get(name)) for run in runs] for name in names}
-        console.print(side_by_side("on held-out data", letters, rows))
+        console.print(side_by_side("on held-out data", letters, rows([run.short for run in runs])))
         if settings:
             console.print(side_by_side("asked for", letters, settings))
         for places, found in means:
@@ -146,8 +149,8 @@ def _told(path: Path) -> dict[str, Any]:
     seed = recipe.get("seed") if isinstance(recipe, dict) else None
     state = "training" if in_use(path) else "finished" if run.summary else "stopped"
     started = datetime.fromtimestamp((path / CONFIG).stat().st_mtime).isoformat(timespec="seconds")
-    figures = {name: value for name, value in run.final.items() if is_number(value) and is_brief(name)}
-    known |= {"task": run.task, "seed": seed, "state": state, "figures": figures, "started": started}
+    values = {name: figure.value for name, figure in run.short.items()}
+    known |= {"task": run.task, "seed": seed, "state": state, "figures": values, "started": started}
     return known | {"epochs": len(run.history), "wall_seconds": run.summary.get("wall_seconds")}
 
 

@@ -22,6 +22,7 @@ from ..data.known import known_codes
 from ..data.ragged import Ragged
 from ..errors import ConstraintError, DataError, LearnerError
 from ..family import Family
+from ..figures import flat_names
 from ..task import Task
 
 EMPTY = "The data set is empty; give at least one (x, y) pair."
@@ -242,7 +243,6 @@ class Part:
     def __init__(self, shape: Any, task: Task | None, data: Batches, space: Any = None) -> None:
         self.shape, self.data, self.space = shape, data, space or task.space  # type: ignore[union-attr]
         self.task = task  # type: ignore[assignment]  # only a model whose rule could not be saved has none
-        self.prefix = prefix(shape)  # what the names of this part's own figures begin with
 
     @cached_property
     def y(self) -> Tensor:
@@ -261,11 +261,6 @@ class Part:
     def places(self) -> list[int]:
         """Where these examples stand in the whole data set."""
         return self.data.at(torch.arange(len(self.data))).tolist()
-
-
-def prefix(shape: Any) -> str:
-    """What the names of a shape's own figures begin with; nothing for a task alone."""
-    return "" if shape is None else f"shape_{shape}_"
 
 
 def tasks_of(task: Task | Family) -> dict[Any, Task]:
@@ -375,4 +370,6 @@ def averaged(figures: list[tuple[Part, dict[str, Any]]]) -> dict[str, Any]:
     total = sum(len(part.data) for part, _ in figures)
     names = [name for name in figures[0][1] if all(name in found for _, found in figures)]
     mean = {name: sum(len(part.data) * found[name] for part, found in figures) / total for name in names}
-    return mean | {part.prefix + name: value for part, found in figures for name, value in found.items()}
+    for part, found in figures:
+        mean |= flat_names(found, shape=part.shape)
+    return mean

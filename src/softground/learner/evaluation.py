@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ..data.gathered import Gathered
 from ..dice import Sampler
 from ..errors import InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
+from ..figures import flat_names
 from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer
 from ..target import Target
@@ -192,22 +193,8 @@ def measured(part: Part, predicted: list[Tensor]) -> dict[str, Any]:
     figures, *others = (part.task.figures(z, part.y, part.data.symbols) for z in predicted)
     for other in others:
         kind = "grammatical" if part.space.readings == "all" else "plain"
-        figures |= {f"{kind}_{name}": value for name, value in other.items()}
+        figures |= flat_names(other, reading=kind)
     return figures
-
-
-def named(part: str, figures: dict[str, Any]) -> dict[str, Any]:
-    """Figures by the part of the data that they were measured on: ``test_…``, ``validation_…``."""
-    return {f"{part}_{name}": value for name, value in figures.items()}
-
-
-def results(figures: dict[str, Any]) -> dict[str, Any]:
-    """Figures as results and summaries have them: those of the test data by their own names.
-
-    >>> results({"test_symbol_accuracy": 0.9, "validation_symbol_accuracy": 0.8})
-    {'symbol_accuracy': 0.9, 'validation_symbol_accuracy': 0.8}
-    """
-    return {name.removeprefix("test_"): value for name, value in figures.items()}
 
 
 class Reading(NamedTuple):
@@ -285,7 +272,8 @@ def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> d
         if reading.constrained is None:
             return {}
         found.append((part, part.task.figures(reading.constrained, part.y, part.data.symbols)))
-    return {f"constrained_{name}": value for name, value in averaged(found).items() if name in found[0][1]}
+    means = averaged(found)
+    return flat_names({name: means[name] for name in found[0][1] if name in means}, reading="constrained")
 
 
 def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
@@ -325,7 +313,7 @@ def _figures(sites: Sites, symbols: int, nameless: bool) -> dict[str, float]:
         "symbol_collapse_all": collapse(predicted, truth, symbols),
         "symbol_ece": calibration_error(confidence, likeliest == truth),
     }
-    return {f"relabelled_{name}" if nameless else name: value for name, value in figures.items()}
+    return flat_names(figures, reading="relabelled" if nameless else "")
 
 
 def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:

@@ -219,14 +219,14 @@ def config_of(learner: Learner, train: list[Part], validation: list[Part] | None
         "chosen": plain(learner.choice_),
         "data": digests(train),
         "validation": validation and digests(validation),  # decides when a stage ends, and what it keeps
-        "rule": rules if train[0].prefix else rules["None"],
+        "rule": rules if train[0].shape is not None else rules["None"],
         "environment": found,
     }
 
 
 def all_digests(parts: list[Part], fabric: Fabric) -> dict[str, Any]:
     """The digests of a data set; those of a family's shapes by their names. All processes must call it."""
-    if not parts[0].prefix:
+    if parts[0].shape is None:
         return data_digests(parts[0].data, fabric)
     return {"examples": sum(part.data.total for part in parts)} | {
         "shapes": {str(part.shape): data_digests(part.data, fabric) for part in parts}

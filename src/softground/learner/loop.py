@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, NonFiniteOutput
+from ..figures import flat_names, results
 from ..networks.ensemble import Scouted, Several
 from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
@@ -37,7 +38,7 @@ from ..training.members import side_by_side
 from ..training.step import Half, Moment, lesson
 from ..training.step import step as take
 from .datasets import Part
-from .evaluation import evaluate, named, results
+from .evaluation import evaluate
 from .observers import Observer, ends_run, learning_problems, wants_batches
 from .open_choices import choices_in_words
 from .outputs import Outputs, not_finite, saved_tensors
@@ -206,7 +207,7 @@ class Loop:
         found: dict[str, Any] = {}
         for name, parts in self.held_out.items():
             try:
-                found |= named(name, evaluate(parts, self.network))
+                found |= flat_names(evaluate(parts, self.network), data=name)
             except NonFiniteOutput as error:
                 raise self._placed(error, stage, epoch, f"on the {name} data") from error
         return found

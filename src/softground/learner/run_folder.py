@@ -19,6 +19,7 @@ import torch
 
 from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
+from ..figures import flat_names, results
 from ..files import cell, replace_file
 from ..reporting import reporter
 from ..runs.checkpoint import load
@@ -29,17 +30,7 @@ from ..training.noise import Noise
 from ..training.step import CHAINS
 from .datasets import Data, Part
 from .device import everyone
-from .evaluation import (
-    Reading,
-    all_figures,
-    beliefs,
-    constrained_figures,
-    named,
-    read_part,
-    reliability_of,
-    results,
-    symbol_figures,
-)
+from .evaluation import Reading, all_figures, beliefs, constrained_figures, read_part, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .observers import learning_problems
 from .run_state import refuse_older
@@ -97,7 +88,8 @@ def figures_before_training(learner: Learner, held_out: Mapping[str, list[Part]]
         return kept
     figures: dict[str, Any] = {}
     for name, parts in held_out.items():
-        figures |= named(name, all_figures(parts, _read(learner, parts, f"Before training, on the {name} data")))
+        found = all_figures(parts, _read(learner, parts, f"Before training, on the {name} data"))
+        figures |= flat_names(found, data=name)
     figures = results(figures)
     if learner.fabric.is_global_zero:
         folder.write_config(folder.read_config() | {"before": figures})
@@ -122,7 +114,7 @@ def figures_after_training(
     for name, parts in {**held_out, **further}.items():
         readings[name] = found = _read(learner, parts, f"After training, on the {name} data", constrained=True)
         added = constrained_figures(parts, found) | symbol_figures(parts, found)
-        figures |= named(name, added if name in held_out else all_figures(parts, found))
+        figures |= flat_names(added if name in held_out else all_figures(parts, found), data=name)
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
     if figures:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..figures import flat_names
 from ..training.first_states import WAITING
 from ..training.step import Batch, Moment
 from .stage import Stage
@@ -86,8 +87,8 @@ class Tally:
             return
         self._read[part].append((batch.index, batch.read))
         figures = batch.figures
-        if part.prefix:
-            figures[part.prefix + "loss"] = figures["loss"]
+        if part.shape is not None:
+            figures |= flat_names({"loss": figures["loss"]}, shape=part.shape)
         names = tuple(zip(figures, map(len, figures.values()), strict=True))
         batches = self._batches.setdefault(names, [])
         batches.append(torch.cat([*map(Tensor.float, figures.values())]))
@@ -106,8 +107,8 @@ class Tally:
                 right = (read == symbols[index]).float()
                 right = right if known is None else right * (known[index] < 0) * part.unknown
                 figures["train_symbol_accuracy"] = right.mean(1)
-            for name in [*figures] if part.prefix else ():
-                figures[part.prefix + name] = figures[name]
+            if part.shape is not None:
+                figures |= flat_names(figures, shape=part.shape)
             for name, values in figures.items():
                 key = ((name, 1),)
                 self._sums[key] = self._sums.get(key, 0) + values.sum(dtype=torch.double)[None]

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
+from ..figures import Figure, figures
 from ..retired import effective
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
 from .findings import Findings
 from .progress import side_by_side, title
 from .watch import GALLERY, read_gallery
-from .words import apart, figure, is_brief, is_number, worded
+from .words import columns, in_words, is_number, worded
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,20 @@ class Facts:
         return {name: value for name, value in self.config.items() if name not in ("format", "task", "before")}
 
     @property
-    def final(self) -> Mapping[str, Any]:
-        """The figures of the last moment, those of further test sets by their names among them."""
-        return list(self._moments.values())[-1] if self._moments else {}
+    def final(self) -> dict[str, Figure]:
+        """The figures of the last moment by their flat names, which name the data set where it is a further one."""
+        last = list(self.moments.values())[-1:]
+        return {f.flat: f for record in last for f in figures(record, ("validation", *self.test_sets))}
 
     @property
-    def moments(self) -> dict[str, Mapping[str, Any]]:
-        """Held-out figures before training and after each stage, further test sets left aside."""
-        return {name: apart(figures, self.test_sets)[0] for name, figures in self._moments.items()}
+    def short(self) -> dict[str, Figure]:
+        """The numbers among the final figures that belong in a short table."""
+        return {name: figure for name, figure in self.final.items() if figure.brief and is_number(figure.value)}
+
+    @property
+    def columns(self) -> dict[str, dict[str, Figure]]:
+        """Figures by moment and by further test set."""
+        return columns(self.moments, self.test_sets)
 
     @property
     def test_sets(self) -> list[str]:
@@ -70,7 +77,8 @@ class Facts:
         return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     @property
-    def _moments(self) -> dict[str, Mapping[str, Any]]:
+    def moments(self) -> dict[str, Mapping[str, Any]]:
+        """Held-out figures before training and after each stage, as the run folder names them."""
         before = self.summary.get("before", self.config.get("before"))
         after = {
             f"after {title(key.removeprefix('after_stage_'))}": value
@@ -79,7 +87,7 @@ class Facts:
         }
         if not after and self.history:
             last = self.history[-1]
-            after = {"last epoch": {k.removeprefix("test_"): v for k, v in last.items() if k.startswith("test_")}}
+            after = {"last epoch": {f._replace(data="").flat: f.value for f in figures(last) if f.data == "test"}}
         moments = {"before": before} | after
         return {name: value for name, value in moments.items() if isinstance(value, Mapping) and value}
 
@@ -92,13 +100,14 @@ class Spread(NamedTuple):
     least: float
     most: float
 
-    def words(self, name: str) -> str:
-        """As a reader wants it.
+    def words(self, name: str) -> tuple[str, str, str]:
+        """Mean ± sd, the least and the most, in words.
 
         >>> Spread(0.98765, 0.00123, 0.98, 0.99).words("symbol_accuracy")
-        '98.77% ± 0.12%'
+        ('98.77% ± 0.12%', '98.00%', '99.00%')
         """
-        return f"{figure(name, self.mean)} ± {figure(name, self.sd)}"
+        average, sd, least, most = (in_words(Figure.parse(name, value)) for value in self)
+        return f"{average} ± {sd}", least, most
 
 
 def groups(runs: Sequence[Facts]) -> list[list[int]]:
@@ -115,16 +124,15 @@ def groups(runs: Sequence[Facts]) -> list[list[int]]:
 
 def spreads(runs: Sequence[Facts]) -> dict[str, Spread]:
     """Mean and sd of every figure that all of the runs have, and of their time."""
-    rows = [dict(run.final) | {"wall_seconds": run.summary.get("wall_seconds")} for run in runs]
-    shared = [n for n in rows[0] if is_brief(n) and all(is_number(row.get(n)) for row in rows)]
-    values = {name: [float(row[name]) for row in rows] for name in shared}
+    times = [{"wall_seconds": Figure("wall_seconds", run.summary.get("wall_seconds"))} for run in runs]
+    found = [
+        run.short | {n: f for n, f in time.items() if is_number(f.value)} for run, time in zip(runs, times, strict=True)
+    ]
+    values = {name: [float(row[name].value) for row in found] for name in found[0] if all(name in row for row in found)}
     return {name: Spread(mean(each), stdev(each), min(each), max(each)) for name, each in values.items()}
 
 
 def seeds_table(title: str, found: Mapping[str, Spread]) -> Table:
     """Mean ± sd of each figure, and its least and its most."""
-    rows = {
-        "time" if name == "wall_seconds" else worded(name): (each.words(name), *(figure(name, end) for end in each[2:]))
-        for name, each in found.items()
-    }
+    rows = {"time" if name == "wall_seconds" else worded(name): each.words(name) for name, each in found.items()}
     return side_by_side("on held-out data", ("mean ± sd", "least", "most"), rows, title)

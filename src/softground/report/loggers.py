@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
+from ..figures import Figure
 from ..files import failure
 from ..learner.observers import Observer, together
 from ..preparing import hushed
@@ -36,9 +37,9 @@ def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if isinstance(value, Mapping):
             yield from ((f"{name}/{part}", float(v)) for part, v in value.items() if is_number(v))
         elif name != "epoch" and is_number(value):
-            part, _, rest = name.partition("_")
-            group = {"test": "held-out", "validation": "validation"}.get(part)
-            yield f"{group}/{rest}" if group else f"training/{name}", float(value)
+            figure = Figure.parse(name)
+            group = {"": "training", "test": "held-out"}.get(figure.data, figure.data)
+            yield f"{group}/{figure._replace(data='').flat}", float(value)
 
 
 class Logged:

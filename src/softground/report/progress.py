@@ -11,10 +11,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..figures import figures
 from ..files import harmless
 from ..learner.stage import Stage
 from ..preparing import watched
-from .words import apart, figure, is_brief, of_one_shape, spoken, worded
+from .words import columns, in_words, rows, short
 
 
 class _Bars(progress.Progress):
@@ -112,10 +113,10 @@ def summary_line(record: dict[str, Any]) -> str:
     ]
     parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
     lines = [", ".join(parts)]
+    found = [f for f in figures(record) if f.value is not None and not f.shape]
     for part in ("test", "validation"):
-        own = {k: v for k, v in record.items() if k.startswith(f"{part}_") and v is not None and not of_one_shape(k)}
-        figures = [f"{spoken(k.removeprefix('validation_'))} {figure(k, v, 1)}" for k, v in own.items()]
-        lines += [f"{part}: {', '.join(figures)}"] if figures else []
+        own = [f"{short(f._replace(data=''))} {in_words(f, 1)}" for f in found if f.data == part]
+        lines += [f"{part}: {', '.join(own)}"] if own else []
     return "; ".join(lines)
 
 
@@ -124,12 +125,8 @@ def result_table(title: str, moments: dict[str, dict[str, Any]], test_sets: Iter
 
     Figures of further test sets are in those of the last moment, and get columns of their own.
     """
-    final, further = apart(list(moments.values())[-1] if moments else {}, test_sets)
-    columns = dict(moments) | {name: final for name in list(moments)[-1:]}
-    columns |= {worded(name): figures for name, figures in further.items()}
-    metrics = dict.fromkeys(m for figures in columns.values() for m in figures if is_brief(m))
-    rows = {worded(m): [figure(m, figures.get(m)) for figures in columns.values()] for m in metrics}
-    return side_by_side("on held-out data", columns, rows, title)
+    found = columns(moments, test_sets)
+    return side_by_side("on held-out data", found, rows(found.values()), title)
 
 
 def side_by_side(heading: str, columns: Iterable[str], rows: Mapping[str, Iterable[str]], title: str = "") -> Table:

@@ -1,21 +1,13 @@
 """Numbers, names of metrics and settings as a reader wants them, the same on the terminal and on a page."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..figures import Figure, figures
 from ..files import harmless
 
 LARGEST = 1e300  # beyond it nothing can be drawn; NaN is not below it either
-# Shares that are not called accuracies.
-SHARES = frozenset(
-    {"accuracy", "feasible", "grounded_symbols", "acceptance", "moved", "unknown", "used", "noise", "meant"}
-    | {"corrected", "given_up"}
-)
-SHARE_ENDINGS = ("_accuracy", "_accuracy_all", "_f1", "_f1_all", "_ece", "_feasible")
 WORDS = {"f1": "F1", "ece": "ECE", "ood": "OOD"}
-IN_FULL = ("_f1_all", "_collapse", "_collapse_all")  # figures that a short table leaves out
-OF_SYMBOLS = ("_f1", "_ece", *IN_FULL)
 LONGEST = 24  # characters of a symbol
 SIGNS = {"*": "×", "/": "÷", "-": "−"}
 Path = tuple[str, ...]
@@ -27,36 +19,18 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
-def is_share(name: str) -> bool:
-    """Whether a metric is a share of something, shown in percent: an accuracy, or one of the library's own shares.
+def in_words(figure: Figure, decimals: int = 2) -> str:
+    """A figure's value; ``decimals`` are those of a percentage. JSON has no infinity, so γ = ∞ is kept as None.
 
-    >>> [is_share(name) for name in ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")]
-    [True, True, True, False, False]
+    >>> [in_words(Figure(*each)) for each in (("symbol_accuracy", 0.99814), ("spearman", 0.98765), ("loss", None))]
+    ['99.81%', '0.988', '–']
+    >>> in_words(Figure("gamma", None)), in_words(Figure("wall_seconds", 200))
+    ('∞', '3 min 20 s')
     """
-    return name.endswith(SHARE_ENDINGS) or name.removeprefix("test_").removeprefix("validation_") in SHARES
-
-
-def is_brief(name: str) -> bool:
-    """Whether a figure belongs on a final screen: of single shapes and the validation part no more than accuracies.
-
-    >>> [is_brief(n) for n in ("symbol_accuracy", "symbol_ece", "symbol_collapse", "shape_3_symbol_ece", "spearman")]
-    [True, True, False, False, True]
-    """
-    apart = of_one_shape(name) or name.startswith("validation_")
-    return not name.endswith(OF_SYMBOLS if apart else IN_FULL)
-
-
-def figure(name: str, value: Any, decimals: int = 2) -> str:
-    """A metric's value; ``decimals`` are those of a percentage. JSON has no infinity, so γ = ∞ is kept as None.
-
-    >>> figure("symbol_accuracy", 0.99814), figure("spearman", 0.98765), figure("loss", None), figure("gamma", None)
-    ('99.81%', '0.988', '–', '∞')
-    >>> figure("wall_seconds", 200)
-    '3 min 20 s'
-    """
+    name, value = figure.name, figure.value
     if not is_number(value):
         return value if isinstance(value, str) else "∞" if name == "gamma" and value is None else "–"
-    if is_share(name):
+    if figure.share:
         return f"{value:.{decimals}%}"
     if name == "wall_seconds":
         return seconds(value)
@@ -97,17 +71,18 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def spoken(name: str) -> str:
-    """A metric's name in words, and in few.
+def short(figure: Figure) -> str:
+    """A figure's name in few words.
 
-    >>> spoken("test_relabelled_symbol_accuracy"), spoken("grounded_symbols")
+    >>> short(Figure.parse("test_relabelled_symbol_accuracy")), short(Figure("grounded_symbols"))
     ('relabelled symbol', 'grounded symbols')
     """
-    return worded(name.removeprefix("test_").removesuffix("_accuracy"))
+    data = "" if figure.data == "test" else figure.data
+    return worded(figure._replace(data=data, name=figure.name.removesuffix("_accuracy")).flat)
 
 
 def worded(name: str) -> str:
-    """A metric's name in words.
+    """A name in words.
 
     >>> worded("symbol_accuracy"), worded("ood_symbol_ece"), worded("symbol_f1_all")
     ('symbol accuracy', 'OOD symbol ECE', 'symbol F1 all')
@@ -121,25 +96,28 @@ def symbol(text: str) -> str:
     return SIGNS.get(text, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
-def of_one_shape(name: str) -> bool:
-    """Whether a figure is that of one shape among several, on whatever test set.
+def columns(moments: Mapping[str, Mapping[str, Any]], sets: Iterable[str] = ()) -> dict[str, dict[str, Figure]]:
+    """Figures by column and name: a column for each moment, then one for each further test set of the last moment."""
+    known = {name: worded(name) for name in sets}
+    found: dict[str, dict[str, Figure]] = {name: {} for name in (*moments, *known.values())}
+    for moment, record in moments.items():
+        for figure in figures(record, ("validation", *known)):
+            if figure.data in known:
+                found[known[figure.data]][figure._replace(data="").flat] = figure._replace(data="")
+            else:
+                found[moment][figure.flat] = figure
+    return found
 
-    >>> [of_one_shape(name) for name in ("test_shape_3_error", "ood_shape_3_error", "error", "shape_accuracy")]
-    [True, True, False, False]
-    """
-    return re.match(r"([a-zA-Z0-9]+_)?shape_[^_]+_", name) is not None
 
-
-def apart(figures: Mapping[str, Any], sets: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Figures of the test data, and those of further test sets by set, without its name.
-
-    >>> apart({"symbol_f1": 0.5, "ood_symbol_f1": 0.25}, ["ood"])
-    ({'symbol_f1': 0.5}, {'ood': {'symbol_f1': 0.25}})
-    """
-    own, each = dict(figures), {name: dict[str, Any]() for name in sets}
-    for name in sorted(each, key=len, reverse=True):  # a name may begin with another
-        each[name] = {k.removeprefix(f"{name}_"): own.pop(k) for k in figures if k in own and k.startswith(f"{name}_")}
-    return own, each
+def rows(columns: Iterable[Mapping[str, Figure]], brief: bool = True) -> dict[str, list[str]]:
+    """Table rows by a figure's name in words, with its value in each column: those of a short table, or the others."""
+    columns = list(columns)
+    names = {name: figure.brief for column in columns for name, figure in column.items()}
+    return {
+        worded(name): [in_words(column.get(name, Figure(name))) for column in columns]
+        for name, wanted in names.items()
+        if wanted == brief
+    }
 
 
 def listed(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | None]]:

@@ -11,8 +11,9 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from ...figures import Figure
 from ..progress import title
-from ..words import is_number, is_share, number, of_one_shape, percent, spoken
+from ..words import is_number, number, percent, short
 
 WIDTH = 380  # of a chart's own coordinates: close to a phone's, so that text keeps its size there
 HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
@@ -207,15 +208,12 @@ def powers(low: float, high: float, count: int = 5) -> list[float]:
 def curves(history: Records) -> list[Chart]:
     """A chart for each group of metrics that the records have values for."""
     epochs = epochs_of(history)
+    known = {key: Figure.parse(key) for key in keys(history)}
     held_out, validation = (
-        {
-            k: (spoken(k.removeprefix("validation_")), "")
-            for k in keys(history)
-            if k.startswith(part) and is_share(k) and not of_one_shape(k)
-        }
-        for part in ("test_", "validation_")
+        {k: (short(f._replace(data="")), "") for k, f in known.items() if f.data == data and f.share and not f.shape}
+        for data in ("test", "validation")
     )
-    shapes = {k: (spoken(k), "") for k in keys(history) if of_one_shape(k) and k.endswith("_feasible")}
+    shapes = {k: (short(f), "") for k, f in known.items() if f.shape and f.name == "feasible"}
     chains = {k: v for k, v in CHAINS.items() if any(p[1] for p in points(history, k))}
     charts = [
         _shares(history, epochs, held_out, "Held-out data", "Examples that the network has never seen."),
@@ -228,13 +226,12 @@ def curves(history: Records) -> list[Chart]:
         numbers("Loss", LOSS, [Line("", "c1", points(history, "loss"))], epochs),
         _shares(history, epochs, chains, "Chains"),
     ]
-    for key in keys(history):
-        if key not in PLACED | held_out.keys() | validation.keys() and not of_one_shape(key):
-            apart = key.startswith(("test_", "validation_"))
-            where = "On held-out data, after each epoch." if apart else "The mean of each epoch."
+    for key, figure in known.items():
+        if key not in PLACED | held_out.keys() | validation.keys() and not figure.shape:
+            where = "On held-out data, after each epoch." if figure.data else "The mean of each epoch."
             where = SOLVER if key.startswith("solver_") else COUNTS.get(key, where)
             line = Line("", "c1", points(history, key))
-            charts.append(numbers(spoken(key).capitalize(), where, [line], epochs))
+            charts.append(numbers(short(figure).capitalize(), where, [line], epochs))
     return [chart for chart in charts if chart.lines or chart.bands]
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from ...figures import Figure
 from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts, groups, spreads
-from ..words import figure, flat, is_brief, is_number, is_share, spoken
+from ..words import flat, in_words, is_number, short
 from .charts import PARTS, Chart, Epochs, Line, colour, keys, numbers, points, shares, timing
 from .page import render
 
@@ -66,22 +67,26 @@ def letter(place: int) -> str:
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
     """By heading, each run's figure in words, and whether it is the best among runs of the same task, rule and data."""
     kinds = [_kind(run) for run in runs]
-    rows: list[dict[str, Any]] = []
-    for run in runs:
-        more = {name: run.summary.get(name) for name in ("grounded", "wall_seconds", "parameters", "seed")}
-        rows.append(
-            {k: v for k, v in run.final.items() if is_number(v) and is_brief(k)} | more | {"epochs": len(run.history)}
-        )
-    found = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row.get(name) for row in rows]
-        rivals: list[set[Any]] = [
-            {v for k, v in zip(kinds, values, strict=True) if k == kind and is_number(v)} for kind in kinds
-        ]
-        most = min if name.endswith("_ece") else max
-        best = [is_share(name) and len(r) > 1 and v == most(r) for r, v in zip(rivals, values, strict=True)]
-        found[HEADINGS.get(name, spoken(name))] = [(_words(name, v), b) for v, b in zip(values, best, strict=True)]
+    found: dict[str, list[Figure]] = {}
+    for name in dict.fromkeys(name for run in runs for name in run.short):
+        found[name] = [run.short.get(name, Figure.parse(name)) for run in runs]
+    for name in ("grounded", "wall_seconds", "parameters", "seed"):
+        found[name] = [Figure(name, run.summary.get(name)) for run in runs]
+    found["epochs"] = [Figure("epochs", len(run.history)) for run in runs]
+    return {_heading(name): list(zip(map(_words, row), _best(row, kinds), strict=True)) for name, row in found.items()}
+
+
+def _best(row: Sequence[Figure], kinds: Sequence[Any]) -> list[bool]:
+    """Whether a share is the best among runs of its kind, if they differ."""
+    most, found = (min if row[0].name.endswith("_ece") else max), []
+    for figure, kind in zip(row, kinds, strict=True):
+        rivals = {other.value for other, k in zip(row, kinds, strict=True) if k == kind and is_number(other.value)}
+        found.append(figure.share and len(rivals) > 1 and figure.value == most(rivals))
     return found
+
+
+def _heading(name: str) -> str:
+    return HEADINGS.get(name) or short(Figure.parse(name))
 
 
 def _kind(run: Facts) -> tuple[str, dict[str, str]]:
@@ -102,12 +107,12 @@ def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
     for places in groups([run.facts for run in runs]):
         members = [runs[place] for place in places]
         each = spreads([run.facts for run in members])
-        found.append((members, {HEADINGS.get(n, spoken(n)): spread.words(n) for n, spread in each.items()}))
+        found.append((members, {_heading(name): spread.words(name)[0] for name, spread in each.items()}))
     return found
 
 
-def _words(name: str, value: Any) -> str:
-    return str(value) if name == "seed" and is_number(value) else figure(name, value)
+def _words(figure: Figure) -> str:
+    return str(figure.value) if figure.name == "seed" and is_number(figure.value) else in_words(figure)
 
 
 def _settings(runs: Sequence[Facts]) -> list[dict[str, list[str]]]:
@@ -127,14 +132,14 @@ def _short(value: str) -> str:
 
 def _charts(runs: Sequence[Run]) -> list[Chart]:
     present = list(dict.fromkeys(k for run in runs for k in keys(run.facts.history) if k != "epoch"))
-    held_out = [k for k in present if k.startswith(("test_", "validation_"))]
+    held_out = [k for k in present if Figure.parse(k).data]
     epochs = Epochs(max([1, *[len(run.facts.history) for run in runs]]), [])
     charts = []
     for name in dict.fromkeys([*held_out, *[k for k in FIRST if k in present], *present]):
         lines = [Line(run.letter, run.colour, points(run.facts.history, name)) for run in runs]
         if any(v for line in lines for _, v in line.points):  # a line that never leaves zero is no news
-            heading = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, spoken(name))
+            heading = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, short(Figure.parse(name)))
             if name not in ("gamma", "loss"):
                 heading += ", held-out" if name in held_out else ", training"
-            charts.append((shares if is_share(name) else numbers)(heading, "", lines, epochs))
+            charts.append((shares if Figure.parse(name).share else numbers)(heading, "", lines, epochs))
     return charts

@@ -4,19 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...figures import Figure
 from ...files import replace_file
 from ...learner.observers import learning_problems
 from ...runs import RunFolder
 from ..facts import Facts
 from ..findings import Findings
-from ..words import apart, figure, flat, is_brief, is_number, listed, of_one_shape, seconds, spoken, worded
+from ..words import columns, flat, in_words, is_number, listed, rows, seconds, short
 from .charts import Records, curves, keys, timing
 from .diagrams import confusion, diagrams
 from .page import render
 
 REPORT = "report.html"
 MOST_ROWS = 200
-IN_THE_TABLE = ("constrained_", "grammatical_", "plain_")  # other readings of the same figures
+LARGE = ("", "relabelled")  # readings whose figures are in large type; those of others are in the table
 LACKING = {"unexplained": "no symbols give their answer", "unstarted": "no feasible symbols were found"}
 
 
@@ -58,14 +59,12 @@ def run_page(facts: Facts) -> str:
 
 def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
     """The final figures, for large type: (name, value, a word below)."""
-    moments, summary = facts.moments, facts.summary
-    last = list(moments.values())[-1] if moments else {}
-    before = moments.get("before", {})
-    for name, value in last.items():
-        if is_number(value) and is_brief(name) and not of_one_shape(name) and not name.startswith(IN_THE_TABLE):
-            words = spoken(name) + (" accuracy" if name.endswith("_accuracy") else "")
-            known = name in before and before is not last
-            yield words, figure(name, value), f"before training {figure(name, before[name])}" if known else ""
+    summary, (*earlier, last) = facts.summary, list(facts.moments) or ["before"]
+    before = facts.columns["before"] if "before" in earlier else {}
+    for name, figure in facts.columns.get(last, {}).items():
+        if is_number(figure.value) and figure.brief and not figure.shape and figure.reading in LARGE:
+            words = short(figure) + (" accuracy" if figure.name.endswith("_accuracy") else "")
+            yield words, in_words(figure), f"before training {in_words(before[name])}" if name in before else ""
     if is_number(summary.get("grounded")):
         yield "training examples explained", f"{summary['grounded']:,}", "by the network's own prediction"
     last_epoch = facts.history[-1] if facts.history else {}
@@ -82,32 +81,29 @@ def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
 def _figures(facts: Facts) -> dict[str, Any]:
     """Figures as a table, one column per moment, and the rows of all that this leaves out."""
     train = facts.summary.get("train")
-    columns: dict[str, Any] = {f"held-out, {name}": found for name, found in facts.moments.items()}
-    columns |= {worded(name): found for name, found in apart(facts.final, facts.test_sets)[1].items()}
-    columns |= {"training": train} if isinstance(train, dict) else {}
-    names = dict.fromkeys(name for found in columns.values() for name in found)
-    rows = {k: [worded(k), *[figure(k, found.get(k)) for found in columns.values()]] for k in names}
-    more = [row for k, row in rows.items() if not is_brief(k)]
-    return {"head": ["figure", *columns], "rows": [row for k, row in rows.items() if is_brief(k)], "more": more}
+    found = facts.columns | columns({"training": train} if isinstance(train, dict) else {})
+    head = ["figure", *(f"held-out, {name}" if name in facts.moments else name for name in found)]
+    few, more = ([[name, *cells] for name, cells in rows(found.values(), brief).items()] for brief in (True, False))
+    return {"head": head, "rows": few, "more": more}
 
 
 def _choice(facts: Facts) -> dict[str, Any] | None:
     """By which way S_y was known and why not by another, and what was said of the walk; None if nothing was open."""
     kept: Any = facts.config.get("chosen")
-    rows: list[list[str]] = []
+    tried: list[list[str]] = []
     walks: list[str] = []
     for shape, one in kept.items() if isinstance(kept, dict) else ():
         if not isinstance(one, dict):
             continue
         name = [str(shape)] if len(kept) > 1 else []
         refused = one.get("refused")
-        tried = [r for r in refused if isinstance(r, dict)] if isinstance(refused, list) else []
-        rows += [_rung(name, r, "no") for r in tried] + ([_rung(name, one, "taken")] if "rung" in one else [])
+        tried += [_rung(name, r, "no") for r in (refused if isinstance(refused, list) else []) if isinstance(r, dict)]
+        tried += [_rung(name, one, "taken")] if "rung" in one else []
         walk = one.get("walk")
         reasons = walk.get("reasons") if isinstance(walk, dict) else None
         walks += [str(reason) for reason in reasons] if isinstance(reasons, list) else []
-    head = [*(["shape"] if any(len(row) > 4 for row in rows) else []), "way", "", "why", "time"]
-    return {"head": head, "rows": rows, "walks": walks} if rows or walks else None
+    head = [*(["shape"] if any(len(row) > 4 for row in tried) else []), "way", "", "why", "time"]
+    return {"head": head, "rows": tried, "walks": walks} if tried or walks else None
 
 
 def _rung(name: list[str], one: dict[str, Any], taken: str) -> list[str]:
@@ -122,8 +118,8 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     if not isinstance(found, dict) or not isinstance(first, list):
         return None
     names = ("example", "answer", "reading", "gives", "meant")
-    rows = [[_told(one.get(name, "–")) for name in names] for one in first if isinstance(one, dict)]
-    return {"head": [*names], "rows": rows, "count": found.get("count"), "noise": facts.summary.get("noise")}
+    cells = [[_told(one.get(name, "–")) for name in names] for one in first if isinstance(one, dict)]
+    return {"head": [*names], "rows": cells, "count": found.get("count"), "noise": facts.summary.get("noise")}
 
 
 def _told(value: Any) -> str:
@@ -142,9 +138,13 @@ def _records(history: Records) -> dict[str, Any]:
     """All numbers behind the curves; thinned where there are very many."""
     names = [k for k in keys(history) if k != "epoch"]
     stride = max(1, -(-len(history) // MOST_ROWS))
-    rows = [
-        [i, str(record.get("stage", "")), *[figure(k, record[k]) if k in record else "–" for k in names]]
+    lines = [
+        [
+            i,
+            str(record.get("stage", "")),
+            *[in_words(Figure.parse(k, record[k])) if k in record else "–" for k in names],
+        ]
         for i, record in enumerate(history, start=1)
         if (i - 1) % stride == 0 or i == len(history)
     ]
-    return {"head": ["epoch", "stage", *[k.replace("_", " ") for k in names]], "rows": rows, "stride": stride}
+    return {"head": ["epoch", "stage", *[k.replace("_", " ") for k in names]], "rows": lines, "stride": stride}
