@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from choice_table import said
-from provenance import origin
+from provenance import origin, read_page
 
 DIGITS = (1, 2, 4, 15)
 ROWS = {
@@ -23,7 +22,7 @@ def table(path: Path) -> str:
     """Accuracy of the sum per number of digits."""
     if not path.exists():
         return "Not measured yet: `python benchmarks/addition.py --data-dir DIR` does, by LeNet-5 on a CPU."
-    page = json.loads(path.read_text())
+    page = read_page(path)
     found = page["table"]
     lines = [
         "Sums that are right on the test set, in %, mean ± sd over seeds (three unless noted), in the field's standard "

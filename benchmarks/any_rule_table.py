@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 from typing import Any
 
-from provenance import origin
+from provenance import origin, read_page
 
 LINES = {
     "mixed": ("sum so much, less than 20, or a 7 among three digits: 1,000 states", ("z3", "cpmpy", "own")),
@@ -22,7 +21,7 @@ def table(page: Path) -> str:
     """What was measured, with labels beside."""
     if not page.exists():
         return "Not measured yet."
-    found = json.loads(page.read_text())
+    found = read_page(page)
     rows, runs = found["table"], found["runs"]
     head = "| rule | written in | way taken | symbols, % | answers, % | with labels | seconds |"
     lines = [head, "| --- | --- | --- | --- | --- | --- | --- |"]

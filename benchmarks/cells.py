@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
 
-from provenance import machine, provenance
+from provenance import machine, page_text, provenance, read_page, thinned
 
 
 def parser(description: str, name: str) -> argparse.ArgumentParser:
@@ -108,7 +108,7 @@ def fill(
     run: Callable[[str, str, str, str, float], dict[str, Any] | None] = train,
 ) -> None:
     """Run the cells that are missing, ``--jobs`` at a time, and keep what they give."""
-    known = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
+    known = read_page(given.out) if given.out.exists() else {"runs": {}}
     results: dict[str, Any] = known["runs"]
     missing = {k: v for k, v in cells.items() if not _counts(results.get(k, {}), v)}
     print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to go", flush=True)
@@ -126,9 +126,9 @@ def fill(
         print(f"{name}: {found} in {summary['wall_seconds']:.0f} s", flush=True)
         with lock:
             shared = {"jobs": given.jobs + given.beside, "threads": int(os.environ.get("OMP_NUM_THREADS", "1"))}
-            results[name] = summary | {"options": options} | shared | made
+            results[name] = thinned(summary) | {"options": options} | shared | made
             page = {"command": command, "table": table(results, figures), "runs": dict(sorted(results.items()))}
-            given.out.write_text(json.dumps(page, indent=1) + "\n")
+            given.out.write_text(page_text(page))
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(work, missing.items()))

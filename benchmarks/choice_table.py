@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from candidates import GROUPS
 from choose import complete
-from provenance import origin
+from provenance import origin, read_page
 
 from softground.data.examples import APART
 
@@ -37,7 +36,7 @@ SHARED = ("evenodd, ten labels", "evenodd, two labels", "half")  # drawn with re
 
 def groups() -> dict[str, Any]:
     """What was chosen, group by group, where every candidate was tried."""
-    found: dict[str, Any] = json.loads(PAGE.read_text())["groups"] if PAGE.exists() else {}
+    found: dict[str, Any] = read_page(PAGE)["groups"] if PAGE.exists() else {}
     return {name: found[name] for name in TITLES if name in found and complete(GROUPS[name], found[name]["candidates"])}
 
 

@@ -12,7 +12,6 @@ candidate with its figures.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # for papers
 
 from candidates import GROUPS, Group  # noqa: E402
-from provenance import provenance  # noqa: E402
+from provenance import page_text, provenance, read_page  # noqa: E402
 
 from papers.li2023.cell import Cell, Where  # noqa: E402
 from papers.li2023.pool import Progress, run_all  # noqa: E402
@@ -112,14 +111,14 @@ def main(argv: Sequence[str] | None = None, groups: Mapping[str, Group] = GROUPS
     given = parser.parse_args(argv)
     where, wanted = Where.at(given.device, given.data_dir), {name: groups[name] for name in given.only}
     found = choose(wanted, Store(given.records), where, given.seeds, given.jobs, given.seconds)
-    page = json.loads(given.out.read_text()) if given.out.exists() else {"groups": {}}
+    page = read_page(given.out) if given.out.exists() else {"groups": {}}
     known: dict[str, Any] = page["groups"]
     for name, group in found.items():
         if group["choice"] or not (name in known and complete(groups[name], known[name]["candidates"])):
             known[name] = group  # a choice stays until there is another
     page = {"rule": RULE, **provenance(), "groups": known}
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(page, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    given.out.write_text(page_text(dict(sorted(page.items()))))
     for name, group in found.items():
         print(f"{name}: {group['choice']}")
         for label, candidate in group["candidates"].items():

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from provenance import provenance
+from provenance import provenance, read_page
 
 from softground.report.words import symbol
 
@@ -131,7 +131,7 @@ def main() -> None:
     """Measure unless told otherwise, and draw."""
     if "--draw" not in sys.argv:
         RECORD.write_text(json.dumps(measure(), ensure_ascii=False) + "\n", encoding="utf-8")
-    PICTURE.write_text(picture(json.loads(RECORD.read_text(encoding="utf-8"))["runs"]["demo"]), encoding="utf-8")
+    PICTURE.write_text(picture(read_page(RECORD)["runs"]["demo"]), encoding="utf-8")
 
 
 if __name__ == "__main__":

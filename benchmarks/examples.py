@@ -9,7 +9,6 @@ runs nothing and only compares the table with the record.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import resource
@@ -19,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from provenance import origin, provenance
+from provenance import origin, page_text, provenance, read_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "benchmarks" / "results" / "examples.json"
@@ -119,14 +118,14 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"runs": {}}
+    record = read_page(RECORD) if RECORD.exists() else {"runs": {}}
     record["command"] = "python benchmarks/examples.py"
     if given.check:
         return int(PAGE.read_text() != page(record))
     for name in given.names or TEACHES:
         record["runs"][name] = run = measure(name, given.threads)
         print(f"{name}: {run['printed'][-1]} ({run['cpu_seconds']:.0f} s)", flush=True)
-        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        RECORD.write_text(page_text(record))
     if set(TEACHES) <= set(record["runs"]):
         PAGE.write_text(page(record))
     return 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-from provenance import origin
+from provenance import origin, read_page
 
 from examples import TEACHES, shown
 
@@ -24,7 +23,7 @@ TITLES = {
 
 def gallery(record: Path) -> str:
     """An entry for each example."""
-    runs = json.loads(record.read_text())["runs"]
+    runs = read_page(record)["runs"]
     entries = []
     for name, teaches in TEACHES.items():
         said = [shown(line) for line in runs[name]["printed"] if "held-out" in line or "accuracy" in line]

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from choice_table import said
+from provenance import read_page
 
 
 def headline(results: Path) -> str:
     """A row a task."""
     paper = json.loads((results / "reproduction" / "tables.json").read_text())
-    rules = json.loads((results / "any_rule.json").read_text())["table"]
+    rules = read_page(results / "any_rule.json")["table"]
 
     def reproduced(key: str, labels: str, name: str) -> list[dict[str, Any]]:
         return [paper[each]["ours"][name] for each in (key, labels)]

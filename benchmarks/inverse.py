@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 from measure import Work, destination, interleaved, options, record, timed
+from provenance import read_page
 from torch import Tensor
 
 from softground.constraints.smt import SMT
@@ -193,7 +194,7 @@ def _inverted(values: dict[str, Any], over: float) -> dict[str, Any]:
 
 def elsewhere(path: Path, figures: dict[str, dict[str, Any]]) -> None:
     """Ratios against the paper's throughput on record; a ratio across machines, and marked as one."""
-    page = json.loads(path.read_text())
+    page = read_page(path)
     machine = page["measured"]["cpu"]["environment"]
     note = f"the paper's way measured on another machine: {machine['cpus']} CPU cores, {machine['platform']}"
     for inverses in figures.values():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from long_formulas import PARTS as FORMULAS
 from long_sums import ROWS as SUMS
-from provenance import origin
+from provenance import origin, read_page
 
 
 def formulas(page: Path) -> str:
@@ -34,7 +33,7 @@ def table(page: Path, rows: Mapping[str, str], task: str, figures: Mapping[str, 
     """What was measured of each row; where rows are ``named``, with their names and epochs."""
     if not page.exists():
         return "Not measured yet."
-    found = json.loads(page.read_text())
+    found = read_page(page)
     heads = [f"`softground train {task} …`", *(f"{name}, %" for name in figures.values()), "seconds"]
     heads = ["", *heads[:-1], "epochs", "seconds"] if named else heads
     lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]

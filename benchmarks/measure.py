@@ -7,7 +7,6 @@ these is reported with its quartiles. A machine that slows down meanwhile slows 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from provenance import provenance
+from provenance import page_text, provenance, read_page, rounded
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -120,14 +119,14 @@ def record(
     written; the page is returned either way.
     """
     path = (folder or Path()) / f"{name}.json"
-    page: dict[str, Any] = json.loads(path.read_text()) if folder and path.exists() else {}
+    page: dict[str, Any] = read_page(path) if folder and path.exists() else {}
     page = merged(page, {**figures, "measured": {device: None}})
     page["measured"][device] = circumstances(seed)
     page = rounded(page)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(page, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        temporary.write_text(page_text(dict(sorted(page.items()))))
         temporary.replace(path)
     return page
 
@@ -141,12 +140,3 @@ def merged(old: Any, new: Any) -> Any:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **{key: merged(old.get(key), value) for key, value in new.items()}}
     return new
-
-
-def rounded(value: Any, digits: int = 5) -> Any:
-    """Floats to significant digits, all the way down: more would be noise."""
-    if isinstance(value, float):
-        return float(f"{value:.{digits}g}")
-    if isinstance(value, Mapping):
-        return {key: rounded(item, digits) for key, item in value.items()}
-    return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value

@@ -1,5 +1,6 @@
 """Where a number comes from: commit, command, machine and versions, as every record of a measurement keeps them."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -16,6 +17,11 @@ WRITTEN = ("benchmarks/results", "docs", "README.md", "examples/README.md")  # b
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
 FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--carried": "DIR", "--page": "FILE"}
+# Parts of a run's summary that no table shows.
+UNSHOWN = {"before", "grounded", "other_maps", "reliability", "test_sets", "text", "train", "versions"}
+UNSHOWN_FIGURES = ("_f1", "_f1_all", "_collapse", "_collapse_all")
+# Parts of records that many runs have in common.
+SHARED = ("command", "environment", "note", "recipe", "settings")
 
 
 def provenance() -> dict[str, Any]:
@@ -88,3 +94,89 @@ def git(*arguments: str) -> str:
     """What git says of this source tree."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+def page_text(page: Mapping[str, Any]) -> str:
+    """A record as JSON with one line for each run, row or figure; what runs have in common stands once.
+
+    >>> text = page_text({"runs": {"a/0": {"recipe": {"epochs": 3}}, "a/1": {"recipe": {"epochs": 3}}}})
+    >>> print(text, end="")
+    {
+    "runs": {
+    "a/0": {"recipe": 0},
+    "a/1": {"recipe": 0}
+    },
+    "shared": {
+    "recipe": [{"epochs": 3}]
+    }
+    }
+    >>> parse_page(text)["runs"]["a/1"]
+    {'recipe': {'epochs': 3}}
+    """
+
+    def text(value: Any, depth: int) -> str:
+        if depth == 0 or not isinstance(value, Mapping) or not value:
+            return json.dumps(value, ensure_ascii=False)
+        lines = [f"{json.dumps(str(key), ensure_ascii=False)}: {text(item, depth - 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + "\n}"
+
+    shared: dict[str, list[Any]] = {}
+    found = {key: value if key in SHARED else share(value, shared) for key, value in page.items()}
+    return text(found | ({"shared": shared} if shared else {}), 2) + "\n"
+
+
+def parse_page(text: str) -> Any:
+    """A record as it was given to :func:`page_text`."""
+    page = json.loads(text)
+    shared = page.pop("shared", {})
+    return {key: value if key in SHARED else unshare(value, shared) for key, value in page.items()}
+
+
+def read_page(path: Path) -> Any:
+    """The record in a file."""
+    return parse_page(path.read_text(encoding="utf-8"))
+
+
+def share(value: Any, shared: dict[str, list[Any]]) -> Any:
+    """``value`` with the parts named in :data:`SHARED` replaced by their places in the lists of ``shared``."""
+    if isinstance(value, list):
+        return [share(item, shared) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {}
+    for key, item in value.items():
+        if key in SHARED and isinstance(item, Mapping | str):
+            known = shared.setdefault(key, [])
+            if item not in known:
+                known.append(item)
+            found[key] = known.index(item)
+        else:
+            found[key] = share(item, shared)
+    return found
+
+
+def unshare(value: Any, shared: Mapping[str, Sequence[Any]]) -> Any:
+    """What :func:`share` was given."""
+    if isinstance(value, list):
+        return [unshare(item, shared) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: shared[key][item] if key in shared and type(item) is int else unshare(item, shared)
+        for key, item in value.items()
+    }
+
+
+def thinned(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's summary as a record keeps it: without what no table shows, and with numbers to seven digits."""
+    shown = {k: v for k, v in run.items() if k not in UNSHOWN and not k.startswith("after_stage_")}
+    return {k: rounded(v, 7) for k, v in shown.items() if not k.endswith(UNSHOWN_FIGURES)}
+
+
+def rounded(value: Any, digits: int = 5) -> Any:
+    """Floats to significant digits, all the way down: more would be noise."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(item, digits) for key, item in value.items()}
+    return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 from typing import Any
 
 from cells import figure
-from provenance import machine, origin
+from provenance import machine, origin, read_page
 
 # What is counted, by which figures; then rows: what was trained, its name on record, and published figures of the same
 # definition, with their source.
@@ -133,8 +132,8 @@ def table(page: Path) -> str:
     """What was measured, every seed, beside published figures."""
     if not page.exists():
         return "Not measured yet."
-    found, again = json.loads(page.read_text()), page.with_stem(f"{page.stem}_cpu")
-    more = json.loads(again.read_text())["runs"] if again.exists() else {}
+    found, again = read_page(page), page.with_stem(f"{page.stem}_cpu")
+    more = read_page(again)["runs"] if again.exists() else {}
     places = sorted(
         set(map(machine, [*found["runs"].values(), *more.values()])), key=lambda place: ("CPU" in place, place)
     )

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from provenance import read_page
 
 FILES = ("step", "inverse", "memory", "whole_run")
 STEPS = {"formulas": "formulas", "sudoku": "Sudoku", "sdsp": "shortest paths"}
@@ -57,7 +58,7 @@ def speed(results: Path) -> str:
 def read(results: Path, name: str) -> Page:
     """A file's page; empty where there is none."""
     path = results / f"{name}.json"
-    page: Page = json.loads(path.read_text()) if path.exists() else {}
+    page: Page = read_page(path) if path.exists() else {}
     return page
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 
 from choice_table import said
-from provenance import machine, origin
+from provenance import machine, origin, read_page
 
 ROWS = {
     "boards": "1,000 boards, no label (`train sudoku --size 9`)",
@@ -29,7 +28,7 @@ def table(path: Path) -> str:
     """Boards and puzzles in percent, and seconds."""
     if not path.exists():
         return "Not measured yet: `python benchmarks/sudoku9.py --data-dir DIR` does."
-    page = json.loads(path.read_text())
+    page = read_page(path)
     lines = [
         "In %, mean ± sd over seeds, on MNIST: 1,000 test boards and 1,000 puzzles with about 30 givens. *Right* and "
         "*solved* are up to the one renaming of the digits that agrees best with the truth over all boards or puzzles. "

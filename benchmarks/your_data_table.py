@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from choice_table import said
-from provenance import origin
+from provenance import origin, read_page
 
 # What is measured, by which figures of which runs; then runs to compare it with, in words.
 LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [
@@ -84,7 +83,7 @@ def table(page: Path) -> str:
     """What was measured, beside labels and clean data."""
     if not page.exists():
         return "Not measured yet."
-    found = json.loads(page.read_text())
+    found = read_page(page)
     rows: dict[str, Any] = found["table"]
     lines = [how(spread(rows)), "", "| data, and what is counted | | beside it |", "| --- | --- | --- |"]
     for name, figures, own, others in LINES:

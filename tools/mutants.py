@@ -67,7 +67,7 @@ def verdicts(folder: Path) -> tuple[dict[str, Counter[str]], list[dict[str, str]
 
 
 def main(title: str = "all rooms") -> None:
-    from benchmarks.provenance import provenance
+    from benchmarks.provenance import page_text, provenance
 
     files, left = verdicts(Path("mutants"))
     total = sum(files.values(), Counter[str]())
@@ -85,7 +85,7 @@ def main(title: str = "all rooms") -> None:
     }
     path = ROOT / "benchmarks" / "results" / "mutants.json"
     page = {"runs": json.loads(path.read_text())["runs"] | {title: record}}
-    path.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
+    path.write_text(page_text(page))
     print({name: value for name, value in record.items() if isinstance(value, int | float)})
 
 

@@ -34,7 +34,7 @@ import table
 from environments import InstallFailed, interpreter
 from rows import ROWS, Row
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import page_text, provenance, read_page
 from softground.runs import environment
 
 HERE = Path(__file__).resolve().parent
@@ -64,11 +64,11 @@ def main() -> None:
         for name in given.only:
             print(f"{name}, seed {seed}: ", end="", flush=True)
             result = measured(ROWS[name], seed, given)
-            page = json.loads(given.out.read_text()) if given.out.exists() else {"runs": {}}
+            page = read_page(given.out) if given.out.exists() else {"runs": {}}
             page["command"] = "python benchmarks/peers/compare.py --data-dir DIR" + on
             page["runs"][f"{name} | seed {seed}"] = result
             given.out.parent.mkdir(parents=True, exist_ok=True)
-            given.out.write_text(json.dumps(page, indent=1) + "\n")
+            given.out.write_text(page_text(page))
             print({k: result.get(k) for k in ("status", "reason", "per_second", "to_goal", "final")}, flush=True)
     table.write({given.device: given.out}, given.page)
 
@@ -165,7 +165,7 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of a run from its lines; what a broken run wrote before it broke counts."""
     points = [line for line in lines if "accuracy" in line]
     blocks = [b["examples"] / b["seconds"] for b in (line["block"] for line in lines if "block" in line)]
-    found: dict[str, Any] = {"points": points}
+    found: dict[str, Any] = {"points": until_goal(points)}
     found |= next((line["heading"] for line in lines if "heading" in line), {})
     found["end"] = next((line["end"] for line in lines if "end" in line), None)
     if blocks:
@@ -181,6 +181,13 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
         found["best_accuracy"] = max(p["accuracy"] for p in points)
         found["to_goal"] = reached and {"seconds": reached["seconds"], "epochs": reached["epochs"]}
     return found
+
+
+def until_goal(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points that a table needs: those where either accuracy passes the goal for the first time, and the last."""
+    kinds = ("accuracy", "plain_accuracy")
+    first = (next((p for p in points if p.get(kind, 0.0) >= table.GOAL), None) for kind in kinds)
+    return [p for p in points if any(p is q for q in (*first, points[-1]))]
 
 
 def machine() -> dict[str, Any]:

@@ -8,7 +8,6 @@ on the GPU once there is a record of it; ``--check`` only compares.
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 import sys
@@ -22,7 +21,7 @@ from settings import CANDIDATES, CHOSEN
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT))  # also for the scripts that import this one
 
-from benchmarks.provenance import origin  # noqa: E402
+from benchmarks.provenance import origin, read_page  # noqa: E402
 
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "peers.md"
 RECORDS = {"cpu": RESULTS / "peers.json", "cuda": RESULTS / "peers_cuda.json"}
@@ -178,7 +177,7 @@ def decided(name: str, groups: dict[str, Any]) -> bool:
 
 def choice(page: dict[str, Any]) -> str:
     """How settings that are nobody's example were chosen, and what was tried; from a file of its own."""
-    record = json.loads(CHOICE.read_text()) if CHOICE.exists() else {"groups": {}}
+    record = read_page(CHOICE) if CHOICE.exists() else {"groups": {}}
     groups = record["groups"]
     said = []
     for task, names in TUNED.items():
@@ -260,7 +259,7 @@ def filled(text: str, pages: dict[str, dict[str, Any]]) -> str:
 def write(records: dict[str, Path] = RECORDS, page: Path = PAGE, check: bool = False) -> bool:
     """Fill the page; whether it was up to date already. Without a record there is nothing to fill in."""
     text = page.read_text()
-    new = filled(text, {device: json.loads(path.read_text()) for device, path in records.items() if path.exists()})
+    new = filled(text, {device: read_page(path) for device, path in records.items() if path.exists()})
     if new != text and not check:
         page.write_text(new)
     return new == text

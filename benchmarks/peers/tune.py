@@ -12,7 +12,6 @@ on record in ``--out``, ``benchmarks/results/peers_choice.json``, are not repeat
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -24,7 +23,7 @@ from compare import HERE, ROOT, measured, prepared
 from rows import ROWS, Row
 from settings import CANDIDATES, told
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import page_text, provenance, read_page
 
 SHARE = 0.2  # of the training examples, to judge by
 SECONDS = {"addition": 70.0, "formulas": 140.0}  # the time limits of the rows on record
@@ -77,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what is missing, and judge."""
     given = arguments().parse_args(argv)
     given.envs = given.envs.resolve()
-    page: dict[str, Any] = json.loads(given.out.read_text()) if given.out.exists() else {"groups": {}}
+    page: dict[str, Any] = read_page(given.out) if given.out.exists() else {"groups": {}}
     runs = {name: kept(page, name, given) for name in given.only}
     jobs = [
         (name, label, seed)
@@ -109,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def write(out: Path, page: dict[str, Any]) -> None:
     """The record, as it is now."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({**page, "rule": RULE, **provenance()}, indent=1, sort_keys=True) + "\n")
+    out.write_text(page_text({**page, "rule": RULE, **provenance()}))
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -7,9 +7,10 @@ never on test data; ``benchmarks/results/choose.json`` has what came out.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from benchmarks.provenance import read_page
 
 PAGE = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "choose.json"
 OPTIMISERS: dict[str, dict[str, Any]] = {
@@ -70,7 +71,7 @@ def chosen(name: str) -> dict[str, Any]:
 def tried(name: str, page: Path | None = None) -> dict[str, Any]:
     """What came out on validation data, once every candidate was tried; empty before."""
     page = page or PAGE
-    found: dict[str, Any] = json.loads(page.read_text())["groups"].get(name, {}) if page.exists() else {}
+    found: dict[str, Any] = read_page(page)["groups"].get(name, {}) if page.exists() else {}
     return found if found and CANDIDATES[name].keys() <= found["candidates"].keys() else {}
 
 

@@ -13,7 +13,7 @@ from . import layout, published
 from .page import page
 from .plan import What, plan
 from .plots import draw
-from .store import Store
+from .store import REMEDY, Store
 from .sudoku import SIZES
 from .summary import Figure, Results, reading
 
@@ -24,7 +24,6 @@ IMAGES = "images"
 HWF = ("symbol_accuracy", "calculation_accuracy", "grammatical_symbol_accuracy", "grammatical_calculation_accuracy")
 # What a record of the wrong shape may lead to, anywhere on a page.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-REMEDY = "Delete the file; its cell is then run again"
 
 
 def render(store: Store, what: What, path: Path | None = None, *, quick: bool = False) -> list[Path]:
@@ -49,12 +48,12 @@ def read(store: Store, what: What, quick: bool = False) -> Results:
     Raises :class:`CheckpointError` where a record is none that a page can show.
     """
     seeds = store.seeds()
-    cells = plan(what, seeds or None, quick=quick)
-    results = Results.read([c for c in cells if c.seed < c.seeds or store.path(c).exists()], store)
+    cells, recorded = plan(what, seeds or None, quick=quick), set(store.names())
+    results = Results.read([c for c in cells if c.seed < c.seeds or c.name in recorded], store)
     if not _showable(results, what):
         culprits = (cell for cell in results.cells if not _showable(Results.read([cell], store), what))
-        path = next(map(store.path, culprits), store.folder)
-        raise failure(path, "it is not the record of a cell", REMEDY)
+        path, name = next(((store.path(cell), cell.name) for cell in culprits), (store.folder, "a line in it"))
+        raise failure(path, f"{name} is not the record of a cell", REMEDY)
     return results
 
 

@@ -1,13 +1,15 @@
-"""Records of finished cells on disk: one JSON file a cell, written as a whole or not at all."""
+"""Records of finished cells on disk: one JSON line for each cell, in one file for each table."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import share, unshare
 from softground import files
 from softground.experiments.recipe import settings
 from softground.files import Missing, Unreadable, failure
@@ -18,32 +20,31 @@ from softground.tasks import TASKS
 from .cell import Cell
 
 PROVENANCE = ("commit", "command")  # without which a record is no evidence
+SHARED = "shared"  # the first line of a file: what its records have in common
+REMEDY = "Delete the line; its cell is then run again"
 DATA = "data"  # the one option in which a record may differ from the plan and still be shown
 
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of a reproduction."""
+    """The folder of a reproduction: a file of lines for each table, one line for each cell."""
 
     folder: Path
 
     def path(self, cell: Cell) -> Path:
-        """Where a cell's record lies."""
-        return self.folder / f"{cell.name}.json"
+        """The file that holds a cell's record: ``hwf.jsonl`` for ``hwf/standard/exp/0``."""
+        return self.folder / f"{cell.name.partition('/')[0]}.jsonl"
 
     def read(self, cell: Cell) -> dict[str, Any] | None:
-        """A cell's record; None where there is none. Raises :class:`CheckpointError` where it is damaged."""
+        """A cell's record, or None. Raises :class:`CheckpointError` where its file is damaged."""
         path = self.path(cell)
-        try:
-            record = files.parse_object(files.read_bounded(path, files.DOCUMENT_LIMIT))
-        except Missing:
+        record = _records(path).get(cell.name)
+        if record is None:
             return None
-        except Unreadable as error:
-            raise failure(path, str(error), "Delete the file; its cell is then run again") from error
         parts = [record.get("options"), record.get("result"), record.get("settings", {})]
         if not all(isinstance(part, dict) for part in parts):
-            raise failure(path, "it is not the record of a cell", "Delete the file; its cell is then run again")
-        return record
+            raise failure(path, f"{cell.name} is not the record of a cell", REMEDY)
+        return dict(record)
 
     def finished(self, cell: Cell) -> bool:
         """Whether a cell was run with these very options, of the presets as they are now."""
@@ -51,31 +52,74 @@ class Store:
         return record is not None and _made_as(record, cell)
 
     def shown(self, cell: Cell) -> dict[str, Any] | None:
-        """A cell's record for a table: made with these options, on whichever data."""
+        """A cell's record for a table: made with these options, on any data."""
         record = self.read(cell)
         return record if record is not None and _made_as(record, cell, DATA) else None
 
     def write(self, cell: Cell, record: Mapping[str, Any]) -> None:
-        """Keep a cell's record, all or nothing."""
+        """Put a cell's record into its file, all or nothing; lines stand in the order of their names."""
         path = self.path(cell)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             reason = f"the folder cannot be made: {files.describe(error)}"
             raise failure(path.parent, reason, "Choose another --out") from error
-        text = json.dumps(plain(record), ensure_ascii=False, allow_nan=False, sort_keys=True)
-        files.replace_file(path, (text + "\n").encode())
+        shared: dict[str, list[Any]] = {}
+        records = _records(path) | {cell.name: dict(sorted(plain(record).items()))}
+        lines = [share({"name": name} | records[name], shared) for name in sorted(records, key=_in_order)]
+        text = "".join(
+            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in [{SHARED: shared}, *lines]
+        )
+        files.replace_file(path, text.encode())
+
+    def names(self) -> list[str]:
+        """The names of all cells on record."""
+        return [name for path in sorted(self.folder.glob("*.jsonl")) for name in _records(path)]
 
     def seconds(self, cell: Cell) -> float | None:
-        """How long the slowest other seed of a cell took; None where none is on record."""
-        others = [replace(cell, name=f"{cell.family}/{path.stem}") for path in self.path(cell).parent.glob("*.json")]
+        """How long the slowest seed of a cell's family took, or None."""
+        others = [
+            replace(cell, name=name) for name in _records(self.path(cell)) if name.rpartition("/")[0] == cell.family
+        ]
         records = [record for other in others if (record := self.read(other)) is not None]
         return max((float(r["wall_seconds"]) for r in records if "wall_seconds" in r), default=None)
 
     def seeds(self) -> int:
-        """One more than the highest seed on record; 0 where nothing is. A longer number is no seed."""
-        found = [int(path.stem) for path in self.folder.rglob("*.json") if path.stem.isdecimal() and len(path.stem) < 5]
-        return max(found, default=-1) + 1
+        """One more than the highest seed on record, or 0."""
+        found = [name.rpartition("/")[2] for name in self.names()]
+        return max((int(seed) for seed in found if seed.isdecimal() and len(seed) < 5), default=-1) + 1
+
+
+def _records(path: Path) -> dict[str, dict[str, Any]]:
+    """The records of a file by the names of their cells."""
+    try:
+        return _parsed(files.read_bounded(path, files.DOCUMENT_LIMIT))
+    except Missing:
+        return {}
+    except Unreadable as error:
+        raise failure(path, str(error), REMEDY) from error
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: bytes) -> dict[str, dict[str, Any]]:
+    found, shared = {}, dict[str, Any]()
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            record = files.parse_object(line)
+            if number == 1 and SHARED in record:
+                shared = record[SHARED]
+            else:
+                found[str(record["name"])] = unshare(record, shared)
+        except Unreadable as error:
+            raise Unreadable(f"line {number}: {error}") from error
+        except (LookupError, TypeError) as error:
+            raise Unreadable(f"line {number} is not the record of a cell") from error
+    return found
+
+
+def _in_order(name: str) -> tuple[str, int]:
+    family, _, seed = name.rpartition("/")
+    return family, int(seed) if seed.isdecimal() else -1
 
 
 def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:

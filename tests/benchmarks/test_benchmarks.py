@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.provenance import read_page
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 
@@ -75,7 +76,7 @@ def test_a_record_adds_a_device_and_keeps_the_others(
     page = measure.record(
         "step", {"formulas": {"cuda": {"ratio": 1.5}, "cpu": {"old": [3]}}}, seed=4, device="cuda", folder=tmp_path
     )
-    assert page == json.loads((tmp_path / "step.json").read_text())
+    assert page == read_page(tmp_path / "step.json")
     assert page["formulas"] == {"cpu": {"ratio": 1.2346, "old": [3]}, "cuda": {"ratio": 1.5}}
     assert page["measured"]["cpu"]["seed"] == 3
     assert page["measured"]["cuda"]["seed"] == 4

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.provenance import read_page
 from papers.li2023 import choices, pool, work
 from papers.li2023.cell import Cell, Where
 from papers.li2023.store import Store
@@ -61,7 +62,7 @@ def test_the_candidate_with_the_best_validation_figure_is_chosen(
     page = tmp_path / "choose.json"
     how = ["--seeds", "1", "--jobs", "2", "--device", "cpu", "--records", str(tmp_path / "records"), "--out", str(page)]
     choose.main(how, tiny)
-    found = json.loads(page.read_text())
+    found = read_page(page)
     assert found["commit"]
     assert {"command", "environment", "rule"} <= found.keys()
     group = found["groups"]["sums"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.provenance import read_page
 from papers.li2023.plan import plan
 from papers.li2023.store import Store
 
@@ -47,7 +47,7 @@ def lacking(name: str) -> list[str]:
         store = Store(RESULTS / name)
         return [cell.name for cell in plan("all") if store.shown(cell) is None]
     found = []
-    for key, run in made(json.loads((RESULTS / f"{name}.json").read_text())):
+    for key, run in made(read_page(RESULTS / f"{name}.json")):
         parts = ["environment", "command", *(["recipe"] if name in TRAINED else [])]
         found += [f"{key}: {part}" for part in parts if not run.get(part)]
         found += [f"{key}: commit"] * (not COMMIT.fullmatch(str(run.get("commit"))))

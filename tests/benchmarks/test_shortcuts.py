@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 import torch
 
+from benchmarks.provenance import read_page
 from lessons import Lesson
 from softground.constraints import Not
 from softground.dice import Sampler
@@ -112,7 +113,7 @@ def test_tiny_runs_are_kept_and_shown(
     monkeypatch.setattr(sys, "argv", [*command, "--try", tiny])
     assert table.table(out) == "Not measured yet."
     script.main()
-    run = json.loads(out.read_text())["runs"]["validity/successor/0"]
+    run = read_page(out)["runs"]["validity/successor/0"]
     assert {"commit", "command", "environment", "recipe"} <= run.keys()
     assert run["recipe"]["objective"] == "successor"
     assert run["cpu_seconds"] > 0

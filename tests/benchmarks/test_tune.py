@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.provenance import read_page
+
 PEERS = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
 
 pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="the benchmarks are not part of this distribution")
@@ -82,7 +84,7 @@ def test_what_was_run_is_kept_and_not_repeated(
     assert len(asked) == len(set(asked)) == len(tune.CANDIDATES["softground"])
     tune.main([*how, "2"])
     assert len(asked) == 2 * len(tune.CANDIDATES["softground"])
-    page = json.loads((tmp_path / "choice.json").read_text())
+    page = read_page(tmp_path / "choice.json")
     assert {"rule", "commit", "command", "environment"} <= page.keys()
     assert page["groups"]["softground"]["choice"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import softground as sg
+from benchmarks.provenance import read_page
 from softground.data.digits import embedded_digits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def test_tiny_runs_are_kept_and_shown(
     monkeypatch.setattr(script, "ROWS", {name: {row: script.ROWS[name][row]} for name, row in rows.items()})
     assert table.table(out) == "Not measured yet."
     script.main()
-    page = json.loads(out.read_text())
+    page = read_page(out)
     assert sorted(page["runs"]) == ["addition/30 learnt/0", "boards/complement/0", "product/10 dropped/0"]
     for run in page["runs"].values():
         assert {"commit", "command", "environment", "recipe"} <= run.keys()

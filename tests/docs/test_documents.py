@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from benchmarks.provenance import read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +33,7 @@ def load(path: Path) -> ModuleType:
 def test_the_demos_picture_is_drawn_from_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     demo = load(ROOT / "benchmarks" / "demo.py")
-    run = json.loads(demo.RECORD.read_text(encoding="utf-8"))["runs"]["demo"]
+    run = read_page(demo.RECORD)["runs"]["demo"]
     assert demo.PICTURE.read_text(encoding="utf-8") == demo.picture(run)
     asked = re.search(r"^DEMO \?= (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert asked is not None

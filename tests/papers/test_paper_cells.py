@@ -116,7 +116,7 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     text = capsys.readouterr().out
     assert "0 of 1 cells are done; 1 to go." in text
     assert "[1/1] sdsp/uniform/sup/0: SUP " in text
-    path = tmp_path / "out" / "sdsp" / "uniform" / "sup" / "0.json"
+    path = tmp_path / "out" / "sdsp.jsonl"
     kept = json.loads(path.read_text())
     assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/uniform/sup"])[0].options)
     assert kept["environment"]["torch"]

@@ -309,18 +309,22 @@ def test_made_up_digits_are_not_compared_with_the_paper(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "value"),
-    [("jobs", "many"), ("wall_seconds", None), ("name", 3), ("environment", []), ("result", {"stages": 1})],
+    ("part", "value"), [("jobs", "many"), ("wall_seconds", None), ("environment", []), ("result", {"stages": 1})]
 )
 def test_a_record_of_the_wrong_shape_is_named(part: str, value: object, tmp_path: Path) -> None:
     store = made_up(tmp_path)
-    path = tmp_path / "hwf" / "standard" / "exp" / "1.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {part: value}))
-    with pytest.raises(CheckpointError, match=r"exp/1\.json: it is not the record of a cell\. Delete the file"):
+    path = tmp_path / "hwf.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [line | {part: value} if line.get("name") == "hwf/standard/exp/1" else line for line in lines]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(
+        CheckpointError, match=r"hwf\.jsonl: hwf/standard/exp/1 is not the record of a cell\. Delete the"
+    ):
         read(store, "all")
 
 
 def test_a_long_number_is_no_seed(tmp_path: Path) -> None:
     store = made_up(tmp_path)
-    (tmp_path / "hwf" / "99999999999.json").write_text("{}")
+    with (tmp_path / "hwf.jsonl").open("a") as lines:
+        lines.write('{"name": "hwf/99999999999"}\n')
     assert store.seeds() == 2
