@@ -15,18 +15,18 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors seeds dice retired registry reporting typed metrics figures files optional preparing
+errors seeds dice retired registry metrics figures files preparing
 spaces
 target constraints
 projections
 solver inverses
 kernels
 gpu
-task family schedules reals
+task schedules reals
 data networks
 training features walks
 runs learner
-saved model estimator onnx
+model estimator onnx
 inspection
 report
 window

@@ -20,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from .reporting import register
+from .preparing import register
 
 if TYPE_CHECKING:
     from ._public import *  # noqa: F403

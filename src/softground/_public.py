@@ -26,7 +26,6 @@ from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
-from .family import Family
 from .inspection import Inspection, inspect
 from .inverses import (
     CPSAT,
@@ -54,7 +53,7 @@ from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Sc
 from .seeds import seeded
 from .spaces import Belief, Categorical, Space
 from .target import Target
-from .task import Task
+from .task import Family, Task
 from .tasks import TASKS
 from .tasks.sdsp import Differences, SiteGibbs
 from .training import (

@@ -28,7 +28,6 @@ from .data.anchors import Anchors
 from .data.examples import Examples, as_tensor
 from .data.ragged import Ragged, different
 from .errors import DataError, LearnerError
-from .family import Family
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks
 from .learner.loop import Augment
@@ -37,7 +36,7 @@ from .model import Model, load
 from .networks import default_network
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
-from .task import Task
+from .task import Family, Task
 from .training import Term
 from .training.noise import Level
 

@@ -1,4 +1,4 @@
-"""A trained network to keep: its layers, what its outputs mean, and the rule if it can be saved.
+"""A trained network to keep: its layers, what its outputs mean, and the rule if it can be
 
 One folder holds it::
 
@@ -10,25 +10,34 @@ There are no pickles in it, and nothing of the training data. It can be moved, a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import saved
+from . import __version__
 from .errors import CheckpointError
-from .family import Family
-from .files import failure
+from .files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
 from .inverses.base import RECORDED
 from .learner.device import chosen_device
 from .learner.prediction import Reader
 from .networks import blueprint
+from .reals.gaussian import Gaussian
 from .retired import Retired
-from .runs.checkpoint import part
-from .task import Task
+from .runs.checkpoint import digest, pack, part, unpack
+from .runs.codec import decode, encode
+from .spaces.categorical import Categorical
+from .task import Family, Task
+
+FORMAT = 1
+DOCUMENT, TENSORS = "model.json", "model.safetensors"
+SPACES: dict[str, type[Categorical] | type[Gaussian]] = {"categorical": Categorical, "gaussian": Gaussian}
 
 
 @dataclass(eq=False)
@@ -78,15 +87,15 @@ class Model(Reader):
                 {"shape": shape} | self.of(shape)._facts(f"rules/{number}", tensors)
                 for number, shape in enumerate(self.space)
             ]
-        saved.write(Path(path), document, tensors)
+        write_model(Path(path), document, tensors)
 
     def _facts(self, key: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
         """Space, rule and inputs of one task; the rule's tables go to the ``tensors``, under ``key``."""
         kept = None if self.task is None else self.task.inverse.record()  # type: ignore[union-attr]
-        facts = saved.writable(kept[0]) if kept else None
+        facts = writable(kept[0]) if kept else None
         tensors |= {f"{key}/{name}": value for name, value in (kept[1] if kept and facts else {}).items()}
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
-        return {"space": saved.space_facts(self.space), "rule": facts, "input": shape}
+        return {"space": space_facts(self.space), "rule": facts, "input": shape}
 
     def of(self, shape: Any) -> Model:
         """What reads examples of one shape, for a family: the same network, with that shape's space and task."""
@@ -116,7 +125,7 @@ def load(
         The rule, where it could not be saved, or to take the place of what was.
     """
     folder, place = Path(path), chosen_device(device)
-    document, tensors = saved.read(folder)
+    document, tensors = read_model(folder)
     try:
         shape: Any
         space: Any
@@ -137,12 +146,10 @@ def load(
         raise failure(folder, str(error).rstrip("."), "Give what fits, or leave it out") from error
     except (*blueprint.MISFITS, RecursionError) as error:
         reason = f"it does not fit together ({type(error).__name__}: {error})"
-        raise failure(
-            folder / saved.DOCUMENT, reason, "Check the network or task given, or save the model again"
-        ) from error
+        raise failure(folder / DOCUMENT, reason, "Check the network or task given, or save the model again") from error
     if built is None:
         raise failure(
-            folder / saved.DOCUMENT,
+            folder / DOCUMENT,
             f"its network is a {document['class']}, a class that is not the library's, of which only weights are saved",
             "Make the module yourself and give it: softground.load(path, network=…)",
         )
@@ -155,14 +162,14 @@ def _space_and_task(
 ) -> tuple[Any, Task | None]:
     """The space, and the task that was given or, where it could be saved, kept."""
     if given is None:
-        space = saved.make_space(found["space"])
+        space = make_space(found["space"])
         if found["rule"] is None:
             return space, None
         inverse = RECORDED[found["rule"]["kind"]].rebuild(space, found["rule"], tables)
         return space, Task(space, inverse.constraint, inverse, name=name)
     if not isinstance(given, Task):
         raise CheckpointError(f"{given} was given; the model was saved with one task.")
-    if not saved.same_space(found["space"], given.space):
+    if not same_space(found["space"], given.space):
         raise CheckpointError(f"The task given has the space {given.space!r}; the model was saved with another.")
     return given.space, given
 
@@ -189,3 +196,79 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"{found['dtype']!r} is not a type of number")
     return tuple(int(side) for side in found["shape"]), dtype
+
+
+def write_model(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write both into ``folder``; what was there is replaced."""
+    data = pack(folder, tensors, {})
+    about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": digest(data)}
+    text = json.dumps(encode(about | dict(document)), allow_nan=False, indent=1).encode()
+    if len(text) > DOCUMENT_LIMIT:
+        raise failure(folder, f"{len(text)} bytes are too many to read again", "Save Model(network, space) alone")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise failure(folder, f"the folder cannot be used: {describe(error)}", "Choose one you may write to") from error
+    replace_file(folder / TENSORS, data)
+    replace_file(folder / DOCUMENT, text)
+
+
+def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The document and the tensors, once the digest agrees; raises CheckpointError."""
+    try:
+        document = decode(parse_object(read_bounded(folder / DOCUMENT, DOCUMENT_LIMIT)))
+        if not isinstance(document, dict) or document.get("softground") != "model":
+            raise Unreadable("it is not a softground model")
+        if document.get("format") != FORMAT:
+            written = f"format {document.get('format')!r}, written by softground {document.get('version')!r}"
+            raise Unreadable(f"it has {written}; this version reads format {FORMAT}")
+    except (Unreadable, ValueError, RecursionError) as error:
+        remedy = "Give a folder that Model.save, Learner.save or SoftGrounder.save wrote"
+        if (folder / "model" / DOCUMENT).is_file():
+            remedy = f"A run keeps its model in a folder of its own: give {folder / 'model'}"
+        raise failure(folder / DOCUMENT, str(error), remedy) from error
+    try:
+        data = read_bounded(folder / TENSORS, memory_size())
+        if digest(data) != document.get("sha256"):
+            raise Unreadable(f"its SHA-256 is not the one in {DOCUMENT}: it is damaged, or another model's")
+        return document, unpack(data)[0]
+    except Unreadable as error:
+        raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model again") from error
+
+
+def space_facts(space: Any) -> dict[str, Any] | None:
+    """The space by its kind and arguments; None for one of the user's own."""
+    for name, kind in SPACES.items():
+        if type(space) is kind:
+            arguments = {
+                argument: _listed(argument, getattr(space, argument)) for argument in signature(kind).parameters
+            }
+            return writable({"kind": name} | arguments)
+    return None
+
+
+def same_space(found: Mapping[str, Any] | None, space: Any) -> bool:
+    """Whether a saved space is this one, as far as that is known; what an older file does not say was the default."""
+    return found is None or space_facts(make_space(found)) == space_facts(space)
+
+
+def writable(facts: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The facts, if JSON can hold them; symbols may be anything that can be hashed."""
+    try:
+        encode(facts)
+    except CheckpointError:
+        return None
+    return facts
+
+
+def _listed(argument: str, value: Any) -> Any:
+    """Alphabets as lists, and numpy's numbers as Python's."""
+    if argument == "alphabets":
+        return [_listed("symbols", alphabet) for alphabet in value]
+    return [s.item() if isinstance(s, np.generic) else s for s in value] if argument == "symbols" else value
+
+
+def make_space(found: Mapping[str, Any] | None) -> Any:
+    if found is None:
+        raise CheckpointError("Its space, or a symbol of it, could not be saved: give the task, task=…")
+    return SPACES[found["kind"]](**{name: value for name, value in found.items() if name != "kind"})

@@ -1,4 +1,6 @@
-"""How far a long preparation is: tables, lists and first states are made before anything is learnt.
+"""What the core shows to people: how far a long preparation is, and runs.
+
+Tables, lists and first states are prepared before anything is learnt.
 
 Code that prepares something part by part reports to :func:`preparing`. A preparation that takes longer than a second is
 shown by the watcher, with an estimate of the time left. By default the watcher is :data:`line`, a line on the terminal;
@@ -8,6 +10,9 @@ a run's display takes its place.
 ...     done(1)  # nothing is told: it was quick
 
 A caller that cannot wait limits the time by :func:`within`; a preparation asks for what is left by :func:`time_left`.
+
+The core knows no report. A learner asks a :class:`Reporter`, which does nothing by itself. The package's top level
+registers the one of :mod:`softground.report`, so that ``Learner.fit(out=…)`` leaves a report behind.
 """
 
 from __future__ import annotations
@@ -16,10 +21,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 Watcher = Callable[[str], None]  # is given a sentence, and an empty one when the preparation is over
 PATIENCE, PAUSE = 1.0, 0.2  # seconds before the first sentence, and between two
@@ -143,3 +150,35 @@ def many(count: int) -> str:
     ('419,904', '1.0e+08', '1.0e+400')
     """
     return f"{count:,}" if count < 10**7 else f"{count if count < 1e300 else Decimal(count):.1e}"
+
+
+class Reporter:
+    """Shows a run while it goes on, and reports on it when it has ended. This one stays silent."""
+
+    def watch(self, learner: Any, train: Any, path: Path) -> Callable[[str, dict[str, Any]], object] | None:
+        """An observer that follows some training examples in the run folder ``path``."""
+        return None
+
+    def shown(self, observer: Any, quiet: bool, loggers: Sequence[Any]) -> AbstractContextManager[Any]:
+        """The observer of a run, beside what shows progress and logs metrics while the context lasts."""
+        return nullcontext(observer)
+
+    def facts(self, task: Any, z: Any, y: Any) -> dict[str, Any]:
+        """Further entries of the summary, of the states ``z`` that a network reads for encoded answers ``y``."""
+        return {}
+
+    def report(self, learner: Any, train: Any, test: Any, path: Path, predictions: Any) -> None:
+        """Write the report of a run that has ended."""
+
+
+_make: list[Callable[[], Reporter]] = [Reporter]
+
+
+def register(make: Callable[[], Reporter]) -> None:
+    """Take the reporter that ``make`` gives; it is called when a learner is fitted."""
+    _make[0] = make
+
+
+def reporter() -> Reporter:
+    """The reporter that is registered."""
+    return _make[0]()

@@ -1,9 +1,10 @@
-"""Names for parts: a task, a run's settings and the command line choose kernels, objectives and the like by name."""
+"""Parts found by name: kernels, objectives and the like in registries, and packages that only some users need."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .errors import SoftgroundError
 from .retired import MEMBERS, Retired
@@ -50,3 +51,19 @@ class Registry(dict[str, T]):
         if instead := MEMBERS.get((self.kind, name)):
             raise Retired(f"The {self.kind} {name!r} is gone. {instead}")
         raise SoftgroundError(f"There is no {self.kind} {name!r}; there is {known or 'none yet'}.")
+
+
+def load(module: str, purpose: str, packages: str, error: type[SoftgroundError] = SoftgroundError) -> Any:
+    """A module of another package; where it is not installed, an error that names the packages themselves.
+
+    An extra (``softground[rules]``) would be looked up on an index that may not have this project.
+
+    >>> load("no.such", "Learning", "such").real
+    Traceback (most recent call last):
+    softground.errors.SoftgroundError: Learning needs no, which is not installed: pip install such.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as missing:
+        name = module.partition(".")[0]
+        raise error(f"{purpose} needs {name}, which is not installed: pip install {packages}.") from missing

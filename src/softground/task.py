@@ -1,11 +1,22 @@
-"""A task: the bundle a user writes. Symbols, a rule, and how fibres are found."""
+r"""A task: symbols, a rule, and how S_y is found; and a family of tasks, which one network reads.
 
-from collections.abc import Callable, Mapping, Sequence
+**Families.** A shape is a length, a layout, a rule: whatever gives examples a symbol space and a rule of their own.
+Every shape :math:`k` has its own space, rule and law on :math:`S_y`, all share the network's weights θ, and the loss is
+
+.. math:: \ell(\theta) = \frac{1}{N} \sum_k \sum_{j=1}^{N_k} \ell_k(x_j, y_j; \theta) .
+
+A batch is drawn from one shape, so nothing is ever padded, and nothing can be learnt from a padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic
 
 from torch import Tensor
+from typing_extensions import TypeVar
 
 from .constraints.base import Constraint
 from .errors import ConstraintError, InfeasibleAnswer, SoftgroundError
@@ -13,13 +24,26 @@ from .inverses.base import Inverse
 from .inverses.enumeration import default_inverse
 from .inverses.ladder import Budget, Choice, climb
 from .metrics import accuracies
+from .spaces.base import Space
 
+S = TypeVar("S", bound=Space, default=Any)
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
+Shape = Hashable
+"""Names the shape of an example, such as its number of sites; None where a task stands alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is to be learnt: symbols in ``space``, tied to answers by ``constraint``.
+@dataclass
+class _Way:
+    """How a task finds S_y: by one inverse until its answers have settled a choice, then by the one chosen."""
+
+    first: Inverse
+    open: bool  # whether that is the rule's own one, so that another may be chosen
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Task(Generic[S]):
+    """What is to be learnt: symbols in ``space``, tied to answers by ``constraint``. It never changes.
 
     Parameters
     ----------
@@ -50,48 +74,65 @@ class Task:
     Table(100 states, 19 answers, 600 B)
     """
 
-    space: Any  # a Space; the rule, the kernel and the user know which
+    space: S
     constraint: Constraint
-    inverse: Inverse = None  # type: ignore[assignment]  # resolved below
-    metrics: Metrics = accuracies
-    name: str = "task"
-    nameless_symbols: bool = False
-    detects: Any = None
-    budget: Budget = field(default_factory=Budget)
-    choice: Choice | None = field(default=None, init=False, repr=False)
-    _own: Inverse | None = field(default=None, init=False, repr=False)  # the rule's, where no inverse was given
+    metrics: Metrics
+    name: str
+    nameless_symbols: bool
+    detects: object
+    budget: Budget
+    _way: _Way = field(repr=False)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.constraint, Constraint):
+    def __init__(
+        self,
+        space: S,
+        constraint: Constraint,
+        inverse: Inverse | None = None,
+        metrics: Metrics = accuracies,
+        name: str = "task",
+        nameless_symbols: bool = False,
+        detects: object = None,
+        budget: Budget | None = None,
+    ) -> None:
+        if not isinstance(constraint, Constraint):
             raise SoftgroundError(
-                f"{self.constraint!r} was given as a rule; expected a constraint: Program(function, space) for a "
+                f"{constraint!r} was given as a rule; expected a constraint: Program(function, space) for a "
                 "function of the symbols, SMT or CPMpy for formulas."
             )
-        if getattr(self.constraint, "space", self.space) is not self.space:
+        if getattr(constraint, "space", space) is not space:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
-        if self.inverse is None:
-            object.__setattr__(self, "inverse", default_inverse(self.constraint, self.space))
-            object.__setattr__(self, "_own", self.inverse if self.space.categorical else None)
-        if isinstance(self.inverse, str | type):
+        if isinstance(inverse, str | type):
             raise SoftgroundError(
-                f"inverse={self.inverse!r} was given; expected an Inverse, such as Table(rule), or None for a default."
+                f"inverse={inverse!r} was given; expected an Inverse, such as Table(rule), or None for a default."
             )
-        if isinstance(self.inverse, Inverse) and not hasattr(self.inverse, "constraint"):  # a listing needs no rule
-            self.inverse.constraint = self.constraint
+        if inverse is None:
+            way = _Way(default_inverse(constraint, space), open=space.categorical)
+        else:
+            way = _Way(inverse.for_rule(constraint) if isinstance(inverse, Inverse) else inverse, open=False)
+        given = (space, constraint, metrics, name, nameless_symbols, detects, budget or Budget(), way)
+        for part, value in zip(fields(Task), given, strict=True):
+            object.__setattr__(self, part.name, value)
 
-    def settle(self, y: Tensor, rung: str | None = None) -> Choice | None:
-        """Take the inverse that serves the encoded answers ``y`` best, or that of a ``rung``; None if one was given."""
-        if self._own is None:
-            return None
-        choice = climb(self._own, y, self.budget, rung)
-        object.__setattr__(self, "choice", choice)
-        object.__setattr__(self, "inverse", choice.inverse)
-        return choice
+    @property
+    def inverse(self) -> Inverse:
+        """How S_y is found: as given, or as :meth:`settle` has chosen."""
+        return self._way.first if self._way.choice is None else self._way.choice.inverse
+
+    @property
+    def choice(self) -> Choice | None:
+        """What :meth:`settle` has chosen, and why."""
+        return self._way.choice
 
     @property
     def open(self) -> bool:
         """Whether the inverse was left open, so that a learner chooses it."""
-        return self._own is not None
+        return self._way.open
+
+    def settle(self, y: Tensor, rung: str | None = None) -> Choice | None:
+        """Take the inverse that serves the encoded answers ``y`` best, or that of a ``rung``; None if one was given."""
+        if self._way.open:
+            self._way.choice = climb(self._way.first, y, self.budget, rung)
+        return self._way.choice
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
@@ -167,3 +208,85 @@ class Task:
         if not isinstance(found, Mapping):
             raise SoftgroundError(f"The task's metrics gave {found!r}; expected numbers by name, {{name: value}}.")
         return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
+
+
+class Family:
+    """Tasks that share one network, by shape.
+
+    Parameters
+    ----------
+    tasks
+        A task for each shape, or a function that makes the task of a shape. The shape of an example is its number of
+        sites, unless the data set says otherwise (:class:`~softground.data.Ragged`).
+    shapes
+        The shapes to train on, where ``tasks`` is a function. It is called again for others, when these are to be read.
+
+    >>> from softground import Categorical, Program
+    >>> def total(sites):
+    ...     space = Categorical([range(10)] * sites)
+    ...     return Task(space, Program(lambda *digits: sum(digits), space), name="sums")
+    >>> family = Family(total, [2, 3])
+    >>> family, family[4].space.sites
+    (Family(sums: 2, 3), 4)
+    """
+
+    def __init__(
+        self, tasks: Mapping[Any, Task] | Callable[[Any], Task], shapes: Iterable[Shape] | None = None
+    ) -> None:
+        if isinstance(tasks, Mapping) is (shapes is not None):
+            raise SoftgroundError(
+                "A family is made from a dict of tasks by shape, or from a function of the shape and the shapes: "
+                "Family({2: two, 3: three}) or Family(make, [2, 3])."
+            )
+        self._make = None if isinstance(tasks, Mapping) else tasks
+        self.tasks: dict[Any, Task] = {}
+        self._others: dict[Any, Task] = {}
+        if shapes is not None and hasattr(shapes, "tolist"):  # an array or a tensor, whose entries are no plain numbers
+            shapes = shapes.tolist()
+        for shape in shapes if shapes is not None else tasks:  # type: ignore[union-attr]
+            if shape in self.tasks:
+                raise SoftgroundError(f"The shape {shape!r} was given twice; give each once.")
+            self.tasks[shape] = self._fitting(shape, tasks[shape] if isinstance(tasks, Mapping) else tasks(shape))
+        names = [str(shape) for shape in self.tasks]
+        bad = any("/" in name or not name for name in names) or None in self.tasks
+        if not names or len(set(names)) != len(names) or bad:
+            raise SoftgroundError(
+                f"A family of the shapes {names} was given; expected at least one, not None, with different names that "
+                "are not empty and have no '/'."
+            )
+
+    def __getitem__(self, shape: Any) -> Task:
+        """The task of a shape."""
+        if shape in self.tasks:
+            return self.tasks[shape]
+        if self._make is None:
+            raise SoftgroundError(f"No task serves the shape {shape!r}; the family has {self}.")
+        if shape not in self._others:
+            self._others[shape] = self._fitting(shape, self._make(shape))
+        return self._others[shape]
+
+    def serves(self, shape: Any) -> bool:
+        """Whether examples of this shape can be read."""
+        return shape in self.tasks or self._make is not None
+
+    @property
+    def name(self) -> str:
+        """The first task's name."""
+        return next(iter(self.tasks.values())).name
+
+    def __repr__(self) -> str:
+        return f"Family({self.name}: {', '.join(map(str, self.tasks))})"
+
+    def _fitting(self, shape: Any, task: Task) -> Task:
+        """The task, if the network that reads the first one's space can read its space too."""
+        if not isinstance(task, Task):
+            raise SoftgroundError(f"The shape {shape!r} has a {type(task).__name__}; expected a Task.")
+        first = next(iter(self.tasks.values()), task).space
+        for name in ("categorical", "symbols", "head", "readings"):
+            one, other = getattr(first, name, None), getattr(task.space, name, None)
+            if one != other:
+                raise SoftgroundError(
+                    f"The shape {shape!r} has {name} {other!r}, and another shape has {one!r}; one network can only "
+                    "read them all if they agree. Give every Categorical the same symbols: Categorical(…, symbols=…)."
+                )
+        return task

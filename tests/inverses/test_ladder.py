@@ -311,7 +311,7 @@ def test_a_rung_that_is_too_dear_gives_way_and_what_it_found_stays() -> None:
     assert bool(start.found.all())
     assert bool(task.feasible(start.z, y).all())
     assert start.z[0].tolist() == [1, 0, 0, 0, 0, 0]
-    assert task.inverse.described is climb(task._own, y, Budget(), "chains").inverse.described  # type: ignore[arg-type]
+    assert task.inverse.described is climb(task._way.first, y, Budget(), "chains").inverse.described
 
 
 def test_a_slow_function_is_measured_before_it_is_tabulated() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
 import json
 from fractions import Fraction
@@ -109,7 +108,8 @@ def test_symbols_without_an_answer_give_none() -> None:
 
 
 def test_only_a_task_that_says_so_has_its_symbols_renamed() -> None:
-    task = dataclasses.replace(sudoku_task(4), nameless_symbols=False)
+    board = sudoku_task(4)
+    task = Task(board.space, board.constraint, board.inverse)
     truth = torch.tensor([[0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0]])
     data = Examples(torch.nn.functional.one_hot((truth + 1) % 4, 4).float(), [True], truth)
     found = gather(Learner(task, torch.nn.Identity(), batch_size=1, device="cpu"), data, data)

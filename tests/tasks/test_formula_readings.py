@@ -17,8 +17,8 @@ from softground import Categorical, Examples, Learner, Model
 from softground.cli import main
 from softground.errors import CheckpointError
 from softground.experiments import Experiment
+from softground.model import DOCUMENT
 from softground.report.gathering import counts
-from softground.saved import DOCUMENT
 from softground.tasks import TASKS
 from softground.tasks.formulas import formula_task
 from softground.training import Supervised

@@ -13,13 +13,12 @@ from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
 from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
-from ..family import Family
 from ..learner import Learner
 from ..learner.run_folder import MODEL
 from ..learner.run_state import network_of
 from ..model import Model, load
 from ..runs import RunFolder
-from ..task import Task
+from ..task import Family, Task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConstraintError, InverseError
-from ..optional import load
+from ..registry import load
 from ..spaces.categorical import Categorical
 from .answers import remember_in
 from .cpmpy_tensors import Step, Tape, load_cpmpy, run, variables_of

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConstraintError
-from ..optional import load
+from ..registry import load
 
 WIDEST = 2**62  # of whole numbers in tensors
 EVALUATING = threading.Lock()  # CPMpy's variables hold one value at a time

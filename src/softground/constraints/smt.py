@@ -34,7 +34,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConstraintError
-from ..optional import load
+from ..registry import load
 from ..spaces.categorical import Categorical
 from .base import Constraint, Part
 from .language import SUMS, Conjunct, LanguageRule, numbers

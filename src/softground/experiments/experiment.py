@@ -20,7 +20,6 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, InverseError, LearnerError, SoftgroundError
-from ..family import Family
 from ..features import FEATURES
 from ..learner import Learner
 from ..learner.datasets import Data, data_with_tasks
@@ -34,7 +33,7 @@ from ..retired import SETTINGS
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..seeds import seeded, stream
-from ..task import Task
+from ..task import Family, Task
 from .named import named_recipe, problem_of, recipe_of
 from .place import Place, deterministic
 from .recipe import Recipe, checked

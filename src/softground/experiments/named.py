@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError
+from ..files import typed_fields
 from ..registry import Registry
 from ..retired import MEMBERS, Known, Retired, current, effective
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
-from ..typed import typed_fields
 from .place import Place
 from .problem import Problem
 from .recipe import Recipe, checked, settings

@@ -20,7 +20,6 @@ from ..data.checks import check_activations
 from ..data.examples import Split
 from ..data.gathered import Gathered
 from ..errors import LearnerError
-from ..family import Family
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
@@ -30,7 +29,7 @@ from ..projections import ChangeOne, Drop, RandomDrop
 from ..projections.base import Walk
 from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
-from ..task import Task
+from ..task import Family, Task
 from ..training import OBJECTIVES, SoftenedGrounding, Teacher, Term, Usage, ZeroDegree
 from .recipe import Recipe, check, resolved
 

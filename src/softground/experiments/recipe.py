@@ -14,11 +14,11 @@ from typing import Any
 
 from ..errors import CheckpointError, LearnerError
 from ..features import FEATURES
+from ..files import LARGEST_WHOLE, typed_fields
 from ..learner.device import PRECISIONS
 from ..learner.stage import KEPT
 from ..schedules import SCHEDULES
 from ..training.step import OBJECTIVES
-from ..typed import LARGEST_WHOLE, typed_fields
 
 IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]] = {}
 """Settings that an objective implies, by its name, from a preset's values and those given, which win."""

@@ -15,9 +15,8 @@ from typing import Any
 import torch
 
 from ..errors import SoftgroundError
-from ..family import Family
 from ..kernels import Kernel
-from ..task import Task
+from ..task import Family, Task
 from ..walks.ranking import RULE, Components, Ranked, joined, ranking
 from ..walks.recommendation import SAMPLE, Recommendation, choose, movement
 from ..walks.solutions import Sample, Size, size, take

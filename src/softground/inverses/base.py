@@ -207,6 +207,10 @@ class Inverse(ABC):
         """The kernel that suits this inverse, where it needs one of its own."""
         return None
 
+    def for_rule(self, rule: Constraint) -> Inverse:
+        """This inverse, for a task with that ``rule``; one that was made without a rule returns a twin that has it."""
+        return self
+
     def record(self) -> Record | None:
         """What a saved model keeps of the rule: facts, with a ``kind`` of :data:`RECORDED`, and tensors; or None."""
         return None

@@ -9,6 +9,7 @@ one batched comparison, whatever is dropped. The 288 boards of 4×4 Sudoku among
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..constraints.answers import EVERYTHING, NOTHING
-from ..constraints.base import outside_inference
+from ..constraints.base import Constraint, outside_inference
 from ..constraints.program import Recorded
 from ..errors import InverseError
 from ..projections.base import Dropped
@@ -138,14 +139,20 @@ class Listing(Inverse):
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(states[draw.to(y.device)], true, true)
 
+    def for_rule(self, rule: Constraint) -> Listing:
+        if hasattr(self, "constraint"):
+            return self
+        twin = copy.copy(self)
+        twin.constraint = rule
+        return twin
+
     def record(self) -> Record:
         return {"kind": "listing"}, {"states": self.states(torch.device("cpu")).int()}
 
     @classmethod
     def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Listing:
         listing = cls(space, tensors["states"].long())
-        listing.constraint = Recorded(space, listing._answer_ids, [1], 0, None)
-        return listing
+        return listing.for_rule(Recorded(space, listing._answer_ids, [1], 0, None))
 
     def _answer_ids(self, z: Tensor) -> Tensor:
         """A listed state's answer is True, whose id is 0; any other state has none."""

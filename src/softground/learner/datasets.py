@@ -21,9 +21,8 @@ from ..data.gathered import Gathered
 from ..data.known import known_codes
 from ..data.ragged import Ragged
 from ..errors import ConstraintError, DataError, LearnerError
-from ..family import Family
 from ..figures import flat_names
-from ..task import Task
+from ..task import Family, Task
 
 EMPTY = "The data set is empty; give at least one (x, y) pair."
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]

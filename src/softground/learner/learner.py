@@ -14,11 +14,10 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError
-from ..family import Family
 from ..features import checked
-from ..reporting import reporter
+from ..preparing import reporter
 from ..runs.folder import RunFolder
-from ..task import Task
+from ..task import Family, Task
 from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits

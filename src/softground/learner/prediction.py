@@ -15,11 +15,10 @@ from ..data.examples import Examples
 from ..data.known import known_codes
 from ..data.ragged import Ragged
 from ..errors import InfeasibleAnswer, LearnerError
-from ..family import Family
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
-from ..task import Task
+from ..task import Family, Task
 from .datasets import Batches, Data, Part, data_by_shape, in_order, parts_of
 from .evaluation import all_figures, beliefs, predictions, read_part
 

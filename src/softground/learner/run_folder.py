@@ -21,7 +21,7 @@ from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..figures import flat_names, results
 from ..files import cell, replace_file
-from ..reporting import reporter
+from ..preparing import reporter
 from ..runs.checkpoint import load
 from ..runs.environment import environment
 from ..runs.folder import METRICS, RunFolder, plain

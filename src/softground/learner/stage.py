@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError
-from ..family import Family
 from ..kernels import Kernel
 from ..schedules import Constant, Schedule
-from ..task import Task
+from ..task import Family, Task
 from ..training import SoftenedGrounding, ZeroDegree
 from ..training.step import Teacher, Term
 from .datasets import tasks_of

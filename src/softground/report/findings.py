@@ -17,9 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file
+from ..files import DOCUMENT_LIMIT, Missing, Unreadable, failure, parse_object, read_bounded, replace_file, typed
 from ..runs import RunFolder
-from ..typed import typed
 
 FINDINGS = "report.json"
 SCHEMA = 2

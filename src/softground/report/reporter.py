@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..inspection.maps import other_maps
-from ..reporting import Reporter
+from ..preparing import Reporter
 from ..runs import RunFolder
 from .gathering import gather
 from .html import write_report

@@ -35,10 +35,9 @@ from ..data.gathered import Gathered
 from ..data.ragged import Ragged
 from ..errors import DataError
 from ..experiments.problem import TASKS
-from ..family import Family
 from ..metrics import accuracies
 from ..spaces.categorical import Categorical
-from ..task import Task
+from ..task import Family, Task
 from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits
 
 MOST_DIGITS = 2048

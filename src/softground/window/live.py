@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..files import typed
 from ..report.facts import Facts
 from ..report.findings import FINDINGS, Input, Shown
 from ..report.html.charts import curves
@@ -18,7 +19,6 @@ from ..report.watch import GALLERY
 from ..runs import RunFolder
 from ..runs.folder import CONFIG, METRICS, SUMMARY
 from ..runs.lock import in_use
-from ..typed import typed
 
 FILES = (CONFIG, METRICS, SUMMARY, GALLERY, FINDINGS)
 

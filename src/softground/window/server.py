@@ -18,12 +18,12 @@ from threading import Lock
 from typing import Any
 
 from ..errors import DataError, SoftgroundError
+from ..files import typed
 from ..model import Model
-from ..optional import load
+from ..registry import load
 from ..report.facts import Facts
 from ..report.html.page import SIFT, render
 from ..runs import RunFolder
-from ..typed import typed
 from . import live
 from .reading import read, readers
 

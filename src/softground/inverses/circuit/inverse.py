@@ -35,8 +35,8 @@ from ...constraints.cnf import HOLDS, Cnf
 from ...constraints.scan.messages import LOG_ZERO
 from ...dice import Dice
 from ...errors import InverseError
-from ...optional import load
 from ...projections.base import Dropped
+from ...registry import load
 from ...spaces.categorical import Categorical
 from ..base import INVERSES, RECORDED, Fibre, Inverse, Record, Start, drawn
 from ..enumeration import Enumeration

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...typed import typed
+from ...files import typed
 from ..findings import Shown, Symbols
 from ..words import is_number, number
 from .charts import Frame, Scale

@@ -11,13 +11,12 @@ from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
-from ...family import Family
 from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Readings
-from ...task import Task
+from ...task import Family, Task
 from ...training import Teacher
 from .completions import LongFormulas, enumeration
 from .data import Source, SplitName, load

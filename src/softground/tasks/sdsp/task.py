@@ -9,7 +9,6 @@ Reference: Z. Li et al., ICLR 2023, Section 5.3.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -37,7 +36,6 @@ def _intervals(rule: Differences, nonnegative: bool, **solver: Any) -> Inverse:
     return Intervals(rule, nonnegative=nonnegative, tolerance=max(1e-4, rule.lowest / 20), limit=80)
 
 
-@dataclass(frozen=True, eq=False)
 class PathTask(Task):
     """A task whose figures come from A* on the graph, which is part of the answer."""
 
