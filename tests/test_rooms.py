@@ -24,6 +24,7 @@ kernels
 gpu
 task schedules reals
 data networks
+answer_codes posterior
 training features walks
 runs learner
 model estimator onnx
@@ -37,6 +38,7 @@ _public cli
 RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in line.split()}
 # Imports inside functions that look up: for what is asked for by name, or written when a run ends.
 LOOKS_UP = {("experiments/named.py", "tasks"), ("learner/learner.py", "model")}
+LOOKS_UP |= {("task.py", "answer_codes"), ("task.py", "posterior")}
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
 HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 

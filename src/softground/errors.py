@@ -33,6 +33,10 @@ class InverseError(SoftgroundError):
     """An inverse projection that cannot be built or computed (too large, solver failure)."""
 
 
+class NoLaw(InverseError):
+    """A rule whose solutions cannot be summed, where an exact posterior is asked for."""
+
+
 class ScheduleError(SoftgroundError):
     """An annealing schedule with impossible parameters."""
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic
 
 from torch import Tensor
 from typing_extensions import TypeVar
@@ -25,6 +26,10 @@ from .inverses.enumeration import default_inverse
 from .inverses.ladder import Budget, Choice, climb
 from .metrics import accuracies
 from .spaces.base import Space
+
+if TYPE_CHECKING:
+    from .answer_codes import AnswerCodes
+    from .posterior import Posterior
 
 S = TypeVar("S", bound=Space, default=Any)
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
@@ -122,6 +127,27 @@ class Task(Generic[S]):
     def choice(self) -> Choice | None:
         """What :meth:`settle` has chosen, and why."""
         return self._way.choice
+
+    @cached_property
+    def answer_codes(self) -> AnswerCodes:
+        """The codes of the user's answers, where the law is asked about them."""
+        from .answer_codes import AnswerCodes
+
+        return AnswerCodes(self)
+
+    def posterior(self, logits: Any, answers: Any = None, *, gamma: float = 1.0, known: Any = None) -> Posterior:
+        """P(z|x, y) as a distribution of PyTorch, from ``logits[rows, sites, symbols]`` and the user's own answers.
+
+        Answers may be a list, a tensor, an array or a series; relations and None are fine. ``known`` symbols are as in
+        :class:`~softground.Examples`. For one input ``[sites, symbols]``, give its answer.
+        """
+        from .posterior import Posterior
+
+        return Posterior(self.answer_codes, logits, answers, gamma=gamma, known=known)
+
+    def log_prob(self, logits: Any, answers: Any = None, *, known: Any = None) -> Tensor:
+        """log P(y|x) of every row, differentiable; with known symbols log P(y, known|x)."""
+        return self.posterior(logits, answers, known=known).log_mass
 
     @property
     def open(self) -> bool:

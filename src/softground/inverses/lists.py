@@ -180,6 +180,10 @@ class Lists(Inverse):
                 )
         return {key: index for key, (index, _) in zip(keys(y), listed, strict=True)}
 
+    def join(self, other: Lists) -> None:
+        """Take the lists of other answers over."""
+        self._add({key: other._lists[number] for key, number in other._number.items() if key not in self._number})
+
     def _add(self, found: Mapping[Key, Tensor]) -> None:
         for key, index in found.items():
             self._number[key] = len(self._lists)
