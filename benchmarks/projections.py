@@ -44,8 +44,9 @@ from softground.metrics import best_relabelling
 from softground.runs.folder import plain
 from softground.seeds import seeded, stream
 from softground.target import Target
-from softground.walks.ranking import collapsed
-from softground.walks.recommendation import Recommendation, _paced, recommend, some
+from softground.walks.candidates import collapsed
+from softground.walks.recommendation import Recommendation, paced, recommend
+from softground.walks.solutions import some
 from softground.walks.time_limit import TimeLimit
 
 ROWS = ("search", "trial", "three")
@@ -151,7 +152,7 @@ def cell(given: argparse.Namespace) -> dict[str, Any]:
     else:
         found, figures = tried(task, train.answers, given.row)
         limit = TimeLimit(SECONDS)
-        found = _paced(task, some(task, train.answers, 16, 0, limit), found, 0, limit)
+        found = paced(task, some(task, train.answers, 16, 0, limit), found, 0, limit)
     chosen = time.perf_counter() - chosen
     with seeded(stream(given.seed, "weights")):
         network = sg.default_network(train.x, task.space)

@@ -9,10 +9,11 @@ from inspection_cases import checking
 from problems import PROBLEMS, Problem
 from softground import Categorical, Enumeration, Program, Task
 from softground.errors import InfeasibleAnswer, LearnerError
+from softground.inspection.sizes import number, size
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
-from softground.walks.solutions import LISTED, number, size, take
+from softground.walks.solutions import LISTED, take
 from softground.walks.time_limit import TimeLimit
 
 

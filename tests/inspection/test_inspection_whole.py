@@ -18,6 +18,7 @@ from softground.errors import LearnerError
 from softground.experiments import Experiment
 from softground.inspection import inspect
 from softground.inspection.show import renderables
+from softground.inspection.sizes import number
 from softground.kernels import Composed, DirectWalk, Exact
 from softground.projections import SwapSymbols
 from softground.tasks.addition import addition_task
@@ -26,9 +27,10 @@ from softground.tasks.sdsp import SiteGibbs
 from softground.tasks.sdsp.task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
 from softground.walks import TimeLimit, recommend
-from softground.walks.ranking import Led, Ranked, fibres
+from softground.walks.connectivity import Led, fibres
+from softground.walks.ranking import Ranked
 from softground.walks.recommendation import choose
-from softground.walks.solutions import number, take
+from softground.walks.solutions import take
 
 EXACT: dict[str, tuple[sg.Task, type]] = {
     "formulas": (formula_task(5), Exact),
@@ -41,7 +43,7 @@ EXACT: dict[str, tuple[sg.Task, type]] = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains are led for fewer steps here; how they are led is tested elsewhere."""
-    monkeypatch.setattr("softground.walks.ranking.STEPS", 40)
+    monkeypatch.setattr("softground.walks.connectivity.STEPS", {"tensor": 40, "solver": 40})
 
 
 def unlisted() -> sg.Task:

@@ -21,9 +21,6 @@ from softground.learner.observers import learning_problems
 from softground.learner.open_choices import choices_in_words
 from softground.report.html.run import REPORT
 from softground.walks import recommendation
-from softground.walks.ranking import differences
-from softground.walks.solutions import take
-from softground.walks.time_limit import TimeLimit
 
 
 @pytest.fixture(autouse=True)
@@ -140,27 +137,13 @@ def grid(rows: int, columns: int) -> sg.Task:
     return sg.Task(space, rule, sg.Enumeration(space, rule))
 
 
-def test_sets_that_change_together_are_found() -> None:
-    task = grid(3, 3)
-    sample = take(task, task.constraint.compute(torch.ones(1, 9, dtype=torch.long)), 1, 0, TimeLimit())
-    found = differences(task, sample, TimeLimit(), 0)
-    corners = {
-        (3 * a + c, 3 * a + d, 3 * b + c, 3 * b + d)
-        for a, b in ((0, 1), (0, 2), (1, 2))
-        for c, d in ((0, 1), (0, 2), (1, 2))
-    }
-    assert set(found[4]) == corners
-    assert min(found) == 4
-
-
 def test_a_walk_without_a_kernel_moves_and_says_why() -> None:
     task, z = grid(3, 3), torch.randint(3, (12, 9), generator=torch.Generator().manual_seed(1))
     examples = sg.Examples(torch.eye(3)[z], task.constraint.compute(z))
     learner = sg.Learner(task, nn.Linear(3, 3), sg.grounding_stages(task, epochs=1)).fit(examples)
     walk = learner.choice_["task"]["walk"]
     assert learner.history_[0]["moved"] > 0
-    free = walk["dropped"] if isinstance(walk["dropped"], int) else len(walk["dropped"][0])
-    assert free + walk["change"] >= 4, walk  # no solutions differ in fewer sites
+    assert walk["dropped"] + walk["change"] >= 4, walk  # no solutions differ in fewer sites
     assert any("of the moves find a completion" in reason for reason in walk["reasons"])
 
 

@@ -17,12 +17,14 @@ import torch
 from ..errors import SoftgroundError
 from ..kernels import Kernel
 from ..task import Family, Task
-from ..walks.ranking import RULE, Components, Ranked, joined, ranking
+from ..walks.connectivity import Components, joined
+from ..walks.ranking import RULE, Ranked, ranking
 from ..walks.recommendation import SAMPLE, Recommendation, choose, movement
-from ..walks.solutions import Sample, Size, size, take
+from ..walks.solutions import Sample, take
 from ..walks.time_limit import TimeLimit
 from .maps import BooleanMaps, Consistent, boolean_maps, consistent_maps
 from .renamings import Relabellings, relabellings
+from .sizes import Size, size
 from .support import Support, declared, everything
 
 SECONDS = 30.0  # that an inspection may take

@@ -15,10 +15,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..walks.ranking import RULE, Components, Ranked
-from ..walks.solutions import number
+from ..walks.connectivity import Components
+from ..walks.ranking import RULE, Ranked
 from .maps import BooleanMaps, Consistent, Labels, Maps
 from .renamings import Relabellings
+from .sizes import number
 
 if TYPE_CHECKING:
     from .inspection import Inspection

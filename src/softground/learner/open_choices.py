@@ -105,7 +105,7 @@ def _walk(
         return replace(teacher, kernel=default_kernel(inverse, task.space)), None
     best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
     schedule = Constant(best.gamma0) if teacher.schedule == Constant(1.0) else teacher.schedule
-    return SoftenedGrounding(best.kernel, schedule, max(teacher.steps, best.steps)), best.kept
+    return SoftenedGrounding(best.kernel, schedule, max(teacher.steps, best.steps)), dict(kept or best.kept)
 
 
 def _kept(folder: RunFolder) -> Choices:

@@ -1,8 +1,8 @@
 """Which kernel, projection, T and γ₀ to train with, and why.
 
-Where Q* can be drawn from directly nothing is measured: the kernel that does so is recommended. Elsewhere candidate
-projections are compared (:mod:`.walks`), and the walk on the best of them is the composition of two kernels that are
-exact for Q*: :class:`~softground.kernels.Collapsed`, which moves even while the network knows nothing, and
+Where Q* can be drawn from directly nothing is measured: the kernel that does so is recommended. Elsewhere candidates
+are compared (:mod:`.ranking`), and the walk on the best of them is the composition of two kernels that are exact for
+Q*: :class:`~softground.kernels.Collapsed`, which moves even while the network knows nothing, and
 :class:`~softground.kernels.Guided`, which frees chains as γ falls.
 
 T is the number of such steps after which nine chains in ten have moved at γ₀, at most 10 (the paper's). γ₀ is the
@@ -16,21 +16,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import CheckpointError
-from ..inverses.lists import distinct
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
 from ..task import Task
-from .ranking import Ranked, collapsed, ranking, swapping
-from .solutions import Found, Sample, begun, take
+from .candidates import collapsed, swapping
+from .ranking import Ranked, ranking
+from .solutions import Sample, some, take
 from .time_limit import TimeLimit
 
 SAMPLE = 16  # answers looked at
-EACH = {"tensor": 16, "solver": 4}  # solutions of each of them where time is short, by what an inverse costs
 TRIED = {"tensor": (32, 10), "solver": (8, 3)}  # chains and steps that movement is measured on
 MOST = 10  # steps; the paper's T
 GAMMAS = (1.0, 2.0, 5.0, 10.0)
@@ -47,12 +45,20 @@ class Recommendation:
     gamma0: float
     reasons: tuple[str, ...]
     name: str = "recommended"
-    kept: dict[str, Any] | None = None  # what :func:`rebuilt` makes it again from, where chains walk
+    change: bool = False  # see Ranked
+    swaps: bool = False
 
     def __str__(self) -> str:
         projection = "none to choose" if self.projection is None else repr(self.projection)
         head = f"kernel {self.name}, projection {projection}, T = {self.steps}, γ₀ = {self.gamma0:g}"
         return "\n".join([head, *(f"- {reason}" for reason in self.reasons)])
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What :func:`rebuilt` makes a walk again from."""
+        walk = {"dropped": getattr(self.projection, "size", None), "block": isinstance(self.projection, RandomBlock)}
+        pace = {"steps": self.steps, "gamma0": self.gamma0, "reasons": list(self.reasons)}
+        return walk | {"change": self.change, "swaps": self.swaps} | pace
 
 
 def recommend(
@@ -79,19 +85,19 @@ def recommend(
     Exact
     """
     best = direct(task)
-    if best is None:
-        limit = TimeLimit(seconds)
-        first = limit.part(0.3)
-        if answers is not None and math.isfinite(seconds):
-            found = some(task, answers, sample, seed, first)
-        else:
-            found = take(task, answers, sample, seed, first)
-        ranked = ranking(task, found, {}, limit, seed) if found.found else []
-        best = choose(task, found, ranked, seed, limit)
-        if limit.reached or first.reached:
-            hurried = f"The trials were ended after {seconds:g} s: a faster or quieter machine may choose otherwise."
-            best = replace(best, reasons=(*best.reasons, hurried))
-            best = replace(best, kept=best.kept and best.kept | {"reasons": list(best.reasons)})
+    if best is not None:
+        return best
+    limit = TimeLimit(seconds)
+    first = limit.part(0.3)
+    if answers is not None and math.isfinite(seconds):
+        found = some(task, answers, sample, seed, first)
+    else:
+        found = take(task, answers, sample, seed, first)
+    ranked = ranking(task, found, {}, limit, seed) if found.found else []
+    best = choose(task, found, ranked, seed, limit)
+    if limit.reached:
+        hurried = f"The trials were ended after {seconds:g} s: a faster or quieter machine may choose otherwise."
+        best = replace(best, reasons=(*best.reasons, hurried))
     return best
 
 
@@ -105,53 +111,38 @@ def rebuilt(task: Task, kept: Mapping[str, Any]) -> Recommendation:
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"The walk that the run was started with cannot be read: {error!r}.") from error
     if projection is None:
-        return Recommendation(default_kernel(task.inverse, task.space), None, steps, gamma0, reasons, kept=dict(kept))
+        return Recommendation(default_kernel(task.inverse, task.space), None, steps, gamma0, reasons)
     kernel: Kernel = collapsed(task, projection, change)
     walk = Composed([Guided(task.inverse, projection, marginals=True), swapping(task, kernel) if swaps else kernel])
-    return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", dict(kept))
-
-
-def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeLimit) -> Sample:
-    """A few solutions of a few answers, as chains would be started; answers for which none is found are left out."""
-    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
-    found: list[Found] = []
-    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
-        z = torch.unique(begun(task.inverse, y, EACH[task.inverse.cost], seed, limit), dim=0)
-        found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
-        if not limit.left():
-            break
-    return Sample(tuple(found), len(answers))
+    return Recommendation(walk, projection, steps, gamma0, reasons, "Guided + Collapsed", change, swaps)
 
 
 def direct(task: Task) -> Recommendation | None:
     """What to do where a kernel is exact without a projection; None elsewhere."""
-    if not task.inverse.exact:
-        kernel = None if task.space.categorical else task.inverse.default_kernel()
-        return None if kernel is None else _lines(kernel)
+    reasons: tuple[str, ...]
+    if task.inverse.exact:
+        reasons = (
+            f"Exact: S_y can be listed or summed ({task.inverse!r}), so every step is an independent draw from Q*, and "
+            "the loss uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed.",
+            "T = 1: a second draw would be as good as the first.",
+            "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed.",
+        )
+        return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
+    kernel = None if task.space.categorical else task.inverse.default_kernel()
+    if kernel is None:
+        return None
     reasons = (
-        f"Exact: S_y can be listed or summed ({task.inverse!r}), so every step is an independent draw from Q*, and the "
-        "loss uses Q*'s marginals without sampling noise. No chain has to mix, so no projection is needed.",
-        "T = 1: a second draw would be as good as the first.",
-        "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed.",
-    )
-    return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
-
-
-def _lines(kernel: Kernel) -> Recommendation:
-    name = type(kernel).__name__
-    reasons = (
-        f"{name}: along a component or a line, Q* is a normal law cut to an interval, and is drawn from exactly; no "
-        "proposal is rejected. Its steps are not independent.",
+        f"{type(kernel).__name__}: along a component, Q* is a normal law cut to an interval, and is drawn from "
+        "exactly; no proposal is rejected. Its steps are not independent.",
         "γ₀ = 1: the paper's. Where S_y is convex nothing is gained by warmth, and γ = 0 (PointMass) works too.",
     )
-    return Recommendation(kernel, None, 1, 1.0, reasons, name)
+    return Recommendation(kernel, None, 1, 1.0, reasons, type(kernel).__name__)
 
 
 def choose(
     task: Task, sample: Sample, ranked: Sequence[Ranked], seed: int, limit: TimeLimit | None = None
 ) -> Recommendation:
     """The recommendation that follows from the comparison."""
-    limit = limit or TimeLimit()
     best = next((r for r in ranked if r.usable), None)
     exact = direct(task)
     if exact is not None:
@@ -160,33 +151,17 @@ def choose(
     if best is None:
         kernel = default_kernel(task.inverse, task.space)
         reason = "No candidate projection could be measured, so this is the default: the network's own proposals."
-        return _with_kept(Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__), False, False)
-    if best.projection is None:
-        return _paced(
-            task, sample, Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name), seed, limit
+        return Recommendation(kernel, None, 1, 1.0, (reason,), type(kernel).__name__)
+    found = Recommendation(best.kernel, None, 1, 1.0, (_because(best),), best.name)
+    if best.projection is not None:
+        why = (
+            "S_y can be neither listed nor summed here, so chains must walk. Guided jumps to what the network reads, "
+            "which frees chains as γ falls; Collapsed moves while the network knows nothing. Both are exact for Q*."
         )
-    guided = Guided(task.inverse, best.projection, marginals=True)
-    walk = Composed([guided, best.kernel])
-    why = (
-        "S_y can be neither listed nor summed here, so chains must walk. Guided jumps to what the network reads, which "
-        "frees chains as γ falls; Collapsed moves while the network knows nothing. Both are exact for Q*.",
-        _because(best),
-    )
-    found = Recommendation(walk, best.projection, 1, 1.0, why, "Guided + Collapsed")
-    return _with_kept(_paced(task, sample, found, seed, limit), best.change, best.swaps)
-
-
-def _with_kept(found: Recommendation, change: bool, swaps: bool) -> Recommendation:
-    """With what makes it again: the sets dropped, their size alone where they are all of it, and the pace."""
-    sets: Any = None
-    projection, block = found.projection, isinstance(found.projection, RandomBlock)
-    if isinstance(projection, RandomBlock):
-        sets = projection.size
-    elif isinstance(projection, RandomDrop):
-        every = len(projection.sets) == math.comb(projection.of, projection.size)
-        sets = projection.size if every else [list(one) for one in projection.sets]
-    pace = {"steps": found.steps, "gamma0": found.gamma0, "reasons": list(found.reasons)}
-    return replace(found, kept={"dropped": sets, "block": block, "change": change, "swaps": swaps} | pace)
+        walk = Composed([Guided(task.inverse, best.projection, marginals=True), best.kernel])
+        reasons = (why, _because(best))
+        found = Recommendation(walk, best.projection, 1, 1.0, reasons, "Guided + Collapsed", best.change, best.swaps)
+    return paced(task, sample, found, seed, limit or TimeLimit())
 
 
 def _because(best: Ranked, use: str = "Use") -> str:
@@ -207,7 +182,7 @@ def _because(best: Ranked, use: str = "Use") -> str:
     return " ".join(why)
 
 
-def _paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: TimeLimit) -> Recommendation:
+def paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: TimeLimit) -> Recommendation:
     """With T and γ₀ from how often chains move."""
     free = movement(task, best.kernel, sample, math.inf, seed, limit=limit.part(0.3))
     for gamma in GAMMAS:
@@ -230,19 +205,18 @@ def movement(
     trials: int | None = None,
     limit: TimeLimit | None = None,
 ) -> float:
-    """Share of steps that change z, under a lopsided belief; of as many as there is time for, one at least."""
-    rows, most = TRIED[task.inverse.cost]
+    """Share of steps that change z, of as many as there is time for, one at least.
+
+    The belief is that of a network that prefers some symbols, at random.
+    """
+    (rows, most), space = TRIED[task.inverse.cost], task.space
     z, y = sample.rows(rows, seed)
-    target: Target[Any] = Target.at(task.space.belief(lopsided(task.space, rows, seed)), y, gamma)
+    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
+    output = LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    target: Target[Any] = Target.at(space.belief(output), y, gamma)
     dice = Sampler(seed)
     moved: list[float] = []
     while len(moved) < (trials or most) and not (moved and limit is not None and not limit.left()):
         z, info = kernel.step(dice, z, target)
         moved.append(float(info.moved.double().mean()))
     return sum(moved) / len(moved)
-
-
-def lopsided(space: Any, rows: int, seed: int) -> Tensor:
-    """A network's output that prefers some symbols, at random: one row per answer."""
-    shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
-    return LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -1,13 +1,10 @@
-r"""What an inspection looks at: some distinct answers, and for each of them S_y, or some of its members, and \|S_y\|.
+r"""The answers that walks are tried on, and for each of them S_y, or some of its members.
 
 Only answers are read. Where the inverse knows the law of S_y, the mass of the uniform weight w(z) = 1 is \|S_y\| and
 its marginals say how often each symbol stands at each site. Where S_y can be listed all of it is; elsewhere solutions
-are drawn, in the way that chains would be started, and \|S_y\| is estimated: with u uniform on Ω, and F(u) its fibre,
-\|S_y\| = \|Ω\| · E\|F(u)\|, so the mean over random u is unbiased. Where solutions are so rare that hardly any u has a
-completion it says nothing, and only the number of solutions seen is reported.
+are drawn, as chains would be started.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..constraints.relations import in_words
 from ..data.columns import listed
-from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError, SoftgroundError
+from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError
 from ..inverses import Listing
 from ..inverses.base import Inverse
+from ..inverses.lists import distinct
 from ..preparing import within
 from ..projections.base import Dropped
 from ..target import Target
@@ -28,9 +25,7 @@ from .time_limit import TimeLimit
 
 LISTED = 20_000  # most solutions of an answer that are listed
 DRAWN = {"tensor": 256, "solver": 32}  # how many are drawn elsewhere, by what an inverse costs
-RANDOM = 256  # random u for an estimate
-BLOCK = 1_000  # most combinations of the sites that are completed for it
-FEW = 10  # u with a completion that an estimate needs
+FEW = {"tensor": 16, "solver": 4}  # the same, where time is short
 FIRST = 1.0  # seconds in which a first solution is looked for, whatever the limit
 
 
@@ -111,6 +106,18 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
     return Sample(tuple(found), len(given))
 
 
+def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeLimit) -> Sample:
+    """A few solutions of a few answers, as chains would be started; answers for which none is found are left out."""
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
+    found: list[Found] = []
+    for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
+        z = torch.unique(begun(task.inverse, y, FEW[task.inverse.cost], seed, limit), dim=0)
+        found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
+        if not limit.left():
+            break
+    return Sample(tuple(found), len(answers))
+
+
 def _from_rule(task: Task, count: int, seed: int) -> list[Any]:
     """Answers of random states, for a rule that computes them."""
     rule = task.constraint
@@ -165,49 +172,3 @@ def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
     except InverseError:  # too many combinations to try
         return None
     return fibre.values[0][fibre.mask[0]] if bool(fibre.complete.all()) else None
-
-
-@dataclass(frozen=True)
-class Size:
-    """\\|S_y\\| of one answer: counted where ``exact``, else an estimate with a standard error, or None."""
-
-    answer: str
-    count: float | None
-    error: float
-    exact: bool
-    seen: int  # solutions seen
-
-    def __str__(self) -> str:
-        if self.count is None:
-            return f"unknown (too rare to estimate): {self.seen:,} seen"
-        return number(self.count) if self.exact else f"{number(self.count)} ± {number(self.error)} (estimated)"
-
-
-def size(task: Task, found: Found, seed: int, limit: TimeLimit) -> Size:
-    """\\|S_y\\| of an answer, counted or, if there is time, estimated."""
-    space, count, error = task.space, found.count, 0.0
-    if count is None and space.categorical and limit.left():
-        # As many of the last sites are completed as have BLOCK combinations.
-        last = max((d for d in range(1, space.sites) if math.prod(space.sizes[-d:]) <= BLOCK), default=1)
-        dropped = Dropped(torch.arange(space.sites - last, space.sites).expand(RANDOM, -1), shared=True)
-        u, y, counts = space.random(RANDOM, torch.Generator().manual_seed(seed)), found.answers(RANDOM), []
-        try:
-            for rows in limit.batches(RANDOM):
-                fibre = task.inverse.fibre(u[rows], y[rows], dropped.rows(rows))
-                counts.append(torch.where(fibre.complete, fibre.count, torch.nan))
-        except SoftgroundError:  # an inverse that cannot complete this many sites
-            counts = [torch.zeros(1)]
-        each = torch.cat(counts).double()
-        if int((each > 0).sum()) >= FEW and not bool(each.isnan().any()):
-            kept = math.prod(space.sizes[:-last])
-            count, error = kept * float(each.mean()), kept * float(each.std()) / math.sqrt(len(each))
-    answer = in_words(found.answer)
-    short = answer if len(answer) <= 24 else f"{answer[:23]}…"
-    return Size(short, count, error, found.count is not None, len(found.z))
-
-
-def number(value: float) -> str:
-    """A count as people write it."""
-    if math.isinf(value):
-        return "more than 1e308"
-    return f"{value:.3g}" if value >= 1e9 or (value != int(value) and value < 1000) else f"{round(value):,}"

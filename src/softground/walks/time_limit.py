@@ -18,7 +18,13 @@ class TimeLimit:
 
     def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock, self.end = clock, clock() + seconds
-        self.reached = False  # whether something was left out for want of time
+        self._over = False
+        self._parts: list[TimeLimit] = []
+
+    @property
+    def reached(self) -> bool:
+        """Whether something was left out for want of time, here or in a part."""
+        return self._over or any(part.reached for part in self._parts)
 
     def left(self) -> bool:
         """Whether there is time for another piece of work; once there is not, :attr:`reached` says so."""
@@ -26,8 +32,8 @@ class TimeLimit:
 
     def room(self, seconds: float) -> bool:
         """Whether there is time for a piece of work that takes about as many ``seconds``."""
-        self.reached = self.reached or self.clock() + seconds >= self.end
-        return not self.reached
+        self._over = self._over or self.clock() + seconds >= self.end
+        return not self._over
 
     @property
     def seconds(self) -> float:
@@ -53,4 +59,5 @@ class TimeLimit:
 
     def part(self, share: float) -> TimeLimit:
         """A limit for one part: ``share`` of what is left, so that no part takes the time of those after it."""
-        return TimeLimit(self.seconds * share if math.isfinite(self.end) else math.inf, self.clock)
+        self._parts.append(TimeLimit(self.seconds * share if math.isfinite(self.end) else math.inf, self.clock))
+        return self._parts[-1]

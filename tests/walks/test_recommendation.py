@@ -16,7 +16,6 @@ from softground.errors import CheckpointError
 from softground.projections import RandomBlock
 from softground.target import Target
 from softground.walks import ranking, recommend
-from softground.walks.ranking import differences
 from softground.walks.recommendation import rebuilt
 from softground.walks.solutions import take
 from softground.walks.time_limit import TimeLimit
@@ -53,7 +52,7 @@ def moves(task: sg.Task, kernel: sg.Kernel) -> bool:
 
 
 def test_blocks_are_resolved_where_small_sets_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "families", lambda *given: [])
+    monkeypatch.setattr(ranking, "small", lambda task: [])
     best = recommend(task := latin(), [True], seconds=60.0)
     assert isinstance(best.projection, RandomBlock)
     assert best.projection.size == 8  # blocks of six hardly ever hold two rows
@@ -96,31 +95,11 @@ def test_the_clock_decides_nothing_unless_time_is_up(monkeypatch: pytest.MonkeyP
 def test_a_swap_is_not_tried_where_no_solution_is_another_ones_swap() -> None:
     space = sg.Categorical([range(4)] * 2)
     task = sg.Task(space, sg.CPMpy(lambda z, y: z[0] + 2 * z[1] == y, space))
-    sample = sg.walks.solutions.take(task, [5], 1, 0, TimeLimit())
+    sample = take(task, [5], 1, 0, TimeLimit())
     (walk, *_) = ranking.ranking(task, sample, {}, TimeLimit(), 0)
     assert not ranking.swapped(task, sample, walk, TimeLimit(), 0)
     equal = repeated()
-    sample = sg.walks.solutions.take(equal, [True], 1, 0, TimeLimit())
+    sample = take(equal, [True], 1, 0, TimeLimit())
     (walk, *_) = ranking.ranking(equal, sample, {}, TimeLimit(), 0)
     assert walk.swaps
     assert torch.equal(sample.found[0].z, torch.arange(3)[:, None].expand(3, 6))
-
-
-def test_a_round_that_would_take_too_long_is_not_begun() -> None:
-    """A rule that is asked state by state, on a clock that counts the states: 64 solutions, 16, 64 and 256 each."""
-    space, asked = sg.Categorical([range(4)] * 8), [0]
-
-    class Counted(sg.Program):
-        def feasible(self, z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            asked[0] += len(z)
-            return super().feasible(z, y)
-
-    rule = Counted(lambda *z: sum(z) % 7, space, vectorised=True)
-    task = sg.Task(space, rule, sg.Enumeration(space, rule))
-    sample = take(task, [0, 1, 2], 3, 0, TimeLimit())
-    asked[0] = 0
-    limit = TimeLimit(10_000, clock=lambda: asked[0])
-    found = differences(task, sample, limit, 0)
-    assert min(found) == 2
-    assert asked[0] == 64 * (16 + 64)
-    assert limit.reached

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from problems import PROBLEMS, Problem
-from softground import Categorical, ChangeOne, Collapsed, Drop, RandomDrop, Task
+from softground import ChangeOne, Collapsed, Drop, RandomDrop, Task
 from softground.kernels import Exact
 from softground.tasks.formulas import formula_task
-from softground.walks.ranking import components, correlated, families, fibres, information, joined, lead, ranking
+from softground.walks.connectivity import components, fibres, joined, lead
+from softground.walks.ranking import ranking
 from softground.walks.solutions import Found, take
 from softground.walks.time_limit import TimeLimit
 
@@ -77,7 +78,7 @@ def test_the_papers_running_example() -> None:
 def test_too_many_solutions_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     task = formula_task(3)
     found = whole(task, 5)
-    monkeypatch.setattr("softground.walks.ranking.MOST_SOLUTIONS", len(found.z) - 1)
+    monkeypatch.setattr("softground.walks.connectivity.MOST_SOLUTIONS", len(found.z) - 1)
     assert components(task.space, found, [()], True) is None
 
 
@@ -104,12 +105,12 @@ def test_chains_arrive_where_solutions_are_connected() -> None:
     task = Task(problem.space, problem.program)
     sample = take(task, [True], 1, 0, TimeLimit())
     pairs = Collapsed(task.inverse, RandomDrop(task.space, 2), ChangeOne(task.space))
-    fine = lead(task.space, pairs, sample, TimeLimit(), 0)
+    fine = lead(task, pairs, sample, TimeLimit(), 0)
     assert fine is not None
     assert fine.arrived == 1
     assert fine.agreement == 1
     single = Collapsed(task.inverse, Drop(task.space, [0]), ChangeOne(task.space))
-    stuck = lead(task.space, single, sample, TimeLimit(), 0)
+    stuck = lead(task, single, sample, TimeLimit(), 0)
     assert stuck is not None
     assert (stuck.arrived, stuck.steps, stuck.agreement) == (0, None, 0)
 
@@ -134,25 +135,3 @@ def test_kernels_that_were_given_are_led_themselves() -> None:
     assert [r.name for r in ranked] == ["any 2", "mine", "any 1"]
     assert ranked[1].kernel is kernel
     assert ranked[1].satisfactory
-
-
-def test_information_finds_the_sites_that_depend_on_each_other() -> None:
-    space = Categorical([range(3)] * 4)
-    generator = torch.Generator().manual_seed(0)
-    free = torch.randint(3, (500, 2), generator=generator)
-    z = torch.stack([free[:, 0], free[:, 1], free[:, 0], 2 - free[:, 1]], 1)
-    shared = information(space, z)
-    assert shared[0, 2] > 1.0
-    assert shared[1, 3] > 1.0
-    assert shared[0, 1] < 0.05
-    assert correlated(shared, 2) == [(0, 2), (1, 3)]
-
-
-def test_families_are_compared() -> None:
-    task = formula_task(5)
-    sample = take(task, [7], 1, 0, TimeLimit())
-    assert [(name, len(p.sets)) for name, p, _ in families(task, sample, TimeLimit(), 0)] == [
-        ("any 1", 5),
-        ("any 2", 10),
-        ("any 3", 10),
-    ]
