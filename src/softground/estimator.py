@@ -30,8 +30,7 @@ from .data.ragged import Ragged, different
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks
-from .learner.loop import Augment
-from .learner.trained_part import Mode
+from .learner.plan import Augment, Mode
 from .model import Model, load
 from .networks import default_network
 from .seeds import seeded, stream

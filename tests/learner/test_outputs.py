@@ -39,7 +39,7 @@ def test_a_recording_that_fails_is_made_up_for(augment: Any, monkeypatch: pytest
         norm = None
 
         def __init__(self, outputs: Outputs) -> None:
-            self.streams = outputs.loop.streams
+            self.streams = outputs.streams
 
         def __call__(self, x: Tensor) -> Tensor:
             generators = self.streams.distortion, self.streams.chance
@@ -51,8 +51,8 @@ def test_a_recording_that_fails_is_made_up_for(augment: Any, monkeypatch: pytest
 
     begin = Outputs.__init__
 
-    def begun(self: Outputs, loop: Any) -> None:
-        begin(self, loop)
+    def begun(self: Outputs, *given: Any) -> None:
+        begin(self, *given)
         self.passes = Failing(self)  # type: ignore[assignment]
 
     monkeypatch.setattr(Outputs, "__init__", begun)

@@ -112,13 +112,13 @@ def go_on(folder: Path, lost: int = 0) -> Learner:
     saved, chains = left_behind(folder)["tensors"], chains_of(RunFolder.open(folder))
     restored, restore = dict[str, Any](), Checkpoints.restore_stage
 
-    def look(self: Checkpoints, stage: Stage, optimizer: Any) -> None:
-        restore(self, stage, optimizer)
-        network = {f"network/{name}": value.clone() for name, value in self.loop.network.state_dict().items()}
+    def look(self: Checkpoints, stage: Stage, optimizer: Any, history: Any) -> None:
+        restore(self, stage, optimizer, history)
+        network = {f"network/{name}": value.clone() for name, value in self.network.state_dict().items()}
         moments: dict[str, Any] = {}
         encode(optimizer.state_dict(), moments)
         optimised = {f"optimizer/{name}": value.clone() for name, value in moments.items()}
-        memory = {name: value.clone() for name, value in self.loop.parts[0].memory[0].items()}
+        memory = {name: value.clone() for name, value in self.parts[0].memory[0].items()}
         restored.update(network | optimised | memory if not restored else {})
 
     with mock.patch.object(Checkpoints, "restore_stage", look):

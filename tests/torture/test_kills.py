@@ -22,7 +22,7 @@ def code(code): return code
 """
 # A run that does not put its dice back is another run.
 SABOTEUR = """
-from softground.learner.run_state import Streams
+from softground.seeds import Streams
 put_back = Streams.restore
 Streams.restore = lambda self, states: put_back(self, states | {"dice": self.dice.state()})
 """

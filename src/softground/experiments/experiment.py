@@ -24,10 +24,9 @@ from ..features import FEATURES
 from ..learner import Learner
 from ..learner.datasets import Data, data_with_tasks
 from ..learner.device import Precision
-from ..learner.loop import Augment
 from ..learner.observers import together
+from ..learner.plan import Augment, Mode
 from ..learner.stage import Stages
-from ..learner.trained_part import Mode
 from ..networks import Ensemble, Scouted
 from ..retired import SETTINGS
 from ..runs import RunFolder

@@ -49,12 +49,11 @@ from ..task import Task
 from .datasets import Batches, Part, tasks_of
 from .device import everyone, tensor_cores
 from .open_choices import deciding
+from .plan import Plan
 from .stage import make_optimizer
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-    from .learner import Learner
 
 LONG = 400  # characters of a text, or items of a list, that are kept as they are
 PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is evaluated
@@ -63,7 +62,7 @@ PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow
 SHOWN = 80  # characters of a value in a message
 
 
-def settings(learner: Learner) -> dict[str, Any]:
+def settings(learner: Plan) -> dict[str, Any]:
     """Everything that determines how a learner trains, except the data and the rule."""
     tasks = tasks_of(learner.task)
     parts = {"space": "space", "rule": "constraint", "inverse": "inverse"}
@@ -204,7 +203,7 @@ def _short(text: str) -> str:
     return f"{text[:40]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
-def config_of(learner: Learner, train: list[Part], validation: list[Part] | None = None) -> dict[str, Any]:
+def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = None) -> dict[str, Any]:
     """What ``config.json`` keeps of a run."""
     found = environment()
     rules = {str(part.shape): rule_digest(part.task, part.data.first(KNOWN)) for part in train}

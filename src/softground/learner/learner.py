@@ -21,13 +21,12 @@ from ..task import Family, Task
 from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .device import Precision, chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits
-from .loop import Augment, Loop
+from .loop import Loop
 from .observers import Observer, together
-from .open_choices import Choices, settle
-from .prediction import Reader
+from .open_choices import settle
+from .plan import Augment, Mode, Plan, check_mode
 from .run_folder import MODEL, figures_after_training, figures_before_training, finish, run_folder, suspects
-from .stage import Stage, Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
-from .trained_part import Mode, check_mode
+from .stage import Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from ..model import Model
 
 
-class Learner(Reader):
+class Learner(Plan):
     """Trains a network to recognise symbols from answers alone.
 
     Parameters
@@ -117,7 +116,7 @@ class Learner(Reader):
             raise LearnerError(
                 f"network={network!r} was given; expected a module of torch, such as PerSite(…) or mlp(…)."
             )
-        self.task: Task | Family = task
+        self.task = task
         self.space, self.fitted = spaces_of(task), False
         self.network = network
         self.described = stages_by_shape(task, grounding_stages if stages is None else stages)
@@ -136,7 +135,7 @@ class Learner(Reader):
         self.unexplained = check_mode(unexplained)
         self.features = checked(features)
         self.recipe, self.place = recipe, place
-        self.choice_: Choices = {}
+        self.choice_ = {}
         self.note = note
         self.fitting = Lock()
         self.fabric = chosen_fabric(fabric, device, precision)
@@ -231,17 +230,18 @@ class Learner(Reader):
                     progress = self.loop.progress
                     self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
             self.input_ = inputs_of(trained)
-            looked = figures_after_training(self, held_out, further)
+            parts, found = self.loop.parts, None
+            looked = figures_after_training(self, progress, held_out, further)
             if self.features["noise"]:
-                self.suspects_ = suspects(self)
+                self.suspects_ = found = suspects(parts, self.history_)
             if folder:
-                self.summary_ = finish(self, (train, test), trained, looked, first, folder)
+                self.summary_, read = finish(self, parts, progress, self.seconds_, found, looked, first, folder)
+                if main:
+                    both = () if test is None else (read, looked.readings["test"])
+                    shown = tuple([part.predicted[0] for part in each] for each in both) or None
+                    show.report(self, train, test, folder.path, shown)
+                    self.save(folder.path / MODEL)
         return self
-
-    @property
-    def stages(self) -> list[Stage]:
-        """The stages, those of the first shape of a family."""
-        return next(iter(self.staged.values()), [])
 
     @property
     def model(self) -> Model:

@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ from ..figures import flat_names, results
 from ..networks.ensemble import Scouted, Several
 from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
-from ..seeds import borrowed
+from ..seeds import Streams, borrowed
 from ..training.members import side_by_side
 from ..training.step import Half, Moment, lesson
 from ..training.step import step as take
@@ -42,16 +42,13 @@ from .evaluation import evaluate
 from .observers import Observer, ends_run, learning_problems, wants_batches
 from .open_choices import choices_in_words
 from .outputs import Outputs, not_finite, saved_tensors
+from .plan import Plan
 from .recording import RecordedHalf
-from .run_state import Checkpoints, Progress, Streams, validation_figure
+from .run_state import Checkpoints, Progress, validation_figure
 from .stage import Stage, make_optimizer
 from .tally import Stopwatch, Tally
 from .trained_part import TrainedPart, deal_batches, of_every_shape, with_inputs
 
-if TYPE_CHECKING:
-    from .learner import Learner
-
-Augment = Callable[[Any, torch.Generator], Any]
 LARGEST = torch.finfo(torch.float32).max
 
 
@@ -68,7 +65,7 @@ class Loop:
         Is called after each event, and may end the run; see :mod:`softground.learner.observers`.
     """
 
-    def __init__(self, learner: Learner, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
+    def __init__(self, learner: Plan, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
         self.learner, self.folder = learner, folder
         self.observer: Observer = observer or (lambda event, facts: None)
         self.shows_batches = observer is not None and wants_batches(observer)
@@ -115,9 +112,12 @@ class Loop:
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.parts = [TrainedPart(part, self) for part in train]
+        lap = self.stopwatch.lap
+        self.parts = [TrainedPart(part, self.learner, self.streams, self.total, lap) for part in train]
         self.held_out, self.warned = held_out or {}, set[str]()  # problems that a warning has named
-        self.checkpoints: Checkpoints | None = None if self.folder is None else Checkpoints(self.folder, self)
+        self.checkpoints: Checkpoints | None = None
+        if self.folder is not None:
+            self.checkpoints = Checkpoints(self.folder, self.learner, self.parts, self.streams)
 
     def begin_stage(self, stage: Stage) -> list[float]:
         """Make the stage's optimiser, teachers and memory; gives the learning rates it starts from."""
@@ -132,7 +132,7 @@ class Loop:
         if self.fabric.device.type == "cuda" and self.fabric.world_size == 1:
             memory = list(self.network.buffers()) if several else []
             self.half = RecordedHalf(self.half, self.streams.dice, memory)
-        self.outputs = Outputs(self)
+        self.outputs = Outputs(self.learner, self.module, self.streams)
         return [group["lr"] for group in optimizer.param_groups]
 
     def total(self, value: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ class Loop:
 
     def _save(self) -> None:
         if self.checkpoints is not None:
-            self.checkpoints.save()
+            self.checkpoints.save(self.progress, self.optimizer, self.seconds)
 
     def _stage(self, number: int, stage: Stage) -> None:
         progress = self.progress
@@ -158,7 +158,7 @@ class Loop:
         if number > progress.stage:
             progress.begin_stage(number)
         if self.checkpoints is not None:
-            self.checkpoints.restore_stage(stage, self.optimizer)
+            self.checkpoints.restore_stage(stage, self.optimizer, progress.history)
         if number == 0 and progress.epoch == 0:
             self._save()  # so that a run stopped in its first epoch begins again with the same weights
         for epoch in range(progress.epoch, stage.most):

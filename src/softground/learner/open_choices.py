@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,20 +36,17 @@ from ..task import Task
 from ..training import SoftenedGrounding, Teacher, parts_objective
 from ..walks.recommendation import rebuilt, recommend
 from .datasets import Part
-
-if TYPE_CHECKING:
-    from .learner import Learner
+from .plan import Choices, Plan
 
 WALK = ("dropped", "block", "change", "swaps", "steps", "gamma0")
 SECONDS = 10.0  # after which a trial of projections, which counts its steps, is ended
-Choices = dict[str, dict[str, Any]]  # by the name of the shape, or of the task where there is one shape
 PACE = ("steps", "tries")  # what is kept, and decides how a run goes
 CHAINS, STEPS = 128, 4  # that are tried
 MOVED, TAKEN = 0.5, 0.25  # shares of the symbols that a visit changes, and of the chains that take a try in a step
 MOST_STEPS, MOST_TRIES = 8, 64
 
 
-def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
+def settle(learner: Plan, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
     """Choose what was left open, or take what ``folder`` says was chosen. All processes take process 0's choice."""
     with hushed(quiet):
         kept = {} if folder is None else _kept(folder)
@@ -62,7 +59,7 @@ def settle(learner: Learner, train: list[Part], folder: RunFolder | None, quiet:
         return found
 
 
-def _settle(learner: Learner, train: list[Part], kept: Choices) -> Choices:
+def _settle(learner: Plan, train: list[Part], kept: Choices) -> Choices:
     found: Choices = {}
     for part in train:
         stages, name = learner.staged[part.shape], str(part.task.name if part.shape is None else part.shape)

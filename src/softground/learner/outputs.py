@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,12 +26,11 @@ from ..errors import NonFiniteOutput
 from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
 from ..networks.layers import draw_from
+from ..seeds import Streams
 from .datasets import length
 from .device import PRECISIONS
 from .evaluation import check_rows, complaint, each_once, some_of
-
-if TYPE_CHECKING:
-    from .loop import Loop
+from .plan import Plan
 
 
 class FiniteOutputs:
@@ -102,19 +101,20 @@ class Outputs:
     time, and gradients are not added up over batches.
     """
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop, learner, self.watch = loop, loop.learner, FiniteOutputs()
-        fabric, network = loop.fabric, loop.network
+    def __init__(self, plan: Plan, module: nn.Module, streams: Streams) -> None:
+        self.module, self.streams, self.watch = module, streams, FiniteOutputs()
+        self.network, self.fabric, self.augment = plan.network, plan.fabric, plan.augment
+        fabric, network = plan.fabric, plan.network
         self.dtype = next((p.dtype for p in network.parameters() if p.is_floating_point()), None)
-        alone = fabric.device.type == "cuda" and fabric.world_size == 1 and learner.accumulate == 1
+        alone = fabric.device.type == "cuda" and fabric.world_size == 1 and plan.accumulate == 1
         self.passes: Passes | None = None
-        if alone and of_known_layers(network) and learner.precision in PRECISIONS:
-            self.passes = Passes(self._recorded, network, lambda: [loop.streams.distortion, loop.streams.chance])
+        if alone and of_known_layers(network) and plan.precision in PRECISIONS:
+            self.passes = Passes(self._recorded, network, lambda: [streams.distortion, streams.chance])
 
     def __call__(self, x: Any) -> Any:
         """The output for inputs x, attached to the gradient tape; it has a row for each, of finite numbers."""
         # Images that recur get one distortion each, however many rows show them.
-        output = each_once(self.loop.network, x, self._read) if isinstance(x, Gathered) else self._read(x)
+        output = each_once(self.network, x, self._read) if isinstance(x, Gathered) else self._read(x)
         if not isinstance(output, Tensor):
             return output
         if len(output) != (rows := len(x) if isinstance(x, Tensor) else length(x)):
@@ -122,22 +122,20 @@ class Outputs:
         return self.watch.watch(output)
 
     def _read(self, x: Any) -> Any:
-        own = self.loop.learner.augment
-        if own is not None and not isinstance(own, RandomAffine):
-            x = own(x, self.loop.streams.distortion)  # which may be different every time
+        if self.augment is not None and not isinstance(self.augment, RandomAffine):
+            x = self.augment(x, self.streams.distortion)  # which may be different every time
         if self.passes is not None and isinstance(x, Tensor):
             try:
                 return self.passes(x)
             except NotRecordable as error:
                 self.passes = None
-                self.loop.streams.renew(*error.places)
-                draw_from(self.loop.network, self.loop.streams.chance)
-        return self._through(self.loop.module, x)
+                self.streams.renew(*error.places)
+                draw_from(self.network, self.streams.chance)
+        return self._through(self.module, x)
 
     def _through(self, network: nn.Module, x: Any) -> Any:
-        augment = self.loop.learner.augment
-        if isinstance(augment, RandomAffine):
-            x = augment(x, self.loop.streams.distortion)
+        if isinstance(self.augment, RandomAffine):
+            x = self.augment(x, self.streams.distortion)
         if isinstance(x, Tensor) and x.is_floating_point() and self.dtype is not None:
             x = x.to(self.dtype)
         output = network(x)
@@ -147,8 +145,8 @@ class Outputs:
 
     def _recorded(self, x: Tensor) -> Any:
         # Not Fabric's module, whose outputs insist on Fabric's way back; alone, it adds nothing but the precision.
-        with self.loop.fabric.autocast():
-            return self._through(self.loop.network, x)
+        with self.fabric.autocast():
+            return self._through(self.network, x)
 
 
 def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -28,16 +28,14 @@ from ..runs.folder import METRICS, RunFolder, plain
 from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.noise import Noise
 from ..training.step import CHAINS
-from .datasets import Data, Part
+from .datasets import Part
 from .device import everyone
 from .evaluation import Reading, all_figures, beliefs, constrained_figures, read_part, reliability_of, symbol_figures
 from .identity import config_of, refuse_another
 from .observers import learning_problems
-from .run_state import refuse_older
+from .plan import Plan
+from .run_state import Progress, Record, refuse_older
 from .trained_part import TrainedPart, summed_up
-
-if TYPE_CHECKING:
-    from .learner import Learner
 
 PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
 MODEL, SUSPECTS = "model", "suspects.csv"
@@ -47,7 +45,7 @@ LIKELY = 0.5  # an answer less probably meant than this is suspect
 
 @contextmanager
 def run_folder(
-    out: Path | str | None, learner: Learner, train: list[Part], validation: list[Part] | None, resume: bool
+    out: Path | str | None, learner: Plan, train: list[Part], validation: list[Part] | None, resume: bool
 ) -> Iterator[RunFolder | None]:
     """The run folder ``out``, locked against other processes.
 
@@ -81,7 +79,7 @@ def run_folder(
         fabric.barrier()
 
 
-def figures_before_training(learner: Learner, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
+def figures_before_training(learner: Plan, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
     """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
@@ -106,7 +104,7 @@ class Looked:
 
 
 def figures_after_training(
-    learner: Learner, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]
+    learner: Plan, progress: Progress, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]
 ) -> Looked:
     """Read every held-out data set once, and add to the last results what the loop did not measure."""
     figures: dict[str, Any] = {}
@@ -118,73 +116,66 @@ def figures_after_training(
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
     if figures:
-        known = learner.results_.get(stage := learner.history_[-1]["stage"], {})
+        known = progress.results.get(stage := progress.history[-1]["stage"], {})
         whole = known | {name: value for name, value in plain(results(figures)).items() if name not in known}
         # Those of the validation part come last.
-        learner.results_[stage] = dict(sorted(whole.items(), key=lambda item: item[0].startswith("validation_")))
+        progress.results[stage] = dict(sorted(whole.items(), key=lambda item: item[0].startswith("validation_")))
     return Looked(list(further), plain(bins), readings)
 
 
 def finish(
-    learner: Learner,
-    data: tuple[Data, Data | None],
-    train: list[Part],
+    learner: Plan,
+    parts: Sequence[TrainedPart],
+    progress: Progress,
+    seconds: float,
+    found: Sequence[Suspect] | None,
     looked: Looked,
     first: dict[str, Any],
     folder: RunFolder,
-) -> dict[str, Any]:
-    """Sum up a run that has ended: ``summary.json``, the report and the model. Gives the summary.
+) -> tuple[dict[str, Any], list[Reading]]:
+    """Sum up a run that has ended in ``summary.json``. Gives the summary, and what the network reads of ``parts``.
 
-    ``data`` are the training and test sets, ``train`` the first as the loop reads it, ``looked`` and ``first`` the
-    figures after and before training. Each data set is read once, for summary and report together. Every process reads
-    its own training examples; the report shows those of process 0.
+    ``found`` are the suspects, where there is a noise level; ``looked`` and ``first`` the figures after and before
+    training. Every process reads its own training examples, once.
     """
-    trained = _read(learner, train, "After training, on the training data")
-    history, results, fabric = learner.history_, learner.results_, learner.fabric
+    trained = _read(learner, parts, "After training, on the training data")
+    history, results, fabric = progress.history, progress.results, learner.fabric
     faults = Counter[str]()
-    for part in train:
+    for part in parts:
         faults.update({name: count for name, count in part.task.inverse.faults.items() if count})
-    explained = [part.task.feasible(found.predicted[0], part.y) for part, found in zip(train, trained, strict=True)]
+    explained = [part.task.feasible(read.predicted[0], part.y) for part, read in zip(parts, trained, strict=True)]
     summary = {
         "task": learner.task.name,
         **(list(results.values())[-1] if results else {}),
         "grounded": sum(everyone(fabric, sum(int(fine.sum()) for fine in explained))),
-        "train": _averaged(everyone(fabric, all_figures(train, trained))),
+        "train": _averaged(everyone(fabric, all_figures(parts, trained))),
         "before": first,
         **({"test_sets": looked.further} if looked.further else {}),
         **({"reliability": looked.reliability} if looked.reliability else {}),
-        **summed_up([part.unexplained for part in learner.loop.parts], history),
+        **summed_up([part.unexplained for part in parts], history),
         **{f"after_stage_{name}": figures for name, figures in results.items()},
         "epochs": len(history),
-        "wall_seconds": learner.seconds_,
+        "wall_seconds": seconds,
         "seconds": {part: sum(record["seconds"][part] for record in history) for part in PARTS},
         **{f"solver_{name}": count for name, count in faults.items()},
         "seed": learner.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
-        **({"signs": warned} if (warned := learning_problems(history)) else {}),
+        **({"signs": signs} if (signs := learning_problems(history)) else {}),
         "versions": environment(),
     }
-    noise = learner.features["noise"]
-    if noise:
-        found = learner.suspects_
-        summary["noise"] = Noise(noise).at(history)
+    if found is not None:
+        summary["noise"] = Noise(learner.features["noise"]).at(history)
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
-    if not fabric.is_global_zero:
-        return summary
-    if noise:
-        replace_file(folder.path / SUSPECTS, suspects_as_csv(learner.suspects_))
-    if len(train) == 1:  # readings of one shape alone say too little of the others'
-        part, fine = train[0], explained[0]
-        summary |= reporter().facts(part.task, trained[0].predicted[0][fine], part.y[fine])
-    folder.write_summary(summary)
-    read = None
-    if data[1] is not None:
-        read = tuple([part.predicted[0] for part in found] for found in (trained, looked.readings["test"]))
-    reporter().report(learner, *data, folder.path, read)
-    learner.save(folder.path / MODEL)
-    return summary
+    if fabric.is_global_zero:
+        if found is not None:
+            replace_file(folder.path / SUSPECTS, suspects_as_csv(found))
+        if len(parts) == 1:  # readings of one shape alone say too little of the others'
+            part, fine = parts[0], explained[0]
+            summary |= reporter().facts(part.task, trained[0].predicted[0][fine], part.y[fine])
+        folder.write_summary(summary)
+    return summary, trained
 
 
 def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
@@ -192,7 +183,7 @@ def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
 
 
-def _read(learner: Learner, parts: list[Part], when: str, constrained: bool = False) -> list[Reading]:
+def _read(learner: Plan, parts: Sequence[Part], when: str, constrained: bool = False) -> list[Reading]:
     """What the network reads in each part of a data set."""
     try:
         return [read_part(part, learner.network, constrained) for part in parts]
@@ -211,21 +202,21 @@ class Suspect:
     meant: float  # the probability that the answer is meant
 
 
-def suspects(learner: Learner) -> list[Suspect]:
+def suspects(parts: Sequence[TrainedPart], history: Sequence[Record]) -> list[Suspect]:
     """The training examples whose answer is less probably meant than not, the least probable first."""
-    own = [one for part in learner.loop.parts for one in _suspects(learner, part)]
-    found = [one for each in everyone(learner.fabric, own) for one in each]
+    own = [one for part in parts for one in _suspects(part, history)]
+    found = [one for each in everyone(parts[0].fabric, own) for one in each]
     return sorted(found, key=lambda one: (one.meant, one.example))
 
 
-def _suspects(learner: Learner, part: TrainedPart) -> list[Suspect]:
+def _suspects(part: TrainedPart, history: Sequence[Record]) -> list[Suspect]:
     task, noise, train = part.task, part.noise, part.data
     found: list[Suspect] = []
     if noise is None:  # no stage has learnt from answers
         return found
-    level = noise.at(learner.loop.progress.history)
+    level = noise.at(history)
     chains, waiting = (part.remembered(name) for name in (CHAINS, WAITING))
-    for index, belief in beliefs(task.space, learner.network, train, train.known):
+    for index, belief in beliefs(task.space, part.network, train, train.known):
         z = belief.mode()
         own = None if chains is None else chains[index]
         meant = noise.meant(task, belief, part.y[index], index, level, own)

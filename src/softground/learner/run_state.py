@@ -17,33 +17,32 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..dice import Sampler
 from ..errors import CheckpointError
 from ..files import failure
 from ..runs.checkpoint import load_part, one_is_missing, part, save_part, upcoming
 from ..runs.codec import decode, encode
 from ..runs.digests import history_digest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
-from ..seeds import reseed, stream
+from ..seeds import Streams
 from ..task import Task
 from ..training.first_states import WAITING
 from ..training.step import CHAINS, Memory
 from .device import everyone
 from .observers import LEARNT
+from .plan import Plan
 from .stage import Stage, lay_out_like_parameters
-
-if TYPE_CHECKING:
-    from .loop import Loop
+from .trained_part import TrainedPart
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
+Record = dict[str, Any]  # of an epoch, as in ``metrics.jsonl``
 NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 # What torch and Python raise for a state that does not fit.
@@ -121,7 +120,7 @@ class Progress:
 
     stage: int = 0
     epoch: int = 0  # how many of the stage's epochs are done
-    history: list[dict[str, Any]] = field(default_factory=list)  # one record per epoch
+    history: list[Record] = field(default_factory=list)  # one record per epoch
     digest: str = ""  # of the history
     results: dict[str, dict[str, Any]] = field(default_factory=dict)  # test figures after each stage
     best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
@@ -133,7 +132,7 @@ class Progress:
         """Nothing of this stage is done yet."""
         self.stage, self.epoch, self.best, self.best_score, self.following = number, 0, {}, -math.inf, None
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, record: Record) -> None:
         """Another epoch is done."""
         self.history.append(record)
         self.digest = history_digest(self.digest, record)
@@ -169,73 +168,27 @@ def validation_figure(record: Mapping[str, Any]) -> float | None:
     return next((value for name, value in record.items() if name.startswith("validation_")), None)
 
 
-class Streams:
-    """Dice for the kernels, the order of the examples, their distortion, and the network's random layers.
-
-    Layers and data sets of the user's own draw from torch's global generators, which all threads share. A fit borrows
-    them (:func:`~softground.seeds.borrowed`), and their state belongs to the streams too.
-    """
-
-    def __init__(self, seed: int, rank: int, device: torch.device) -> None:
-        self.seed, self.rank, self.device = seed, rank, device
-        self.dice, self.order = Sampler(0, device), torch.Generator()
-        self.distortion, self.chance = torch.Generator(device), torch.Generator(device)
-        self.begin()
-
-    def begin(self, again: str = "") -> None:
-        """Seed every stream; ``again`` names a second beginning, whose draws are independent of the first."""
-        # All processes deal the same batches, and the same anchors.
-        ranks = {name: 0 if name == "order" else self.rank for name in self._generators()}
-        seeds = {name: stream(self.seed, f"{name} {again}".strip(), rank) for name, rank in ranks.items()}
-        for name, generator in self._generators().items():
-            generator.manual_seed(seeds[name])
-        reseed(seeds["network"])
-
-    def renew(self, distortion: Tensor, chance: Tensor) -> None:
-        """New generators in place of two that a failed recording has spoilt, which stood at these places."""
-        self.distortion, self.chance = (torch.Generator(self.device).set_state(at) for at in (distortion, chance))
-
-    def states(self) -> dict[str, Tensor]:
-        """Where every stream is."""
-        states = {name: generator.get_state() for name, generator in self._generators().items()}
-        states["torch"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            states["cuda"] = torch.cuda.get_rng_state(self.device)
-        return states
-
-    def restore(self, states: Mapping[str, Tensor]) -> None:
-        """Go on from :meth:`states`."""
-        for name, generator in self._generators().items():
-            generator.set_state(states[name])
-        torch.set_rng_state(states["torch"])
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(states["cuda"], self.device)
-
-    def _generators(self) -> dict[str, torch.Generator]:
-        """The library's own streams by name. Not stored, because dice may get a new generator."""
-        return {"dice": self.dice.generator, "order": self.order, "augment": self.distortion, "network": self.chance}
-
-
 class Checkpoints:
     """Saves a run at the end of an epoch, and restores it."""
 
-    def __init__(self, folder: RunFolder, loop: Loop) -> None:
-        self.folder, self.loop, self.fabric = folder, loop, loop.fabric
+    def __init__(self, folder: RunFolder, plan: Plan, parts: Sequence[TrainedPart], streams: Streams) -> None:
+        self.folder, self.parts, self.streams = folder, parts, streams
+        self.network, self.stages, self.fabric = plan.network, plan.stages, plan.fabric
         self._config = folder.config_digest()
         self._loaded: State | None = None
         self._memory: dict[tuple[int, str], Memory] = {}  # of this process's examples, by stage and key of a shape
 
-    def save(self) -> None:
-        """Write a checkpoint: every process its own part of it."""
-        progress, optimizer_tensors = self.loop.progress, dict[str, Tensor]()
-        optimizer_meta = encode(self.loop.optimizer.state_dict(), optimizer_tensors)
+    def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
+        """Write a checkpoint after so many ``seconds`` of the run: every process its own part of it."""
+        optimizer_tensors: dict[str, Tensor] = {}
+        optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
         # Finished stages too: their chains are part of what a run leaves behind.
         states = {
             f"{number}/{part.key}{name}": value
-            for number, part in product(range(progress.stage + 1), self.loop.parts)
+            for number, part in product(range(progress.stage + 1), self.parts)
             for name, value in part.memory[number].items()
         }
-        own = _flat({MEMORY: states, RANDOM: self.loop.streams.states()})
+        own = _flat({MEMORY: states, RANDOM: self.streams.states()})
         number, rank = self.fabric.broadcast(upcoming(self.folder.path)), self.fabric.global_rank
         names = everyone(self.fabric, save_part(self.folder.path, number, rank, own) if rank else None)
         meta = {
@@ -252,11 +205,11 @@ class Checkpoints:
             "world": self.fabric.world_size,
             "device": self.fabric.device.type,
             "threads": torch.get_num_threads(),
-            "seconds": self.loop.seconds,
+            "seconds": seconds,
             **({"parts": names[1:]} if names[1:] else {}),
         }
         if self.fabric.is_global_zero:
-            network = dict(self.loop.network.state_dict())
+            network = dict(self.network.state_dict())
             shared = _flat({NETWORK: network, OPTIMIZER: optimizer_tensors, BEST: progress.best})
             self.folder.save_checkpoint(shared | own, meta)
         self.fabric.barrier()
@@ -274,14 +227,14 @@ class Checkpoints:
         refuse_older(self.folder, meta)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
-            if not (0 <= stage < len(self.loop.stages) and 0 <= epoch <= self.loop.stages[stage].most):
+            if not (0 <= stage < len(self.stages) and 0 <= epoch <= self.stages[stage].most):
                 raise ValueError(f"it was saved after {saved_after(meta)}, which this run does not have")
             following = None if meta["following"] is None else int(meta["following"])
-            if following is not None and not stage < following <= len(self.loop.stages):
+            if following is not None and not stage < following <= len(self.stages):
                 raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
-            if following == len(self.loop.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
+            if following == len(self.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
                 following = None  # it was finished, and is to go on: see softground.experiments.extending
-            self.loop.network.load_state_dict(part(tensors, NETWORK))
+            self.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(self._divide(tensors, meta), meta)
             for number in range(stage + (following is not None)):
                 self._restore_memory(number)
@@ -303,7 +256,7 @@ class Checkpoints:
             self._loaded = tensors, meta
         return progress
 
-    def restore_stage(self, stage: Stage, optimizer: Any) -> None:
+    def restore_stage(self, stage: Stage, optimizer: Any, history: Sequence[Record]) -> None:
         """Give a stage that has just begun what :meth:`load` read for it, if anything."""
         if self._loaded is None:
             return
@@ -318,11 +271,11 @@ class Checkpoints:
             lay_out_like_parameters(optimizer)
             self._restore_memory(meta["stage"], begun=True)
             # What nothing explains is what the run found, even if a search with less time would not find it again.
-            begun = {record["stage"] for record in self.loop.progress.history} | {stage.name}
-            for each in self.loop.parts:
+            begun = {record["stage"] for record in history} | {stage.name}
+            for each in self.parts:
                 each.unexplained.forget()
                 for number in range(meta["stage"] + 1):
-                    if self.loop.stages[number].name in begun:
+                    if self.stages[number].name in begun:
                         each.note(number)
         except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or examples", error) from error
@@ -332,7 +285,7 @@ class Checkpoints:
         rank, world, found = self.fabric.global_rank, self.fabric.world_size, tensors
         saved, files = tensors_by_process(self.folder, tensors, meta, only=rank if meta["world"] == world else None)
         for of, found in files:
-            for number, each in product(range(int(meta["stage"]) + 1), self.loop.parts):
+            for number, each in product(range(int(meta["stage"]) + 1), self.parts):
                 mine = self._memory.setdefault((number, each.key), {})
                 for name, value in part(part(found, MEMORY), f"{number}/{each.key}".rstrip("/")).items():
                     places = torch.arange(of, each.data.total, saved)
@@ -345,7 +298,7 @@ class Checkpoints:
 
     def _restore_memory(self, stage: int, begun: bool = False) -> None:
         """Give the loop a stage's memory back; where the stage has ``begun``, it is known what that must look like."""
-        for each in self.loop.parts:
+        for each in self.parts:
             memory = {k: v.to(self.fabric.device) for k, v in self._memory.pop((stage, each.key)).items()}
             _check_memory(memory, each.memory[stage] if begun else {}, each.task, each.y)
             each.memory[stage] = memory
@@ -354,7 +307,7 @@ class Checkpoints:
         fabric = self.fabric
         if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
             # Streams cannot move to another number of processes or kind of device; new ones keep the law.
-            self.loop.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
+            self.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
             warnings.warn(
@@ -363,7 +316,7 @@ class Checkpoints:
                 f"torch.set_num_threads({meta['threads']}) first, or set OMP_NUM_THREADS.",
                 stacklevel=2,
             )
-        self.loop.streams.restore(states)
+        self.streams.restore(states)
 
     def _misfit(self, what: str, error: Exception) -> CheckpointError:
         return CheckpointError(

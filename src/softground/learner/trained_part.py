@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,8 +16,7 @@ from torch import Tensor
 from ..errors import DataError, InfeasibleAnswer, LearnerError
 from ..features import terms
 from ..networks.ensemble import Scouted, Several
-from ..retired import MEMBERS
-from ..seeds import stream
+from ..seeds import Streams, stream
 from ..target import Target
 from ..task import Task
 from ..training.first_states import EMPTY, WAITING, WAITS
@@ -27,15 +26,13 @@ from ..training.step import CHAINS, Batch, Memory, Moment, Teacher, Term, Traini
 from .datasets import Batches, Part
 from .device import everyone
 from .evaluation import reader
+from .plan import Mode, Plan
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-    from .loop import Loop
-
 ROWS = 512  # examples whose known symbols are held against their answers at a time
 T = TypeVar("T")
-Mode = Literal["raise", "drop"]
 REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
 NONE_LEFT = (
     "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
@@ -52,25 +49,27 @@ class TrainedPart(Part):
     teacher: Teacher  # of the stage that has begun
     terms: list[Term]
 
-    def __init__(self, part: Part, loop: Loop) -> None:
+    def __init__(
+        self, part: Part, plan: Plan, streams: Streams, total: Callable[[Tensor], Tensor], lap: Callable[[str], None]
+    ) -> None:
         super().__init__(part.shape, part.task, part.data)
-        learner = loop.learner
-        self.loop, self.fabric, self.seed = loop, learner.fabric, learner.seed
-        self.stages = learner.staged[self.shape]
+        self.network, self.fabric, self.seed = plan.network, plan.fabric, plan.seed
+        self.streams, self.total, self.lap = streams, total, lap
+        self.stages = plan.staged[self.shape]
         self.memory: list[Memory] = [{} for _ in self.stages]
         self.noise: Noise | None = None  # of the last stage that had one, which tells whose answers are suspect
         known, anchors = self.data.known, self.data.anchors
-        self.unexplained = Unexplained(self.task, self.data, learner.unexplained, self.fabric, alone=self.shape is None)
+        self.unexplained = Unexplained(self.task, self.data, plan.unexplained, self.fabric, alone=self.shape is None)
         self.unknown = 1.0
         if known is not None:
             self._refuse_contradictions(known)
             counts = torch.tensor([known.numel(), int((known < 0).sum())], dtype=torch.double, device=self.data.device)
-            symbols, unknown = loop.total(counts).tolist()
+            symbols, unknown = total(counts).tolist()
             self.unknown = symbols / max(1, unknown)
         if anchors is not None:
-            check_reads_apart(reader(learner.network, self.data.device), anchors, self.task.space, self.data.device)
+            check_reads_apart(reader(self.network, self.data.device), anchors, self.task.space, self.data.device)
         labelled: list[Term] = [] if anchors is None else [LabelledInputs(anchors)]
-        self.always: list[Term] = terms(learner.features) + labelled
+        self.always: list[Term] = terms(plan.features) + labelled
 
     @property
     def key(self) -> str:
@@ -79,7 +78,7 @@ class TrainedPart(Part):
 
     def begin(self, number: int) -> None:
         """Prepare the teacher and the terms of a stage, and remember what they need of the examples."""
-        stage, fabric, network = self.stages[number], self.fabric, self.loop.network
+        stage, fabric = self.stages[number], self.fabric
         process = fabric.global_rank, fabric.world_size
         self.teacher = stage.objective.begin(self.task)
         train = TrainingSet(self.task, self.y, self.data.known, process=process)
@@ -90,18 +89,18 @@ class TrainedPart(Part):
         every = [term for term in (*self.always, *stage.terms) if term.serves(self.teacher)]
         self.terms = [term.begin(train) for term in every]
         self.noise = next((term for term in self.terms if isinstance(term, Noise)), self.noise)
-        if isinstance(network, Several) and (number == 0 or not isinstance(network, Scouted)):
+        if isinstance(self.network, Several) and (number == 0 or not isinstance(self.network, Scouted)):
             _refuse_chains(self.teacher, memory)
 
     def batch(self, index: Tensor, x: Any, moment: Moment, idle: bool = False) -> Batch:
         """The examples in the rows ``index``, with inputs x; an ``idle`` batch keeps step with other processes."""
-        data, streams = self.data, self.loop.streams
+        data = self.data
         return Batch(
             task=self.task,
             x=x,
             index=index,
             y=self.y[index],
-            dice=streams.dice,
+            dice=self.streams.dice,
             moment=moment,
             known=None if data.known is None else data.known[index],
             symbols=None if data.symbols is None else data.symbols[index],
@@ -109,10 +108,10 @@ class TrainedPart(Part):
             counts=0.0 if idle else 1.0,
             unknown=self.unknown,
             places=data.at,
-            order=streams.order,
+            order=self.streams.order,
             processes=self.fabric.world_size,
-            total=self.loop.total,
-            lap=self.loop.stopwatch.lap,
+            total=self.total,
+            lap=self.lap,
         )
 
     def remembered(self, name: str) -> Tensor | None:
@@ -177,15 +176,6 @@ def with_inputs(batches: Sequence[DealtBatch]) -> Iterator[tuple[TrainedPart, Te
         yield part, *next(walks[part]), idle
     for walk in walks.values():  # ends a data loader's processes here: its __del__ would swallow Ctrl-C
         next(walk, None)
-
-
-def check_mode(mode: Any) -> Mode:
-    """Return ``mode`` if it is ``"raise"`` or ``"drop"``; refuse anything else."""
-    if mode not in get_args(Mode):
-        gone = MEMBERS.get(("unexplained", str(mode)))
-        said = f", which is gone. {gone}" if gone else f"; expected one of {', '.join(get_args(Mode))}."
-        raise LearnerError(f"unexplained={mode!r} was given{said}")
-    return mode  # type: ignore[no-any-return]
 
 
 class Unexplained:
