@@ -96,7 +96,7 @@ def test_an_unknown_command_or_task_ends_with_two(capsys: pytest.CaptureFixture[
 def test_inspect_says_what_it_looks_at(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = refusal(["inspect", str(run), "--json"], capsys)
     assert f"{run} was given to softground inspect; expected a task: addition, " in message
-    assert "or a DIMACS file, FILE.cnf" in message
+    assert "sg.Cnf.read('rule.cnf', head='site')" in refusal(["inspect", "rule.cnf"], capsys)
 
 
 def test_a_folder_that_is_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

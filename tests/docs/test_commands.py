@@ -25,11 +25,10 @@ SMALL = {"train_size": 40, "test_size": 8, "image_size": 8, "length": 3}
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the commands name: a run, pictures, a formula."""
+    """A folder with what the commands name: a run, pictures."""
     folder = tmp_path_factory.mktemp("commands")
     assert train(folder / "RUN", "best", "--quiet", "--epochs", "1", "--network", "lenet") == 0
     Image.new("L", (8, 8)).save(folder / "IMAGE…", "PNG")
-    (folder / "formula.cnf").write_text("p cnf 2 1\n1 -2 0\n")
     (folder / "runs").mkdir()
     return folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import torch
 import softground as sg
 from inspection_cases import Unlisted, maps_of
 from softground.errors import ConstraintError, SpaceError
-from softground.inspection.map_search import Search
+from softground.inspection.map_search import Search, injections
 from softground.inspection.maps import Consistent, MapSearch, consistent_maps, fewest_labels
 from softground.inspection.show import settling
 from softground.inspection.support import declared, everything
@@ -347,3 +348,22 @@ def test_data_with_known_symbols_are_a_support() -> None:
     partly = torch.cat([z, torch.tensor([[3, -1]])])
     known = sg.Examples(torch.zeros(len(partly), 1), [*z.sum(-1).tolist(), 7], known=partly)
     assert maps_of(task, known).combinations == 7
+
+
+def test_injections_are_those_of_brute_force() -> None:
+    draw = Random(0)
+    for _ in range(400):
+        values, variables = draw.randrange(1, 7), draw.randrange(1, 5)
+        domains = [draw.randrange(2**values) for _ in range(variables)]
+        domains = draw.choice([domains, domains[:1] * variables])
+        ways = product(*([v for v in range(values) if domain >> v & 1] for domain in domains))
+        assert injections(domains) == sum(len(set(way)) == variables for way in ways)
+
+
+def test_a_formula_is_inspected() -> None:
+    """Odd parity of three bits: negating two variables keeps it, so four maps fit."""
+    rows = list(product((1, -1), repeat=3))
+    space = sg.Categorical([(False, True)] * 3, head="site")
+    rule = sg.Cnf([[v * s for v, s in zip((1, 2, 3), row, strict=True)] for row in rows if math.prod(row) == 1], space)
+    found = sg.inspect(sg.Task(rule.space, rule))
+    assert found.maps[0].every.count == 4

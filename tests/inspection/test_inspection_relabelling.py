@@ -11,7 +11,8 @@ import torch
 from inspection_cases import Unlisted
 from softground import Categorical, Enumeration, Program, Task
 from softground.inspection import inspect
-from softground.inspection.renamings import Relabellings, RenamableSymbols, relabellings
+from softground.inspection.renamings import Relabellings, relabellings
+from softground.inspection.symbols import RenamableSymbols
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
@@ -125,7 +126,7 @@ def test_symbols_stay_in_their_alphabets() -> None:
 def test_a_search_that_is_cut_short_says_so() -> None:
     task = sudoku_task(4)
     sample = take(task, [True], 1, 0, TimeLimit())
-    found = relabellings(task, sample, TimeLimit(), nodes=5)
+    found = relabellings(task, sample, TimeLimit(), work=1)
     assert not found.finished
     assert not found.proved
     assert not found.identifies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ import softground as sg
 from softground.cli import main
 from softground.errors import ConstraintError
 from softground.inspection import inspect
-from softground.inspection.maps import other_maps
+from softground.inspection.maps import Consistent, consistent_maps, other_maps
 from softground.tasks import TASKS
 from softground.tasks.formulas import formula_task
 
@@ -108,8 +109,14 @@ def test_a_combination_is_refused_after_all_answers_were_asked() -> None:
 
 def test_maps_include_the_renamings_that_were_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first question proves 72 renamings of Kand-Logic; the others know them, even if their search is stopped."""
-    monkeypatch.setattr("softground.inspection.map_search.NODE", 2**23)
-    monkeypatch.setattr("softground.inspection.map_search.FIRST", 0)
+
+    def stopped(*given: Any) -> Consistent:
+        with monkeypatch.context() as patch:
+            patch.setattr("softground.inspection.map_search.NODE", 2**23)
+            patch.setattr("softground.inspection.map_search.FIRST", 0)
+            return consistent_maps(*given)
+
+    monkeypatch.setattr("softground.inspection.inspection.consistent_maps", stopped)
     found = inspect(TASKS["kandlogic"]().task(), [True, False])  # type: ignore[arg-type]
     assert found.identification is not None
     assert (found.identification.count, found.identification.proved) == (72, True)

@@ -114,10 +114,9 @@ def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]
     """A command's class, its words, and what makes a command of them."""
     import tyro
 
-    a_file = name == "inspect" and rest[:1] != [] and rest[0].endswith(".cnf")
-    kind, prog, about = None, f"softground {name}", None if a_file or name not in NESTED else COMMANDS[name]
+    kind, prog, about = None, f"softground {name}", None if name not in NESTED else COMMANDS[name]
     known: Any = {}
-    if name in BY_TASK and not a_file:
+    if name in BY_TASK:
         from ..experiments.named import known_to
         from ..tasks import TASKS
         from .given import expanded
@@ -129,7 +128,7 @@ def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]
             kind, prog, about = options_of(rest[0], _module(name).Command), f"{prog} {rest.pop(0)}", None
     if name == "runs":
         rest = rest or ["list"]
-    kind = kind or command(name, a_file)
+    kind = kind or command(name)
     _refuse_retired(rest, {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known})
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     return kind, rest, lambda: tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
@@ -146,10 +145,10 @@ def _refuse_retired(words: list[str], known: Any) -> None:
             raise Retired(f"{f'{option} {value or following}' if name in known else option} is gone. {sentence}")
 
 
-def command(name: str, a_file: bool = False) -> Any:
+def command(name: str) -> Any:
     """What tyro reads a command's arguments into: a class, or one class per task."""
-    if name not in BY_TASK or a_file:
-        return _module(name).Formula if a_file else _module(name).Command
+    if name not in BY_TASK:
+        return _module(name).Command
     from .options import by_task
 
     return by_task(_module(name).Command)

@@ -97,9 +97,14 @@ def task_first(command: str, words: list[str]) -> list[str]:
         if sentence := MEMBERS.get(("task", first)):
             raise Retired(f"The task {first} is gone. {sentence}")
         what = "the task comes first" if first.startswith("-") else "expected a task"
-        also = ", or a DIMACS file, FILE.cnf" if command == "inspect" else ""
+        if command == "inspect" and first.endswith(".cnf"):
+            raise SoftgroundError(
+                f"{first} was given to softground inspect; expected a task. For a DIMACS file, use Python: "
+                f"import softground as sg; rule = sg.Cnf.read({first!r}, head='site'); "
+                "print(sg.inspect(sg.Task(rule.space, rule)))"
+            )
         raise SoftgroundError(
-            f"{first} was given to softground {command}; {what}: {', '.join(sorted(TASKS))}{also}. "
+            f"{first} was given to softground {command}; {what}: {', '.join(sorted(TASKS))}. "
             f"As in softground {command} hwf --epochs 5."
         )
     return [first, *rest]

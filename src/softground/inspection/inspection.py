@@ -22,7 +22,7 @@ from ..walks.ranking import RULE, Ranked, ranking
 from ..walks.recommendation import SAMPLE, Recommendation, choose, movement
 from ..walks.solutions import Sample, take
 from ..walks.time_limit import TimeLimit
-from .maps import BooleanMaps, Consistent, boolean_maps, consistent_maps
+from .maps import Consistent, consistent_maps
 from .renamings import Relabellings, relabellings
 from .sizes import Size, size
 from .support import Support, declared, everything
@@ -42,7 +42,6 @@ class Inspection:
     sizes: tuple[Size, ...]
     identification: Relabellings | None  # None for reals
     maps: tuple[Consistent, ...]  # under each assumption of what occurs, the narrowest first
-    boolean: BooleanMaps | None  # rsbench's count, for Boolean sites
     barrier: tuple[Components, ...]  # components under changes of one site
     ranked: tuple[Ranked, ...]
     recommendation: Recommendation
@@ -125,7 +124,6 @@ def inspect(
     narrow = [declared(task, support, taken, answers)] if symbols and support is not None else []
     occurring = [*narrow, everything(task, taken, seed, occurs)] if symbols else []
     maps = _maps(task, occurring, symbols, part("maps of symbols", 0.4)) if symbols else ()
-    booleans = boolean_maps(task, occurring[0], part("maps of variables", 0.2)) if symbols else None
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
     walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
     ranked = ranking(task, taken, walking, part("projections", 0.8), seed)
@@ -139,7 +137,6 @@ def inspect(
         sizes=sizes,
         identification=symbols,
         maps=maps,
-        boolean=booleans,
         barrier=joined(task, taken, [()], change=True) if space.categorical else (),
         ranked=tuple(ranked),
         recommendation=best,

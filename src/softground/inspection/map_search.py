@@ -89,50 +89,33 @@ class Relation:
         return changed
 
 
-def injections(domains: Sequence[int], clash: Sequence[int] | None = None, most: int = 2**20) -> int | None:
+def injections(domains: Sequence[int], most: int = 2**20) -> int | None:
     """In how many ways variables take different values of their domains; None where that takes too long to count.
 
     It is the permanent of a 0/1 matrix: a product where domains are equal or disjoint, else a sum over the sets of
-    values that are taken. ``clash[value]`` are those that ``value`` takes, where it is not itself alone.
+    values that are taken.
 
     >>> injections([0b111, 0b111, 0b1000]), injections([0b011, 0b110]), injections([1, 1])
     (6, 3, 0)
-    >>> injections([0b1111] * 2, clash=[0b0011, 0b0011, 0b1100, 0b1100])
-    8
     """
     single = next((domain for domain in domains if domain.bit_count() == 1), 0)
     if single:
-        taken, rest = single if clash is None else clash[single.bit_length() - 1], list(domains)
+        rest = list(domains)
         rest.remove(single)
-        return injections([domain & ~taken for domain in rest], clash, most)
-    # Of each domain that occurs, how many of its values take the same ones.
-    alike = {
-        domain: Counter(1 << value if clash is None else clash[value] for value in members(domain))
-        for domain in domains
-    }
-    if len({key for keys in alike.values() for key in keys}) == sum(map(len, alike.values())):
-        each = ((alike[domain].values(), domains.count(domain)) for domain in alike)
-        return math.prod(math.factorial(many) * _selections(sizes, many) for sizes, many in each)
+        return injections([domain & ~single for domain in rest], most)
+    distinct = Counter(domains)
+    if sum(distinct).bit_count() == sum(domain.bit_count() for domain in distinct):
+        return math.prod(math.perm(domain.bit_count(), count) for domain, count in distinct.items())
     ways = {0: 1}  # by the values that are taken
     for domain in sorted(domains, key=int.bit_count):
         after: dict[int, int] = {}
         for taken, count in ways.items():
             for value in members(domain & ~taken):
-                key = taken | (1 << value if clash is None else clash[value])
-                after[key] = after.get(key, 0) + count
+                after[taken | 1 << value] = after.get(taken | 1 << value, 0) + count
         ways = after
         if len(ways) > most:
             return None
     return sum(ways.values())
-
-
-def _selections(sizes: Iterable[int], many: int) -> int:
-    """In how many ways one member is chosen of each of ``many`` groups: an elementary symmetric polynomial."""
-    ways = [1] + [0] * many
-    for size in sizes:
-        for taken in range(many, 0, -1):
-            ways[taken] += size * ways[taken - 1]
-    return ways[many]
 
 
 def _bits(flags: Any) -> int:
@@ -229,18 +212,13 @@ class Node:
 
 
 class Propagation:
-    """Domains of images, narrowed by ``rows``; with ``injective``, those of one-to-one maps.
+    """Domains of images, narrowed by ``rows``; with ``injective``, those of one-to-one maps."""
 
-    ``clash[value]`` are the values, as bits, that no other variable may take beside ``value``; by default itself.
-    """
-
-    def __init__(self, width: int, rows: Rows, injective: bool, clash: Sequence[int] | None, limit: TimeLimit) -> None:
-        self.rows, self.injective, self.clash, self.limit = rows, injective, clash, limit
+    def __init__(self, rows: Rows, injective: bool, limit: TimeLimit) -> None:
+        self.rows, self.injective, self.limit = rows, injective, limit
         self.tried = 0  # images, a measure of the work done
         self.pairs = 2**6  # of a row and a map, tried together
         self.cut = False  # whether time was up before all rows were tried
-        self._taken = clash or [1 << value for value in range(width)]
-        self._key = torch.tensor([taken.bit_length() for taken in self._taken])
 
     def settle(self, node: Node, changed: Any, work: float = LATER) -> bool:
         """Propagate, tabulate what has become small, and so on; whether any map may be left: unknown once ``cut``."""
@@ -292,8 +270,8 @@ class Propagation:
         """The images of the variables ``scope`` within the domains that fit every row of a group."""
         values = torch.cartesian_prod(*(torch.tensor(members(domains[v])) for v in scope)).view(-1, len(scope))
         if self.injective:
-            keys = self._key[values].sort(-1).values
-            values = values[(keys[:, 1:] != keys[:, :-1]).all(-1)]
+            ordered = values.sort(-1).values
+            values = values[(ordered[:, 1:] != ordered[:, :-1]).all(-1)]
         rows, done, many = self.rows.groups[group], 0, FEWEST
         self.tried += TABLE + len(values)
         maps = torch.zeros(len(values), len(domains), dtype=torch.long)
@@ -324,13 +302,13 @@ class Propagation:
         return all(node.domains)
 
     def _ways(self, domains: list[int]) -> int | None:
-        return injections(domains, self.clash) if self.injective else product(domains)
+        return injections(domains) if self.injective else product(domains)
 
     def _apart(self, domains: Domains, changed: set[int]) -> bool:
         """Take from all others the value of a variable that has only one."""
         queue = [v for v in changed if domains[v].bit_count() == 1]
         for variable in queue:
-            taken = self._taken[domains[variable].bit_length() - 1]
+            taken = domains[variable]
             for other, domain in enumerate(domains):
                 if other != variable and domain & taken:
                     domains[other] = domain & ~taken
@@ -358,7 +336,6 @@ class Counted:
 class Search:
     """Maps within ``domains`` that fit ``rows``; with ``injective``, the one-to-one ones among them.
 
-    ``clash[value]`` are the values, as bits, that no other variable may take beside ``value``; by default itself.
     ``symmetry`` must take maps that fit to maps that fit.
     """
 
@@ -368,14 +345,13 @@ class Search:
         rows: Rows,
         limit: TimeLimit,
         injective: bool = False,
-        clash: Sequence[int] | None = None,
         symmetry: Symmetry | None = None,
         work: int = WORK,
     ) -> None:
         self.work = work
         self.symmetry = symmetry or Symmetry()
-        self.rows, self.limit, self.injective, self.clash = rows, limit, injective, clash
-        self.propagation = Propagation(max(domain.bit_length() for domain in domains), rows, injective, clash, limit)
+        self.rows, self.limit, self.injective = rows, limit, injective
+        self.propagation = Propagation(rows, injective, limit)
         self.finished = True
         self.root = Node(list(domains), [], np.arange(len(rows.scopes)))
         self.possible = self.propagation.settle(self.root, range(len(domains)), min(FIRST, work))
@@ -441,18 +417,14 @@ class Search:
 
     def _different(self, domains: dict[int, int]) -> Counted:
         """One-to-one maps within domains that nothing else restricts, and the images that occur in any."""
-        total = injections(list(domains.values()), self.clash)
+        total = injections(list(domains.values()))
         if total is None:
             self.finished = False
             return Counted(0, dict.fromkeys(domains, 0))
         images = dict(domains)
         for v, domain in domains.items():
             if domain.bit_count() > 1 and total:
-                one = [
-                    value
-                    for value in members(domain)
-                    if injections([*(domains | {v: 1 << value}).values()], self.clash)
-                ]
+                one = [value for value in members(domain) if injections([*(domains | {v: 1 << value}).values()])]
                 images[v] = sum(1 << value for value in one)
         return Counted(total, images)
 

@@ -18,12 +18,6 @@ exactly if it meets, for every other map that fits, the symbols which that map m
 sets. Maps are found as they are needed: a candidate set that meets all maps found so far is tried, and either leaves
 one map or brings another to be met (implicit hitting sets: R. M. Karp, Oper. Res. Lett. 2013, with others).
 
-**Boolean rules.** A map sends every true variable to one predicted variable, no two to the same, and each of its two
-values to a value of that one: a permutation of the n variables and, for each, one of four value maps: identity,
-negation, constant 0, constant 1. Counted are those under which every observed input keeps its label, **the intended map
-among them**; an input whose variables are known must be mapped to itself. Without the permutations the same maps are
-those of a head for each site: 'fixed'. This agrees with rsbench's tool ``rsscount``.
-
 **After training.** What the network reads in examples that it explains are combinations with answers. A map of symbols
 that fits them all would turn the network into another one that explains as much: the answers cannot tell the two apart.
 The search is short: it ends after a count of images tried, for the same summary of the same run, or after a second.
@@ -36,22 +30,20 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..task import Task
 from ..walks.time_limit import TimeLimit
 from .map_search import WORK, Rows, Search, Symmetry
-from .renamings import Relabellings, RenamableSymbols, shown
-from .support import Support
+from .renamings import Relabellings
+from .support import Support, SymbolRows
+from .symbols import RenamableSymbols, shown
 
 SHOWN = 2  # examples
 MOST_PER_SITE, FEW = 40, 200  # symbols, over all sites, and combinations, up to which a map for each site is counted
 BRIEF = 2**18  # images tried for a remark, which is not worth a long search
 MOST_MAPS = 2_000  # that further answers are chosen by
-BOOLEAN_WORK = 2**25  # images tried at most
-VALUE_MAPS = torch.tensor([[0, 1], [1, 0], [0, 0], [1, 1]])  # what 0 and 1 become
 MOST_READINGS = 2_000
 
 
@@ -115,33 +107,6 @@ def consistent_maps(
         own = MapSearch(task, support, limit.part(0.3), per_site=True, work=BRIEF).counted()
     further = search.further(others) if found.every.count > 1 and others is not None else None
     return replace(found, proved=found.proved or between, per_site=own, further=further)
-
-
-class SymbolRows(Rows):
-    """Combinations that occur; a variable is a symbol, its value the number of the symbol that it is read as."""
-
-    def __init__(self, task: Task, support: Support, symbols: RenamableSymbols) -> None:
-        self.task, self.support, self.symbols = task, support, symbols
-        self.of = symbols.of(support.z)
-        scopes = torch.zeros(len(self.of), symbols.count, dtype=torch.bool).scatter_(1, self.of, True)
-        distinct, group = torch.unique(scopes, dim=0, return_inverse=True)
-        self.scopes = distinct.numpy()
-        self.groups = list(group.argsort(stable=True).split(torch.bincount(group).tolist()))
-
-    def domains(self) -> list[int]:
-        """The images that a symbol may have: those that can stand wherever it occurs; itself where it never does."""
-        found = []
-        for e in range(self.symbols.count):
-            at = (self.of == e).any(0)
-            values = self.symbols.where[at].all(0) if bool(at.any()) else torch.arange(self.symbols.count) == e
-            found.append(sum(1 << v for v in values.nonzero().flatten().tolist()))
-        return found
-
-    def fit(self, rows: Tensor, maps: Tensor) -> Tensor:
-        images = maps[:, self.of[rows]]
-        states = self.symbols.code[torch.arange(images.shape[2]), images]
-        y = self.support.y[rows].expand(len(maps), *[-1] * self.support.y.dim()).flatten(0, 1)
-        return self.task.feasible(states.flatten(0, 1), y).view(images.shape[:2])
 
 
 class MapSearch:
@@ -307,50 +272,6 @@ def further_rows(search: Search, rows: Rows, count: int) -> list[int] | None:
         chosen.append(int(refuted.argmax()))
         left &= fits[:, chosen[-1]]
     return chosen
-
-
-@dataclass(frozen=True)
-class BooleanMaps:
-    """rsbench's count, the intended map included; and without permuting variables."""
-
-    count: int
-    fixed: int
-    finished: bool  # False: there are at least this many
-    observed: int  # inputs
-
-
-class _Inputs(Rows):
-    """A variable is a predicted one; its value is 4 · the true variable that it shows + the number of a value map."""
-
-    def __init__(self, task: Task, support: Support, known: Tensor) -> None:
-        self.task, self.support, self.known = task, support, known
-        always = len(support) == task.space.size and bool((support.y == support.y[:1]).all() & ~known.any())
-        count = 0 if always else 1  # a rule that every input meets refutes nothing
-        self.scopes = np.ones((count, task.space.sites), dtype=bool)
-        self.groups = [torch.arange(len(support))] * count
-
-    def fit(self, rows: Tensor, maps: Tensor) -> Tensor:
-        z, y = self.support.z[rows], self.support.y[rows]
-        images = VALUE_MAPS[maps[:, None] % 4, z[:, maps // 4].transpose(0, 1)]  # [maps, rows, sites]
-        fits = self.task.feasible(images.flatten(0, 1), y.repeat(len(maps), *[1] * (y.dim() - 1)))
-        itself = ~self.known[rows] | (images == z).all(-1)
-        return fits.view(images.shape[:2]) & itself
-
-
-def boolean_maps(task: Task, support: Support, limit: TimeLimit, known: Sequence[int] = ()) -> BooleanMaps | None:
-    """Count them; the inputs ``known`` of the support have known variables. None where a site is not Boolean,
-    or only some of what occurs is known."""
-    sites, alphabets = task.space.sites, set(task.space.alphabets)
-    if len(alphabets) > 1 or set(task.space.alphabets[0]) != {0, 1} or not support.whole:
-        return None
-    supervised = torch.zeros(len(support), dtype=torch.bool)
-    supervised[list(known)] = True
-    rows = _Inputs(task, support, supervised)
-    clash = [0b1111 << value // 4 * 4 for value in range(4 * sites)]
-    moving = Search([(1 << 4 * sites) - 1] * sites, rows, limit, injective=True, clash=clash, work=BOOLEAN_WORK)
-    fixed = Search([0b1111 << 4 * site for site in range(sites)], rows, limit)
-    counts = moving.count().maps, fixed.count().maps
-    return BooleanMaps(max(1, *counts), max(1, counts[1]), moving.finished and fixed.finished, len(support))
 
 
 def other_maps(task: Task, z: Tensor, y: Tensor, seconds: float = 1.0) -> dict[str, Any] | None:

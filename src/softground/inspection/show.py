@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ..walks.connectivity import Components
 from ..walks.ranking import RULE, Ranked
-from .maps import BooleanMaps, Consistent, Labels, Maps
+from .maps import Consistent, Labels, Maps
 from .renamings import Relabellings
 from .sizes import number
 
@@ -83,8 +83,6 @@ def identification(found: Inspection) -> Iterable[str]:
     for each in found.maps:
         if each.every.count > 1:
             yield settling(each)
-    if found.boolean is not None:
-        yield boolean(found.boolean)
 
 
 def projections(found: Inspection) -> Iterable[RenderableType | str]:
@@ -212,16 +210,6 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
                 "by accuracy up to renaming."
             )
             yield f"Several maps of symbols explain the answers: give {which} ({how}, or known symbols).{prior}"
-
-
-def boolean(found: BooleanMaps) -> str:
-    """rsbench's count."""
-    least = "" if found.finished else "at least "
-    return (
-        f"Counted as rsbench does, maps that may exchange variables too: {least}{found.count:,}, the intended one "
-        f"included ({least}{found.fixed:,} without exchanging variables), if only the {found.observed:,} inputs "
-        "looked at occur."
-    )
 
 
 def _told(maps: Maps | None) -> bool:

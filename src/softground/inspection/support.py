@@ -21,7 +21,8 @@ from ..errors import ConstraintError, SpaceError
 from ..task import Task
 from ..walks.solutions import Sample
 from ..walks.time_limit import TimeLimit
-from .renamings import RenamableSymbols
+from .map_search import Rows
+from .symbols import RenamableSymbols
 
 DIFFERENT = 3  # symbols in a combination that is made of few
 EACH, MOST = 64, 40_000  # combinations of the same few symbols; of all
@@ -39,6 +40,33 @@ class Support:
 
     def __len__(self) -> int:
         return len(self.z)
+
+
+class SymbolRows(Rows):
+    """Combinations that occur; a variable is a symbol, its value the number of the symbol that it is read as."""
+
+    def __init__(self, task: Task, support: Support, symbols: RenamableSymbols) -> None:
+        self.task, self.support, self.symbols = task, support, symbols
+        self.of = symbols.of(support.z)
+        scopes = torch.zeros(len(self.of), symbols.count, dtype=torch.bool).scatter_(1, self.of, True)
+        distinct, group = torch.unique(scopes, dim=0, return_inverse=True)
+        self.scopes = distinct.numpy()
+        self.groups = list(group.argsort(stable=True).split(torch.bincount(group).tolist()))
+
+    def domains(self) -> list[int]:
+        """The images that a symbol may have: those that can stand wherever it occurs; itself where it never does."""
+        found = []
+        for e in range(self.symbols.count):
+            at = (self.of == e).any(0)
+            values = self.symbols.where[at].all(0) if bool(at.any()) else torch.arange(self.symbols.count) == e
+            found.append(sum(1 << v for v in values.nonzero().flatten().tolist()))
+        return found
+
+    def fit(self, rows: Tensor, maps: Tensor) -> Tensor:
+        images = maps[:, self.of[rows]]
+        states = self.symbols.code[torch.arange(images.shape[2]), images]
+        y = self.support.y[rows].expand(len(maps), *[-1] * self.support.y.dim()).flatten(0, 1)
+        return self.task.feasible(states.flatten(0, 1), y).view(images.shape[:2])
 
 
 def declared(task: Task, given: Any, sample: Sample, every: Sequence[Any] | None = None) -> Support:
