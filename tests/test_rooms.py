@@ -27,7 +27,7 @@ data networks
 answer_codes posterior
 training features walks
 runs learner
-model estimator onnx
+model estimator onnx grounding_loss
 inspection
 report
 window

@@ -19,6 +19,7 @@ from .constraints.base import outside_inference
 from .constraints.cnf import HOLDS, Cnf
 from .constraints.relations import pattern
 from .data.columns import answers_of
+from .data.known import known_codes
 from .errors import ConstraintError, DataError, NoLaw
 from .inverses.composite import Composite, composite
 from .inverses.joint import together
@@ -135,6 +136,10 @@ class AnswerCodes:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> AnswerCodes:
+        task = memo.get(id(self.task), self.task)
+        return self if task is self.task else AnswerCodes(task, self.method)
+
     def read(self, answers: Sequence[Any], device: torch.device) -> tuple[Tensor, Tensor | None]:
         """The codes of the answers, and which of them nothing explains: bool ``[rows]``, None where all are fine."""
         try:
@@ -145,6 +150,26 @@ class AnswerCodes:
             numbers = torch.tensor([self._number[key(answer)] for answer in answers], dtype=torch.long)
         codes = self.task.constraint.encode([]) if self._codes is None else self._codes[numbers]
         return codes.to(device), self._empty[numbers].to(device) if bool(self._empty.any()) else None
+
+    def explained(
+        self, answers: Sequence[Any] | None, known: Any, places: Tensor, device: torch.device, strict: bool = True
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Codes, the codes of known symbols, and which rows nothing explains; ``strict`` ones are an error.
+
+        Errors name the rows by their ``places``. No answers: the rule has the same for all.
+        """
+        count, task = len(places), self.task
+        y, lost = (self.sole(count, device), None) if answers is None else self.read(answers, device)
+        checks: list[tuple[Tensor | None, Any]] = [(lost, task.infeasible)]
+        if known is not None:
+            known = known_codes(known, task.space, count, lambda row: int(places[row])).to(device)
+            contradicted = self.empty(y, known)
+            checks.append((contradicted, task.contradicted))
+            lost = contradicted if lost is None else lost | contradicted
+        for wrong, error in checks if strict else []:
+            if wrong is not None and bool(wrong.any()):
+                raise error(y[wrong], places[wrong.to(places.device)].tolist())
+        return y, known, None if strict else lost
 
     def sole(self, rows: int, device: torch.device) -> Tensor:
         """The code of a rule that has one answer for all, such as a Cnf or a list of valid states."""

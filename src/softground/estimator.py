@@ -35,7 +35,7 @@ from .model import Model, load
 from .networks import default_network
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
-from .task import Family, Task
+from .task import Family, Task, as_task
 from .training import Term
 from .training.noise import Level
 
@@ -234,7 +234,7 @@ class SoftGrounder(Manners):
 
     def _task(self) -> Task:
         if isinstance(self.rule, Task) or getattr(self.rule, "space", None) is not None:
-            return _as_task(self.rule)
+            return as_task(self.rule)
         if not callable(self.rule) or self.alphabets is None:
             raise LearnerError(
                 f"rule={self.rule!r} and alphabets={self.alphabets!r} were given; expected a Program, Scan, SMT or "
@@ -255,7 +255,7 @@ class SoftGrounder(Manners):
                 "number of sites to a rule, or alphabets as such a function: lambda sites: [range(10)] * sites."
             )
         if alphabets is None:
-            return Family(lambda sites: _as_task(rule(sites)), lengths)
+            return Family(lambda sites: as_task(rule(sites)), lengths)
         symbols = tuple(dict.fromkeys(s for sites in lengths for alphabet in alphabets(sites) for s in alphabet))
 
         def make(sites: int) -> Task:
@@ -303,12 +303,3 @@ class SoftGrounder(Manners):
             (stage,) = grounding_stages(task, epochs=self.epochs)
             stages = [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
         return [replace(stage, terms=[*stage.terms, *self.terms]) for stage in stages[:1]] + stages[1:]
-
-
-def _as_task(rule: Any) -> Task:
-    """A task, or a rule that knows its space, as a task."""
-    if isinstance(rule, Task):
-        return rule
-    if not isinstance(rule, Constraint) or (space := getattr(rule, "space", None)) is None:
-        raise LearnerError(f"A rule {rule!r} was given; expected a Task, Program, Scan or SMT.")
-    return Task(space, rule)

@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
 from .answer_codes import answer_list
-from .data.known import known_codes
 from .dice import Sampler
 from .errors import InverseError, SpaceError
 from .spaces.belief import CategoricalBelief
@@ -82,22 +81,14 @@ class Posterior(Distribution):
         single = isinstance(logits, Tensor) and logits.dim() == 2
         belief = belief_of(space, logits[None] if single else logits)
         device, count = belief.scores.device, len(belief)
-        if answers is None and not single:
-            y, empty = codes.sole(count, device), None
-        else:
-            y, empty = codes.read([answers] if single else answer_list(answers, count), device)
-        if empty is not None and bool(empty.any()):
-            rows = empty.nonzero().flatten()
-            raise self.task.infeasible(y[rows], rows.tolist())
-        weights = belief.tempered(gamma)
-        self._known_weight = weights.scores.new_zeros(count)
-        if known is not None:
-            k = known_codes([known] if single else known, space, count).to(device)
-            if bool((lost := codes.empty(y, k)).any()):
-                rows = lost.nonzero().flatten()
-                raise self.task.contradicted(y[rows], rows.tolist())
-            self._known_weight, weights = weights.log_known(k), weights.given(k)
-        self._weights, self._y, self._places = weights, y, torch.arange(count, device=device)
+        if single:
+            answers, known = [answers], None if known is None else [known]
+        elif answers is not None:
+            answers = answer_list(answers, count)
+        self._places, weights = torch.arange(count, device=device), belief.tempered(gamma)
+        self._y, k, _ = codes.explained(answers, known, self._places, device)
+        self._known_weight = weights.scores.new_zeros(count) if k is None else weights.log_known(k)
+        self._weights = weights if k is None else weights.given(k)
         super().__init__(torch.Size([] if single else [count]), torch.Size([space.sites]), validate_args=False)
 
     def __repr__(self) -> str:

@@ -236,6 +236,15 @@ class Task(Generic[S]):
         return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
 
 
+def as_task(rule: Any) -> Task:
+    """A task, or a rule that knows its space as a task."""
+    if isinstance(rule, Task):
+        return rule
+    if not isinstance(rule, Constraint) or (space := getattr(rule, "space", None)) is None:
+        raise SoftgroundError(f"A rule {rule!r} was given; expected a Task, or a rule with a space such as a Program.")
+    return Task(space, rule)
+
+
 class Family:
     """Tasks that share one network, by shape.
 

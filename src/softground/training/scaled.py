@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from ..errors import LearnerError
+from ..spaces.belief import CategoricalBelief
 from .step import Batch, Moment, Teacher, Term, TrainingSet
 from .usage import columns, fading
 
@@ -68,20 +69,16 @@ class Scaled(Term):
     def evidence(self, batch: Batch) -> None:
         share = self.at(batch.moment.begun)
         if share:
-            scale = -share * self.used(batch).clamp(min=LEAST).log()
-            batch.evidence = batch.evidence.changed(lambda scores: scores + scale[self._columns(scores)].to(scores))
+            assert self.where is not None
+            batch.evidence = divided(batch.evidence, self.used(batch), share, self.where)
 
     def used(self, batch: Batch) -> Tensor:
         """u(s) by symbol, ``[K]``."""
-        reading = batch.reading
-        found = (reading.scores if reading.every is None else reading.every).softmax(-1)
-        count = torch.tensor(float(found[..., 0].numel()), device=found.device)
-        if batch.known is not None:
-            found, count = found * (batch.known < 0)[..., None], (batch.known < 0).sum()
+        assert self.where is not None
         symbols = len(batch.task.space.symbols)
-        total = found.new_zeros(symbols).index_add(0, self._columns(found).flatten(), found.sum(0).flatten())
+        total, count = readings(batch.reading, batch.known, self.where, symbols)
         mean = batch.total(total * batch.counts) / batch.total(count * batch.counts).clamp(min=1)
-        keep = max(0.0, 1 - found[..., 0].numel() * batch.processes / (SITES * symbols))
+        keep = share_kept(len(batch.reading) * batch.task.space.sites * batch.processes, symbols)
         if not keep:
             return mean
         bool(mean.isfinite().all())  # asks the device, since a recording would not remember the mean
@@ -90,7 +87,23 @@ class Scaled(Term):
         batch.memory[USAGE] = mean.expand(self.examples, -1)
         return mean
 
-    def _columns(self, scores: Tensor) -> Tensor:
-        """The place among the symbols of every code that there are scores of, ``[sites, codes]``."""
-        assert self.where is not None
-        return self.where[:, : scores.shape[2]]
+
+def readings(reading: CategoricalBelief, known: Tensor | None, where: Tensor, symbols: int) -> tuple[Tensor, Tensor]:
+    """How often a network reads each symbol at the unknown sites, ``[symbols]``, and how many such sites there are."""
+    found = (reading.scores if reading.every is None else reading.every).softmax(-1)
+    count = torch.tensor(float(found[..., 0].numel()), device=found.device)
+    if known is not None:
+        found, count = found * (known < 0)[..., None], (known < 0).sum()
+    places = where[:, : found.shape[2]].flatten()
+    return found.new_zeros(symbols).index_add(0, places, found.sum(0).flatten()), count
+
+
+def share_kept(sites: int, symbols: int) -> float:
+    """The share that a running mean of u keeps at a batch of so many sites; 0 where the batch tells enough."""
+    return max(0.0, 1 - sites / (SITES * symbols))
+
+
+def divided(evidence: CategoricalBelief, used: Tensor, share: float, where: Tensor) -> CategoricalBelief:
+    """P(z|x) / u^c as weights, with c = ``share``."""
+    scale = -share * used.clamp(min=LEAST).log()
+    return evidence.changed(lambda scores: scores + scale[where[:, : scores.shape[2]]].to(scores))

@@ -36,7 +36,7 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..errors import InfeasibleAnswer
+from ..errors import InfeasibleAnswer, LearnerError
 from ..registry import Registry
 from ..task import Task
 
@@ -166,6 +166,12 @@ class Teacher(ABC):
     weak: ClassVar[bool] = True  # whether it learns from answers
     sums: ClassVar[bool] = False  # whether it sums over S_y, or samples it
     open: bool = False  # whether a learner is to choose the inverse, and what goes with it, before ``begin``
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        raise LearnerError(
+            f"{type(self).__name__} is an objective for a Stage, and no loss to call. In a loop of your own write "
+            "loss = softground.GroundingLoss(task, answers=y_train), and then loss(logits, index=rows)."
+        )
 
     def begin(self, task: Task) -> Teacher:
         """The teacher of one task; by default this one."""
