@@ -236,9 +236,10 @@ class SoftGrounder(Manners):
         if isinstance(self.rule, Task) or getattr(self.rule, "space", None) is not None:
             return as_task(self.rule)
         if not callable(self.rule) or self.alphabets is None:
-            raise LearnerError(
-                f"rule={self.rule!r} and alphabets={self.alphabets!r} were given; expected a Program, Scan, SMT or "
-                "Task, or a function from symbols to their answer together with alphabets, such as [range(10)] * 3."
+            raise LearnerError.of(
+                {"rule": self.rule, "alphabets": self.alphabets},
+                "expected a Program, Scan, SMT or "
+                "Task, or a function from symbols to their answer together with alphabets, such as [range(10)] * 3.",
             )
         space = Categorical(self.alphabets)  # type: ignore[arg-type]
         return Task(space, Program(self.rule, space))

@@ -49,9 +49,10 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in FEATURES:
-            raise LearnerError(
-                f"{name}={given[name]!r} was given, which is no setting of a learner. Correct the name; beside the "
-                f"learner's own arguments there are {', '.join(FEATURES)}."
+            raise LearnerError.of(
+                {name: given[name]},
+                f", which is no setting of a learner. Correct the name; beside the "
+                f"learner's own arguments there are {', '.join(FEATURES)}.",
             )
     values = {name: given.get(name, feature.default) for name, feature in FEATURES.items()}
     terms(values)

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO, Literal, NoReturn, Union, get_args, get_origin
 
 import numpy as np
 
-from .errors import CheckpointError
+from .errors import CheckpointError, Setting
 
 DOCUMENT_LIMIT = 16 * 2**20
 """The largest JSON document read, in bytes: far above any real one, far below what would fill the memory."""
@@ -65,9 +65,9 @@ class Missing(Unreadable):
     """There is no such file."""
 
 
-def failure(path: Path, reason: str, remedy: str) -> CheckpointError:
+def failure(path: Path, reason: str, *remedy: str | Setting) -> CheckpointError:
     """The one form of message used here: which file, what is wrong with it, what to do next."""
-    return CheckpointError(f"{path}: {reason}. {remedy}.")
+    return CheckpointError(f"{path}: {reason}. ", *remedy, ".")
 
 
 def describe(error: OSError) -> str:

@@ -120,7 +120,7 @@ def current(given: Mapping[str, Any], known: Known, strict: bool = True) -> dict
         if sentence is None:
             kept[name] = value
         elif strict and (name in known or value != SETTINGS[name].neutral):
-            raise Retired(f"{name}={value} was given, which is gone. {sentence}")
+            raise Retired.of({name: value}, f", which is gone. {sentence}")
     return kept
 
 

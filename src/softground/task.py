@@ -20,7 +20,7 @@ from torch import Tensor
 from typing_extensions import TypeVar
 
 from .constraints.base import Constraint
-from .errors import ConstraintError, InfeasibleAnswer, SoftgroundError
+from .errors import ConstraintError, InfeasibleAnswer, Setting, SoftgroundError
 from .inverses.base import Inverse
 from .inverses.enumeration import default_inverse
 from .inverses.ladder import Budget, Choice, climb
@@ -107,8 +107,8 @@ class Task(Generic[S]):
         if getattr(constraint, "space", space) is not space:
             raise SoftgroundError("The rule was built for another space than the task's; give both the same object.")
         if isinstance(inverse, str | type):
-            raise SoftgroundError(
-                f"inverse={inverse!r} was given; expected an Inverse, such as Table(rule), or None for a default."
+            raise SoftgroundError.of(
+                {"inverse": inverse}, "expected an Inverse, such as Table(rule), or None for a default."
             )
         if inverse is None:
             way = _Way(default_inverse(constraint, space), open=space.categorical)
@@ -205,19 +205,20 @@ class Task(Generic[S]):
         except ConstraintError:
             return None
 
-    def infeasible(self, y: Tensor, examples: Sequence[int], reason: str = "") -> ConstraintError:
+    def infeasible(self, y: Tensor, examples: Sequence[int], *reason: str | Setting) -> ConstraintError:
         """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""
         for example, answer in zip(examples, y, strict=True):
             if found := self.constraint.misfit(answer):
                 return ConstraintError(
-                    f"Example {example}: the answer {self.constraint.answer(answer)!r} is {found}. Give answers of "
-                    "that type, or correct the rule."
+                    f"the answer {self.constraint.answer(answer)!r} is {found}. Give answers of that type, or correct "
+                    "the rule.",
+                    example=example,
                 )
         shown = ", ".join(f"{i} (answer {self.constraint.answer(a)!r})" for i, a in zip(examples[:5], y, strict=False))
         return InfeasibleAnswer(
-            f"{len(examples)} example(s) are infeasible: {shown}{' …' if len(examples) > 5 else ''}. "
-            + (reason or "No symbols explain the answer: S_y is empty. Correct or remove these examples."),
-            tuple(examples),
+            f"{len(examples)} example(s) are infeasible: {shown}{' …' if len(examples) > 5 else ''}. ",
+            *(reason or ("No symbols explain the answer: S_y is empty. Correct or remove these examples.",)),
+            examples=tuple(examples),
         )
 
     def contradicted(self, y: Tensor, examples: Sequence[int]) -> ConstraintError:

@@ -55,7 +55,7 @@ def test_a_changed_file_is_refused_word_by_word() -> None:
         ({"epochs": True}, "'epochs' is True"),
         ({"epochs": 2**64}, "'epochs' is"),
         ({"gamma": None}, "'gamma' is None"),
-        ({"objective": ""}, "config.json: objective= was given"),
+        ({"objective": ""}, "config.json: objective='' was given"),
         ({"patience": 3}, "config.json: patience=3 was given, but no validation part"),
         ({"problem": []}, "holds no recipe"),
         ({"colour": "red"}, "not known here: 'colour'"),
@@ -68,7 +68,7 @@ def test_a_setting_that_no_run_can_have_names_the_file_that_has_it(tmp_path: Pat
     folder = RunFolder.create(tmp_path / "run", "hwf")
     recipe = TASKS["hwf"]().recipe(inverse="z3", kernel="guided").to_json()
     for kept, said in (
-        ({"recipe": recipe | {"usage": "nole"}}, "LearnerError: usage=nole was given"),
+        ({"recipe": recipe | {"usage": "nole"}}, "LearnerError: usage='nole' was given"),
         ({"recipe": recipe, "place": {"solver_memory": 0}}, "InverseError: memory=0 was given"),
     ):
         folder.write_config(kept)
@@ -155,7 +155,7 @@ def test_the_kernel_auto_is_exact_or_left_to_the_learner(inverse: str, expected:
 
 @pytest.mark.parametrize("setting", ["optimizer", "schedule", "keep", "objective", "inverse"])
 def test_a_name_that_there_is_not_is_refused_with_those_there_are(setting: str) -> None:
-    with pytest.raises(LearnerError, match=rf"{setting}=dance was given"):
+    with pytest.raises(LearnerError, match=rf"{setting}='dance' was given"):
         TASKS["hwf"]().recipe(**{setting: "dance"})
 
 

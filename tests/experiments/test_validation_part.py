@@ -81,7 +81,8 @@ def test_the_seed_decides_which_examples() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "message"), [(1.0, "expected a share"), (-0.1, "expected a share"), (0.99, "leaves none to train on")]
+    ("share", "message"),
+    [(1.0, "expected a share"), (-0.1, "expected a share"), (0.99, "leaves none of 10 training examples")],
 )
 def test_a_share_that_leaves_nothing_is_refused(share: float, message: str) -> None:
     with pytest.raises(DataError, match=message):

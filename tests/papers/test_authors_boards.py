@@ -112,7 +112,7 @@ def test_what_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DataError, match="authors' boards have size 4, and 9 was given; use boards=all, or size=4"):
         load("digits", None, 9, 3, 3, 0, which="authors")
     for size in (0, 3, 2000):
-        with pytest.raises(DataError, match=f"image_size is {size}: give 4 to 1,024"):
+        with pytest.raises(DataError, match=f"image_size={size} was given; give 4 to 1,024"):
             load("digits", None, 4, 3, 3, 0, image_size=size)
     assert main(["train", "sudoku", "--boards", "authors", "--size", "9", "--device", "cpu"]) == 2
     said = capsys.readouterr().err

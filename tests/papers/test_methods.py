@@ -158,7 +158,7 @@ def test_a_user_can_train_by_one_and_resume_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["reinforce", "mapo", "ngs", "ssl", "na", "hard-feasible", "hard-best"])
 def test_without_the_papers_package_its_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(OBJECTIVES, name)
-    with pytest.raises(SoftgroundError, match=rf"{name} was given, which is gone.*papers.li2023 trains"):
+    with pytest.raises(SoftgroundError, match=rf"{name}' was given, which is gone.*papers.li2023 trains"):
         named_recipe("hwf", objective=name)
     with pytest.raises(SoftgroundError, match=rf"The objective '{name}' is gone.*papers.li2023 trains, resumes"):
         OBJECTIVES[name]

@@ -140,10 +140,10 @@ def test_a_method_that_has_moved(
     assert "without examples" not in capsys.readouterr().err
     for words in (["resume", old], ["train", "hwf", "--like", old]):
         assert main(words) == 2
-        assert "objective=theirs was given, which is gone. Use python -m papers.li2023 train." in said(capsys)
+        assert "objective='theirs' was given, which is gone. Use python -m papers.li2023 train." in said(capsys)
     assert main(["train", "hwf", "--objective", "theirs"]) == 2
     assert "Retired: --objective theirs is gone. Use python -m papers.li2023 train." in said(capsys)
-    with pytest.raises(Retired, match="objective=theirs was given, which is gone"):
+    with pytest.raises(Retired, match="objective='theirs' was given, which is gone"):
         Experiment.named("hwf", objective="theirs")
 
 

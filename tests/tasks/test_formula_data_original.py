@@ -120,9 +120,9 @@ def test_images_of_two_sizes(tmp_path: Path) -> None:
 
 def test_sizes_are_checked(tmp_path: Path) -> None:
     root = unpack(tmp_path)
-    with pytest.raises(DataError, match=r"train_size is 6 but .* has only 5 train formulas of length 5"):
+    with pytest.raises(DataError, match=r"train_size=6 was given, and .* has only 5 train formulas of length 5"):
         load("hwf", data_dir=root, length=5, train_size=6)
-    with pytest.raises(DataError, match="test_size is 3"):
+    with pytest.raises(DataError, match="test_size=3"):
         load("hwf", data_dir=root, length=5, test_size=3)
     with pytest.raises(DataError, match=r"No train formula of length 7 in .*; lengths found: 1, 5"):
         load("hwf", data_dir=root)

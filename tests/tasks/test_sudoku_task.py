@@ -58,7 +58,7 @@ def test_data_that_cannot_be_are_refused(tmp_path: Path) -> None:
         load("mnist", None, 4, 10, 10, 0)
     with pytest.raises(DataError, match="does not exist"):
         load("mnist", tmp_path / "none", 4, 10, 10, 0)
-    with pytest.raises(DataError, match="test_size is 0"):
+    with pytest.raises(DataError, match="test_size=0"):
         load("digits", None, 4, 10, 0, 0)
     with pytest.raises(DataError, match=r"1\.00e\+15 boards of"):
         load("digits", None, 9, 10, 10**15, 0)

@@ -63,7 +63,7 @@ def test_sizes_that_are_refused() -> None:
     for given in ({"train_size": 1}, {"train_size": 5, "boards": "both"}):
         with pytest.raises(DataError, match="two boards or more"):
             Validity(**given).load(0)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="test_size is 1"):
+    with pytest.raises(DataError, match="test_size=1"):
         Validity(test_size=1).load(0)
 
 

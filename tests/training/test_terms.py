@@ -87,7 +87,7 @@ def test_priors_for_other_symbols_are_refused() -> None:
         with pytest.raises(LearnerError, match=r"the symbols are \[1, 2, 3, '\+', '-'\]"):
             Usage(prior).begin(TrainingSet(mixed_task(), torch.zeros(1)))
     assert Usage({1: 1.0})._shares(MIXED).tolist() == [1, 0, 0, 0, 0]
-    with pytest.raises(LearnerError, match=r"usage=often was given; expected none, uniform"):
+    with pytest.raises(LearnerError, match=r"usage='often' was given; expected none, uniform"):
         Usage.named("often", 1.0)
     assert Usage.named("0.25,0.75", 1.0).prior == [0.25, 0.75]
     assert Usage([0.3333334] * 3).weight == 3.0  # they add up to 1 as nearly as people write it

@@ -68,7 +68,7 @@ class BackSearch(Teacher):
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise LearnerError(f"steps={self.steps} was given; expected at least one step of back-search.")
+            raise LearnerError.of({"steps": self.steps}, "expected at least one step of back-search.")
 
     def begin(self, task: Task) -> Teacher:
         if not task.space.categorical:

@@ -26,9 +26,9 @@ def na(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _constant(name: str, gamma: float, given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("schedule", "constant") != "constant":
-        raise LearnerError(
-            f"schedule={given['schedule']} was given, but the objective {name} holds γ at {gamma:g}. Leave the "
-            "schedule out, or use the objective grounding."
+        raise LearnerError.of(
+            {"schedule": given["schedule"]},
+            f", but the objective {name} holds γ at {gamma:g}. Leave the schedule out, or use the objective grounding.",
         )
     return {"schedule": "constant", "gamma": gamma}
 

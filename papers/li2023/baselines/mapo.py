@@ -55,9 +55,9 @@ class MAPO(Teacher):
     def __post_init__(self) -> None:
         check_decay(self.decay)
         if not 0 <= self.weight <= 1:
-            raise LearnerError(f"weight={self.weight} was given; expected the memory's least share, from 0 to 1.")
+            raise LearnerError.of({"weight": self.weight}, "expected the memory's least share, from 0 to 1.")
         if self.capacity < 1:
-            raise LearnerError(f"capacity={self.capacity} was given; expected room for one sample or more.")
+            raise LearnerError.of({"capacity": self.capacity}, "expected room for one sample or more.")
 
     def remember(self, train: TrainingSet, seed: int) -> Memory:
         y, nothing = train.y, train.task.space.encode([])  # of the type that the space's symbols have

@@ -57,7 +57,7 @@ class Reinforce(Teacher):
 
 def check_decay(decay: float) -> None:
     if not 0 <= decay < 1:
-        raise LearnerError(f"decay={decay} was given; expected a number from 0 to below 1, such as 0.99.")
+        raise LearnerError.of({"decay": decay}, "expected a number from 0 to below 1, such as 0.99.")
 
 
 def no_rewards(y: Tensor) -> Tensor:

@@ -7,9 +7,8 @@ method ``run`` does the work. Nothing is imported before it is needed, so that `
 import gc
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any
@@ -103,8 +102,8 @@ def _run(args: list[str]) -> None:
         gc.enable()
         asked.run()
     except SoftgroundError as error:
-        foreign = [] if isinstance(error.__cause__, SoftgroundError | None) else [str(error.__cause__)]
-        error.args = (in_options(str(error), kind, [*rest, *foreign]), *error.args[1:])
+        own = getattr(kind, "__dataclass_fields__", {})  # none where it is one of several classes
+        error.args = tuple(in_options(part, own) for part in error.args)
         raise
     finally:
         gc.enable()
@@ -179,25 +178,18 @@ def _complain(error: Exception, name: str) -> int:
     return BAD_INPUT
 
 
-def in_options(text: str, command: Any, given: Iterable[str] = ()) -> str:
-    """A message for a Python user, with a command's options written as options, but not in the texts ``given``.
+def in_options(part: Any, own: Container[str]) -> Any:
+    """A part of a message for Python: a setting as the command's option, where it has that one; a text as it is.
 
-    >>> from softground.cli.predict import Command
-    >>> text = "runs/device=3: device='gpu' was given. Use previous=True, not allow_pickle=True."
-    >>> in_options(text, Command, ["runs/device=3"])
-    'runs/device=3: --device gpu was given. Use --previous, not allow_pickle=True.'
+    >>> from softground.errors import Setting
+    >>> in_options(Setting("device", "gpu"), ["device"]), in_options("device=gpu", ["device"])
+    ('--device gpu', 'device=gpu')
     """
-    own = getattr(command, "__dataclass_fields__", {})  # none where it is one of several classes
-    names = "|".join(sorted(own, key=len, reverse=True))
-    # With its value; alone only where it is no ordinary word. Neither in a path nor before the brackets of a call.
-    argument = rf"(?<![\w./'\"-])(?:({names})=('[^']*'|(?>[\w+-][\w+…-]*(?:[.,][\w+-]+)*))|(?=[a-z]+_)({names}))"
-    argument += r"(?![\w(/=-]|\.\w)"
-    kept = [re.escape(each) for each in sorted(given, key=len, reverse=True) if re.search(argument, each)]
+    from ..errors import Setting
 
-    def option(found: re.Match[str]) -> str:
-        if not (name := found[1] or found[3]):
-            return found[0]
-        word, value = name.replace("_", "-"), (found[2] or "").strip("'")
-        return {"True": f"--{word}", "False": f"--no-{word}"}.get(value, f"--{word} {value}".rstrip())
-
-    return re.sub("|".join([*kept, argument]), option, text) if own else text
+    if not isinstance(part, Setting):
+        return part
+    for name in (part.name, f"solver_{part.name}"):  # the settings of a solver in Python
+        if name in own:
+            return Setting(name, part.value).as_option()
+    return str(part)

@@ -74,7 +74,7 @@ class Interned:
             try:
                 numbers.append(self.code(answer if read is None else read(answer), key))
             except ConstraintError as error:
-                raise ConstraintError(f"Example {position}: {error}") from error
+                raise ConstraintError(*error.args, example=position) from error
             self.given.setdefault(numbers[-1], answer)
         return torch.tensor(numbers, dtype=torch.long)
 

@@ -150,8 +150,9 @@ def _code(answer: Any, position: int) -> int:
     def leaf(key: Hashable) -> Tensor:
         if key not in (0, 1):
             raise ConstraintError(
-                f"Example {position}: the answer {answer!r} was given to a CNF, which holds or does not: expected True "
-                "or False, or None where that is unknown."
+                f"the answer {answer!r} was given to a CNF, which holds or does not: expected True or False, or None "
+                "where that is unknown.",
+                example=position,
             )
         return torch.tensor([key == 1, key == 0])
 

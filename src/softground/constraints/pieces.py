@@ -345,8 +345,7 @@ class All(Constraint):
                 self._codes[key] = int(rule.encode([answer]))
                 self._meant[rule, self._codes[key]] = key[1]
         except ConstraintError as error:
-            reason = str(error).removeprefix("Example 0: ")
-            raise ConstraintError(f"{self.pieces[at]}: {reason}") from error
+            raise ConstraintError(f"{self.pieces[at]}: ", *error.args) from error
         return self._codes[key]
 
     def key(self, y: int) -> tuple[int, ...]:

@@ -45,9 +45,9 @@ class Anchors:
             given = f"{len(self.inputs)} anchors and {len(self.symbols)} symbols"
             raise DataError(f"{given} were given; expected one or more anchors, with one symbol each.")
         if not 0 < self.weight < math.inf or self.batch < 1:
-            raise DataError(
-                f"Anchors have weight={self.weight} and batch={self.batch}; expected a positive weight, and one anchor "
-                "or more for each step."
+            raise DataError.of(
+                {"weight": self.weight, "batch": self.batch},
+                " for anchors; expected a positive weight, and one anchor or more for each step.",
             )
         if not bool(torch.isfinite(self.inputs).all()):
             row = int((~torch.isfinite(self.inputs)).flatten(1).any(1).nonzero()[0])
@@ -98,9 +98,7 @@ class Anchors:
         They are drawn by the ``seed``, of all symbols or of some.
         """
         if each < 1:
-            raise DataError(
-                f"anchors={each} was given; expected at least one labelled input per symbol, or 0 for none."
-            )
+            raise DataError.of({"anchors": each}, "expected at least one labelled input per symbol, or 0 for none.")
         if examples.symbols is None:
             raise DataError("Anchors are to be drawn from these examples, and they have no true symbols.")
         wanted, shown = named_symbols(space, symbols or space.symbols), space.decode(examples.symbols)

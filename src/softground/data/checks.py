@@ -25,7 +25,7 @@ def existing_folder(given: str | PathLike[str], holds: str) -> Path:
         reason = "is a file" if root.exists() else "does not exist"
     except (OSError, RuntimeError, ValueError) as error:  # too long a name, or an unknown user's home
         reason = f"cannot be used ({error})"
-    raise DataError(f"data_dir {given} {reason}; give the folder that holds {holds}.")
+    raise DataError.of({"data_dir": str(given)}, f", which {reason}; give the folder that holds {holds}.")
 
 
 def check_room(what: str, count: int, each: int) -> None:

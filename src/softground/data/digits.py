@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..errors import DataError
+from ..errors import DataError, Setting
 from .checks import existing_folder
 
 Bytes = npt.NDArray[np.uint8]
@@ -113,7 +113,7 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
             enlarge=2
         ), "Real 8×8 handwritten digits of scikit-learn, a quarter of them for testing."
     if data_dir is None:
-        raise DataError("MNIST is not built in; give the folder that holds its IDX files (data_dir).")
+        raise DataError("MNIST is not built in; give the folder that holds its IDX files, ", Setting("data_dir"), ".")
     note = "MNIST digits; test examples show images of its test set."
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
 
@@ -167,7 +167,7 @@ def handwritten(digits: Any, part: Literal["train", "test"], seed: int = 0) -> T
     if digits.is_floating_point() or digits.numel() == 0 or not 0 <= int(digits.min()) <= int(digits.max()) <= 9:
         raise DataError(f"Images of {digits!r} were asked for; expected whole numbers from 0 to 9, at least one.")
     if part not in ("train", "test"):
-        raise DataError(f"part={part!r} was given; expected 'train' or 'test'.")
+        raise DataError.of({"part": part}, "expected 'train' or 'test'.")
     pool = embedded_digits()[part == "test"]
     by_label = torch.from_numpy(pool.labels.argsort(kind="stable"))
     counts = torch.from_numpy(np.bincount(pool.labels, minlength=10))

@@ -143,7 +143,7 @@ class Split:
         ([0, 2, 3, 5, 6, 8, 9], [1, 4, 7])
         """
         if not 0 <= share < 1:
-            raise DataError(f"validation={share:g} was given; expected a share of the training examples, 0 to below 1.")
+            raise DataError.of({"validation": share}, "expected a share of the training examples, 0 to below 1.")
         if share == 0:
             return self
         if self.apart is not None:
@@ -163,7 +163,9 @@ def held_out(total: int, share: float) -> int:
     """How many of ``total`` a share is: at least one, and not all."""
     count = max(1, round(share * total))
     if count >= total:
-        raise DataError(f"validation={share:g} of {total} training examples leaves none to train on; give more.")
+        raise DataError.of(
+            {"validation": share}, f", which leaves none of {total} training examples to train on; give more."
+        )
     return count
 
 

@@ -53,7 +53,7 @@ def reveal(examples: Any, share: float, seed: int) -> Any:
         parts = {shape: reveal(part, share, stream(seed, str(shape))) for shape, part in examples.parts.items()}
         return Ragged(parts, examples.positions)
     if not 0 <= share <= 1:
-        raise DataError(f"known={share} was given; expected the share of symbols that are known, from 0 to 1.")
+        raise DataError.of({"known": share}, "expected the share of symbols that are known, from 0 to 1.")
     if examples.symbols is None:
         raise DataError("Some symbols of these examples are to be known, and they have no true symbols.")
     chance = torch.rand(examples.symbols.shape, generator=torch.Generator().manual_seed(seed))

@@ -9,7 +9,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from ..errors import LearnerError
+from ..errors import LearnerError, Setting
 from ..learner.identity import settings
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY, plain
@@ -36,9 +36,8 @@ def longer(folder: RunFolder, **epochs: int | None) -> Recipe:
     last = "zero_epochs" if recipe.zero_epochs else "epochs"
     had = getattr(recipe, last)
     if list(given) != [last] or given[last] <= had:
-        asked = " and ".join(f"{name}={count}" for name, count in given.items())
-        raise LearnerError(
-            f"{asked} was given; the run's last stage has {last}={had}, and it alone can go on: give more for it."
+        raise LearnerError.of(
+            given, "the run's last stage has ", Setting(last, had), ", and it alone can go on: give more for it."
         )
     if not (folder.path / SUMMARY).exists():
         raise LearnerError(f"{folder.path} is not finished; resume it as it is first, then give it more epochs.")

@@ -23,7 +23,7 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
     options = current(options, known_to(kind))
     known = own | where | (settings().keys() - set(kind.absent))
     if unknown := [name for name in options if name not in known]:
-        raise LearnerError(f"{unknown[0]}={options[unknown[0]]!r} was given; {task} has no such option.")
+        raise LearnerError.of({unknown[0]: options[unknown[0]]}, f"{task} has no such option.")
     given = {name: options[name] for name in options.keys() - own - where if options[name] is not None}
     chosen = {name: options[name] for name in own & options.keys()}
     try:
@@ -75,7 +75,7 @@ def recipe_from(given: Any, where: Path, strict: bool = True) -> Recipe:
         if task in tasks:
             given = current(given, known_to(tasks[task]), strict)
         elif ("task", task) in MEMBERS:
-            raise Retired(f"task={task} was given, which is gone. {MEMBERS['task', task]}")
+            raise Retired.of({"task": task}, f", which is gone. {MEMBERS['task', task]}")
         else:
             given = effective(given)
     recipe = Recipe.of_json(given, where)

@@ -39,9 +39,9 @@ class Place:
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
         if given and inverse not in ("z3", "cpsat"):
             name, value = next(iter(given.items()))
-            raise InverseError(
-                f"{name}={value} was given, which is for solvers, but the inverse is {inverse}. Use the inverse z3 "
-                "or cpsat, or leave it out."
+            raise InverseError.of(
+                {name: value},
+                f", which is for solvers, but the inverse is {inverse}. Use the inverse z3 or cpsat, or leave it out.",
             )
         return {name.removeprefix("solver_"): value for name, value in given.items()}
 

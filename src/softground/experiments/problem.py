@@ -126,7 +126,7 @@ class Problem(ABC):
         """
         values = resolved(self.preset(preset, given), given)
         if (inverse := values.get("inverse", "auto")) not in self.inverses:
-            raise LearnerError(f"inverse={inverse} was given; {self.name} has {', '.join(self.inverses)}.")
+            raise LearnerError.of({"inverse": inverse}, f"{self.name} has {', '.join(self.inverses)}.")
         own = {f.name for f in fields(self)} - set(NOT_IN_RECIPE)
         # A field left at None takes the preset's value.
         filled = {name: values.pop(name) for name in own & values.keys()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import CheckpointError, LearnerError
+from ..errors import CheckpointError, LearnerError, Setting
 from ..features import FEATURES
 from ..files import LARGEST_WHOLE, typed_fields
 from ..learner.device import PRECISIONS
@@ -131,20 +131,24 @@ class Recipe(_Features):  # type: ignore[misc, valid-type]
     def __post_init__(self) -> None:
         check(self)
         if self.members < 1:
-            raise LearnerError(f"members={self.members} was given; expected 1 or more.")
+            raise LearnerError.of({"members": self.members}, "expected 1 or more.")
         if self.scouts < 0:
-            raise LearnerError(f"scouts={self.scouts} was given; expected 0 or more.")
+            raise LearnerError.of({"scouts": self.scouts}, "expected 0 or more.")
         if self.scouts and self.usage == "none":
-            raise LearnerError(
-                f"scouts={self.scouts} was given without a usage prior, which tells the best of them; give one, as in "
-                "--usage uniform."
+            raise LearnerError.of(
+                {"scouts": self.scouts},
+                " without a usage prior, which tells the best of them; give one, as in ",
+                Setting("usage", "uniform"),
+                ".",
             )
         if self.members > 1 and self.scouts > 1:
-            raise LearnerError(f"members={self.members} and scouts={self.scouts} were given; expected one of them.")
+            raise LearnerError.of({"members": self.members, "scouts": self.scouts}, "expected one of them.")
         if not self.validation and (self.patience or self.keep == "validation"):
-            given = f"patience={self.patience}" if self.patience else f"keep={self.keep}"
-            raise LearnerError(
-                f"{given} was given, but no validation part to judge by; give one, as in --validation 0.1."
+            raise LearnerError.of(
+                {"patience": self.patience} if self.patience else {"keep": self.keep},
+                ", but no validation part to judge by; give one, as in ",
+                Setting("validation", 0.1),
+                ".",
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -206,7 +210,6 @@ def check(options: Any) -> None:
     for each in fields(options):
         value, choices = getattr(options, each.name), each.metadata.get("choices")
         if choices is not None and value not in choices:
-            raise LearnerError(f"{each.name}={value} was given; expected one of {', '.join(choices)}.")
+            raise LearnerError.of({each.name: value}, f"expected one of {', '.join(choices)}.")
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
-            given = f"{str(value)[:20]}…" if len(str(value)) > 20 else value
-            raise LearnerError(f"{each.name}={given} was given; whole numbers stay below 2⁶³.")
+            raise LearnerError.of({each.name: value}, "whole numbers stay below 2⁶³.")

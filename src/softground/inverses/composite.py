@@ -114,7 +114,7 @@ class Composite:
                 each = law.marginals()
             except InfeasibleAnswer as error:  # which knows the rows of all parts
                 rows = tuple(dict.fromkeys(row // len(group.parts) for row in error.examples))
-                raise InfeasibleAnswer(str(error), rows) from error
+                raise InfeasibleAnswer(*error.args, examples=rows) from error
             sites = group.sites(total.device).flatten()
             each = each.to(total.dtype).view(len(total), len(sites), -1)
             total[..., : each.shape[2]].index_add_(1, sites, each)

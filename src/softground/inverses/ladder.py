@@ -138,7 +138,7 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("seconds", "bytes", "solutions"):
             if not (value := getattr(self, name)) >= 0:
-                raise InverseError(f"{name}={value} was given as a budget; expected a number, 0 or more.")
+                raise InverseError.of({name: value}, " as a budget; expected a number, 0 or more.")
 
 
 class GivesWay(InverseError):

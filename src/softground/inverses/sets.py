@@ -244,7 +244,9 @@ def refuse_empty(empty: Tensor) -> None:
     """Raise where some S_y is empty."""
     if bool(empty.any()):
         rows = tuple(empty.nonzero().flatten().tolist())
-        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", rows)
+        raise InfeasibleAnswer(
+            f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", examples=rows
+        )
 
 
 @dataclass(frozen=True, eq=False)

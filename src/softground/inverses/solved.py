@@ -92,10 +92,10 @@ class Solved(Inverse):
         self._check(least=1, cap=given.cap, workers=given.workers, solutions_cap=given.solutions_cap, **optional)
         self._check(least=0, table=given.table, cache=given.cache, tries=given.tries)
         if given.workers > MOST_WORKERS:
-            raise self._refused(f"workers={given.workers:,}", f"expected at most {MOST_WORKERS:,}")
+            raise self._refused("workers", given.workers, f"expected at most {MOST_WORKERS:,}")
         for name, seconds in (("timeout", given.timeout), ("limit", given.limit)):
             if not 0 < seconds < math.inf:
-                raise self._refused(f"{name}={seconds}", "expected seconds, more than 0")
+                raise self._refused(name, seconds, "expected seconds, more than 0")
         self.rule, self.constraint, self.space = rule, constraint, rule.space
         self.limits = Limits(given.table, given.work, given.timeout, given.limit, given.memory)
         self.cap, self.solutions_cap, self.tries = given.cap, given.solutions_cap, given.tries
@@ -110,10 +110,10 @@ class Solved(Inverse):
     def _check(self, least: int, **given: Any) -> None:
         for name, number in given.items():
             if number < least:
-                raise self._refused(f"{name}={number}", f"expected {least} or more")
+                raise self._refused(name, number, f"expected {least} or more")
 
-    def _refused(self, given: str, expected: str) -> InverseError:
-        return InverseError(f"{given} was given to the {self.solver[0]} inverse; {expected}.")
+    def _refused(self, name: str, given: Any, expected: str) -> InverseError:
+        return InverseError.of({name: given}, f" to the {self.solver[0]} inverse; {expected}.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r})"

@@ -50,7 +50,7 @@ class Several(Projected):
 
     def __post_init__(self) -> None:
         if self.tries < 1:
-            raise LearnerError(f"tries={self.tries} was given; expected 1 or more.")
+            raise LearnerError.of({"tries": self.tries}, "expected 1 or more.")
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         scores, each = target.weights.scores, 1 + self.tries

@@ -5,7 +5,6 @@ A task alone is a family with one part, whose shape has no name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -253,8 +252,9 @@ class Part:
         try:
             return self.task.constraint.encode(answers).to(self.data.device)
         except ConstraintError as error:  # which counts from the first answer that it was given
-            place = r"^Example (\d+)", lambda found: f"Example {self.data.place(int(found[1]))}"
-            raise type(error)(re.sub(*place, str(error))) from error
+            if error.example is not None:
+                error.example = self.data.place(error.example)
+            raise
 
     @property
     def places(self) -> list[int]:
@@ -270,7 +270,7 @@ def tasks_of(task: Task | Family) -> dict[Any, Task]:
 def spaces_of(task: Task | Family) -> Any:
     """The space of a task, or those of a family by shape."""
     if not isinstance(task, Task | Family):
-        raise LearnerError(f"task={task!r} was given; expected a Task(space, rule), or a Family of such tasks.")
+        raise LearnerError.of({"task": task}, "expected a Task(space, rule), or a Family of such tasks.")
     return task.space if isinstance(task, Task) else {shape: each.space for shape, each in task.tasks.items()}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
-from ..errors import LearnerError
+from ..errors import LearnerError, Setting
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -21,7 +21,14 @@ def chosen_device(device: Literal["auto", "cpu", "cuda"] | str | torch.device) -
     """The device named; a GPU where there is one and none is named."""
     device = str(device)
     if device not in ("auto", "cpu") and not torch.cuda.is_available():
-        raise LearnerError(f"device={device!r} was given, but torch sees no GPU. Use device='cpu' or 'auto'.")
+        raise LearnerError.of(
+            {"device": device},
+            ", but torch sees no GPU. Use ",
+            Setting("device", "cpu"),
+            " or ",
+            Setting("device", "auto"),
+            ".",
+        )
     if device == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     found = torch.device("cuda" if device == "auto" else device)
@@ -58,14 +65,14 @@ def tensor_cores(device: torch.device) -> dict[str, bool]:
 def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], precision: Precision) -> Fabric:
     """The Fabric that was given, if training can use it; otherwise one for the device in this precision."""
     if precision not in PRECISIONS:
-        raise LearnerError(
-            f"precision={precision!r} was given; expected one of {', '.join(PRECISIONS)}. For another, give a Fabric."
+        raise LearnerError.of(
+            {"precision": precision}, f"expected one of {', '.join(PRECISIONS)}. For another, give a Fabric."
         )
     if own is None:
         return make_fabric(device, precision)
     if (device, precision) != ("auto", "32-true"):
-        raise LearnerError(
-            f"device={device!r} and precision={precision!r} were given, and a Fabric, which has its own. Drop them."
+        raise LearnerError.of(
+            {"device": device, "precision": precision}, ", and a Fabric, which has its own. Drop them."
         )
     # By name, because the packages lightning and lightning_fabric have classes of their own.
     kinds = [kind.__name__ for kind in type(getattr(own, "strategy", None)).__mro__]

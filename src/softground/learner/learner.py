@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ..data.anchors import Anchors
-from ..errors import DataError, LearnerError
+from ..errors import DataError, LearnerError, Setting
 from ..features import checked
 from ..preparing import reporter
 from ..runs.folder import RunFolder
@@ -113,16 +113,14 @@ class Learner(Plan):
         **features: Any,
     ) -> None:
         if not isinstance(network, nn.Module):
-            raise LearnerError(
-                f"network={network!r} was given; expected a module of torch, such as PerSite(…) or mlp(…)."
-            )
+            raise LearnerError.of({"network": network}, "expected a module of torch, such as PerSite(…) or mlp(…).")
         self.task = task
         self.space, self.fitted = spaces_of(task), False
         self.network = network
         self.described = stages_by_shape(task, grounding_stages if stages is None else stages)
         self.staged = self.described  # once the learner fits, with what was left open
         if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
-            raise LearnerError(f"clip={clip!r} was given; expected a gradient's largest norm, or 0 for any.")
+            raise LearnerError.of({"clip": clip}, "expected a gradient's largest norm, or 0 for any.")
         self.batch_size, self.accumulate = (
             whole_number("batch_size", batch_size),
             whole_number("accumulate", accumulate),
@@ -181,9 +179,11 @@ class Learner(Plan):
             Show no progress. It is shown on stderr only if that is a terminal or a notebook.
         """
         if observer is not None and not callable(observer):
-            raise LearnerError(f"observer={observer!r} was given; expected a function observer(event, facts).")
+            raise LearnerError.of({"observer": observer}, "expected a function observer(event, facts).")
         if previous and not resume:
-            raise LearnerError("previous=True was given without resume=True; it says which checkpoint to go on from.")
+            raise LearnerError.of(
+                {"previous": True}, " without ", Setting("resume", True), "; it says which checkpoint to go on from."
+            )
         if not self.stages:
             raise LearnerError(
                 "This learner is a copy, which can only predict. To train on, make a Learner with stages."

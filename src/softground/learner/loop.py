@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError, NonFiniteOutput
+from ..errors import CheckpointError, NonFiniteOutput, Setting
 from ..figures import flat_names, results
 from ..networks.ensemble import Scouted, Several
 from ..networks.layers import draw_from
@@ -243,11 +243,12 @@ class Loop:
 
     def _placed(self, error: NonFiniteOutput, stage: Stage, epoch: int, where: str) -> NonFiniteOutput:
         """The error for a number that is not finite, with stage, epoch and ``where`` in the epoch."""
-        kept = ""
+        kept: tuple[str | Setting, ...] = ()
         if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
-            late = "; if that is too late, resume from the one before it (previous=True)"
-            kept = f" The last checkpoint is in {self.folder.path}{late if self.progress.history else ''}."
-        return NonFiniteOutput(f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where}: {error}{kept}")
+            late = "; if that is too late, resume from the one before it: ", Setting("previous", True)
+            kept = f" The last checkpoint is in {self.folder.path}", *(late if self.progress.history else ()), "."
+        said = f"Stage {stage.name}, epoch {epoch + 1} of {stage.epochs}, {where}: "
+        return NonFiniteOutput(said, *error.args, *kept)
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
         """Raise if a checkpoint would hold NaN or infinity. No batch after the last step would show it."""

@@ -51,6 +51,6 @@ def check_mode(mode: Any) -> Mode:
     """Return ``mode`` if it is ``"raise"`` or ``"drop"``; refuse anything else."""
     if mode not in get_args(Mode):
         gone = MEMBERS.get(("unexplained", str(mode)))
-        said = f", which is gone. {gone}" if gone else f"; expected one of {', '.join(get_args(Mode))}."
-        raise LearnerError(f"unexplained={mode!r} was given{said}")
+        said = f", which is gone. {gone}" if gone else f"expected one of {', '.join(get_args(Mode))}."
+        raise LearnerError.of({"unexplained": mode}, said)
     return mode  # type: ignore[no-any-return]

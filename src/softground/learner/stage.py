@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
-from ..errors import LearnerError
+from ..errors import LearnerError, Setting
 from ..kernels import Kernel
 from ..schedules import Constant, Schedule
 from ..task import Family, Task
@@ -104,12 +104,13 @@ class Stage:
                 raise LearnerError(f"Stage {self.name} has {given}; {wanted} (a whole number).")
         _refuse_old_hooks(self)
         if self.keep not in KEPT:
-            raise LearnerError(f"Stage {self.name} has keep={self.keep!r}; expected one of {', '.join(KEPT)}.")
+            raise LearnerError.of({"keep": self.keep}, f" for Stage {self.name}; expected one of {', '.join(KEPT)}.")
         rate = self.learning_rate
         if rate is not None and (not callable(rate) or isinstance(rate, type)):
-            raise LearnerError(
-                f"Stage {self.name} has learning_rate={rate!r}; expected a function from progress, 0 to 1, to a factor "
-                "on the optimiser's own rate, such as one_cycle() (with its brackets)."
+            raise LearnerError.of(
+                {"learning_rate": rate},
+                f" for Stage {self.name}; expected a function from progress, 0 to 1, to a factor on the optimiser's "
+                "own rate, such as one_cycle() (with its brackets).",
             )
 
 
@@ -136,7 +137,7 @@ Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Any, Sequ
 def whole_number(name: str, value: Any, least: int = 1) -> int:
     """A setting that is a whole number."""
     if not isinstance(value, Integral) or value < least:
-        raise LearnerError(f"{name}={value!r} was given; expected a whole number, at least {least}.")
+        raise LearnerError.of({name: value}, f"expected a whole number, at least {least}.")
     return int(value)
 
 
@@ -144,9 +145,11 @@ def refuse_without_validation(stages: Sequence[Stage]) -> None:
     """Refuse stages that a validation part decides about, where there is none."""
     for stage in stages:
         if stage.patience or stage.keep == "validation":
-            raise LearnerError(
-                f"Stage {stage.name} has patience={stage.patience} and keep={stage.keep!r}, but there is no validation "
-                "part to judge by. Give one: fit(…, validation=…), or --validation 0.1."
+            raise LearnerError.of(
+                {"patience": stage.patience, "keep": stage.keep},
+                f" for Stage {stage.name}, but there is no validation part to judge by. Give one, ",
+                Setting("validation"),
+                ".",
             )
 
 
@@ -160,7 +163,7 @@ def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage
     elif isinstance(task, Task) and isinstance(stages, Sequence):
         made = {None: list(stages)}
     elif isinstance(task, Task):
-        raise LearnerError(f"stages={stages!r} was given; expected a list of stages, such as grounding_stages(task).")
+        raise LearnerError.of({"stages": stages}, "expected a list of stages, such as grounding_stages(task).")
     else:
         raise LearnerError(
             f"A list of stages was given for {task}, whose shapes need teachers of their own. Give a function that "
@@ -234,7 +237,7 @@ def grounding_stages(
     for name, part, kind in (("kernel", kernel, Kernel), ("schedule", schedule, Schedule)):
         if part is not None and not isinstance(part, kind):
             made = "Exact(task.inverse)" if kind is Kernel else "Constant(0.5)"
-            raise LearnerError(f"{name}={part!r} was given; expected a {kind.__name__}, such as {made}.")
+            raise LearnerError.of({name: part}, f"expected a {kind.__name__}, such as {made}.")
 
     def adam(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor
 
-from ..errors import DataError, InfeasibleAnswer, LearnerError
+from ..errors import DataError, InfeasibleAnswer, LearnerError, Setting
 from ..features import terms
 from ..networks.ensemble import Scouted, Several
 from ..seeds import Streams, stream
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 ROWS = 512  # examples whose known symbols are held against their answers at a time
 T = TypeVar("T")
-REMEDY = "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: unexplained='drop'."
+REMEDY = (
+    "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: ",
+    Setting("unexplained", "drop"),
+    ".",
+)
 NONE_LEFT = (
     "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
 )
@@ -209,7 +213,7 @@ class Unexplained:
         if places and known is not None and bool((known[lost] >= 0).any()):
             error = self.task.contradicted(y[lost], places)
         elif places:
-            error = self.task.infeasible(y[lost], places, REMEDY)
+            error = self.task.infeasible(y[lost], places, *REMEDY)
             if self.mode != "raise" and isinstance(error, InfeasibleAnswer):
                 error = None
         rank, world = self.fabric.global_rank, self.fabric.world_size
@@ -256,9 +260,9 @@ def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
         except InfeasibleAnswer as error:
             lost[shape] = error
     if len(lost) > 1:
-        words = (f"shape {shape}: {str(error).removesuffix(REMEDY).rstrip(' .')}" for shape, error in lost.items())
+        words = (f"shape {shape}: {str(error.args[0]).rstrip(' .')}" for shape, error in lost.items())
         places = sorted(place for error in lost.values() for place in error.examples)
-        raise InfeasibleAnswer(f"{'; '.join(words)}. {REMEDY}", tuple(places))
+        raise InfeasibleAnswer(f"{'; '.join(words)}. ", *REMEDY, examples=tuple(places))
     for alone in lost.values():
         raise alone
     return done

@@ -61,7 +61,7 @@ class Equations(Constraint):
                 "that follow from others."
             )
         if not 0 < self.tolerance < math.inf:
-            raise ConstraintError(f"tolerance={tolerance} was given; expected a positive number.")
+            raise ConstraintError.of({"tolerance": tolerance}, "expected a positive number.")
         self.size = 1 + float(self.matrix.abs().sum(1).max())  # of a row, which errors of z grow by
         self.back = torch.linalg.pinv(self.matrix)  # Aᵀ(AAᵀ)⁻¹
 
@@ -78,8 +78,9 @@ class Equations(Constraint):
                 row = torch.zeros(0)
             if len(row) != len(self.matrix) or not bool(torch.isfinite(row).all()):
                 raise ConstraintError(
-                    f"Example {position}: the answer {answer!r} was given; expected {len(self.matrix)} finite "
-                    "number(s), one for each equation."
+                    f"the answer {answer!r} was given; expected {len(self.matrix)} finite number(s), one for each "
+                    "equation.",
+                    example=position,
                 )
             rows.append(row)
         return torch.stack(rows) if rows else torch.zeros(0, len(self.matrix), dtype=torch.float64)

@@ -139,7 +139,7 @@ class AddNoise(Move):
 
     def __init__(self, width: float = 5.0) -> None:
         if not 0 < width < math.inf:
-            raise ProjectionError(f"width={width} was given; expected a positive finite number.")
+            raise ProjectionError.of({"width": width}, "expected a positive finite number.")
         self.width = width
 
     def __repr__(self) -> str:

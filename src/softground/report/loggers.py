@@ -84,9 +84,10 @@ def missing(name: str) -> list[str]:
 def require(place: Any) -> None:
     """Say what to do where packages of the logs that a run is to write are not installed."""
     if place.logger and (packages := missing(place.logger)):
-        raise SoftgroundError(
-            f"logger={place.logger} was given, and {' and '.join(packages)} cannot be imported: "
-            f"pip install {' '.join(packages)}; or go without, since report.html shows the same curves."
+        raise SoftgroundError.of(
+            {"logger": place.logger},
+            f", and {' and '.join(packages)} cannot be imported: "
+            f"pip install {' '.join(packages)}; or go without, since report.html shows the same curves.",
         )
 
 
@@ -113,4 +114,4 @@ def _made(name: str, path: Path) -> Any:
             return module.WandbLogger(project=PROJECT, name=run, save_dir=str(path))
         return module.MLFlowLogger(PROJECT, run_name=run, save_dir=str(where))
     except ModuleNotFoundError as error:  # a part of a package only
-        raise SoftgroundError(f"logger={name} was given, which cannot be used here: {error}") from error
+        raise SoftgroundError.of({"logger": name}, f", which cannot be used here: {error}") from error

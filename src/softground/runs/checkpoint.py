@@ -24,7 +24,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, Setting
 from ..files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
 from .codec import decode, encode
 
@@ -81,8 +81,8 @@ def load_part(folder: Path, name: Any) -> dict[str, Tensor]:
     try:
         return unpack(_verified(folder / name))[0]
     except Unreadable as error:
-        remedy = "Restore it from a backup, or go on from the checkpoint before (previous=True), which has its own"
-        raise failure(folder / name, str(error), remedy) from error
+        remedy = "Restore it from a backup, or go on from the checkpoint before, which has its own: "
+        raise failure(folder / name, str(error), remedy, Setting("previous", True)) from error
 
 
 def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -103,10 +103,15 @@ def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[
     try:
         return unpack(_verified(path))
     except Unreadable as error:
-        remedy = "No other checkpoint in this folder is intact: restore it from a backup, or start the run again"
+        remedy: tuple[str | Setting, ...] = (
+            "No other checkpoint in this folder is intact: restore it from a backup, or start the run again",
+        )
         if any(_is_intact(other) for other in found[-2:] if other != path):
-            remedy = f"The {'current' if previous else 'previous'} checkpoint is intact: use previous={not previous}"
-        raise failure(path, str(error), remedy) from error
+            remedy = (
+                f"The {'current' if previous else 'previous'} checkpoint is intact: use ",
+                Setting("previous", not previous),
+            )
+        raise failure(path, str(error), *remedy) from error
 
 
 def exists(folder: Path) -> bool:

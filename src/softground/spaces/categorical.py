@@ -78,8 +78,8 @@ class Categorical(Space):
         try:
             self.alphabets: tuple[tuple[Hashable, ...], ...] = tuple(tuple(a) for a in alphabets)
         except TypeError:
-            raise SpaceError(
-                f"alphabets={alphabets!r} was given; expected one alphabet per site, such as [range(10)] * 3."
+            raise SpaceError.of(
+                {"alphabets": alphabets}, "expected one alphabet per site, such as [range(10)] * 3."
             ) from None
         if not self.alphabets:
             raise SpaceError("A space needs at least one site; an empty list of alphabets was given.")
@@ -89,9 +89,9 @@ class Categorical(Space):
                     f"The alphabet of site {site} is {list(alphabet)!r}; it must hold at least one symbol, each once."
                 )
         if head not in ("shared", "site"):
-            raise SpaceError(f"head={head!r} was given; expected 'shared' or 'site'.")
+            raise SpaceError.of({"head": head}, "expected 'shared' or 'site'.")
         if readings not in get_args(Readings) or (readings == "all" and head == "site"):
-            raise SpaceError(f"readings={readings!r} was given; expected 'grammatical', or 'all' with head='shared'.")
+            raise SpaceError.of({"readings": readings}, "expected 'grammatical', or 'all' with head='shared'.")
         self.head, self.readings = head, readings
         self.sites = len(self.alphabets)
         union = tuple(dict.fromkeys(s for a in self.alphabets for s in a))

@@ -202,7 +202,7 @@ class KandLogic(Problem):
 
     def load(self, seed: int) -> Split:
         if self.train_size < 4:
-            raise DataError(f"train_size is {self.train_size}; give four scenes or more.")
+            raise DataError.of({"train_size": self.train_size}, "give four scenes or more.")
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(3)]
         sizes = [self.train_size] + [round(SHARE * self.train_size)] * 2
         train, validation, test = (self.scenes(count, rng) for count, rng in zip(sizes, rngs, strict=True))

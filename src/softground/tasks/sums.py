@@ -70,9 +70,9 @@ class Sums(OfDigits):
         """The lengths of rows."""
         first, last = min(self.digits, default=0), max(self.digits, default=0)
         if len(self.digits) not in (1, 2) or not 2 <= first <= last <= MOST_DIGITS:
-            raise DataError(
-                f"digits {list(self.digits)} were given; expected the fewest and the most digits of a row, from 2 to "
-                f"{MOST_DIGITS}."
+            raise DataError.of(
+                {"digits": list(self.digits)},
+                f"expected the fewest and the most digits of a row, from 2 to {MOST_DIGITS}.",
             )
         return range(first, last + 1)
 

@@ -81,9 +81,11 @@ class Validity(OfDigits):
 
     def load(self, seed: int) -> Split:
         if self.train_size < 2 or (self.boards == "both" and self.train_size % 2):
-            raise DataError(f"train_size is {self.train_size}; give two boards or more, an even number of both kinds.")
+            raise DataError.of(
+                {"train_size": self.train_size}, "give two boards or more, an even number of both kinds."
+            )
         if self.test_size < 2:
-            raise DataError(f"test_size is {self.test_size}; give two boards or more.")
+            raise DataError.of({"test_size": self.test_size}, "give two boards or more.")
         seen, unseen, note, (first, second) = self.pools(seed)
 
         def boards(count: int, pool: Digits, rng: np.random.Generator) -> Examples:

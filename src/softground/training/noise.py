@@ -57,9 +57,7 @@ def check_level(level: Any) -> Level:
         return "learn"
     if isinstance(level, Real) and 0 <= float(level) < 1:
         return float(level)
-    raise LearnerError(
-        f"noise={level!r} was given; expected the share of wrong answers, from 0 to below 1, or 'learn'."
-    )
+    raise LearnerError.of({"noise": level}, "expected the share of wrong answers, from 0 to below 1, or 'learn'.")
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ class Noise(Term):
     def begin(self, train: TrainingSet) -> Noise:
         task, y = train.task, train.y
         if not task.space.categorical:
-            raise LearnerError(
-                f"noise={self.level} was given, and {task.space!r} has reals; a noise level needs symbols."
+            raise LearnerError.of(
+                {"noise": self.level}, f", and {task.space!r} has reals; a noise level needs symbols."
             )
         # A whole law counts every site once, laws of parts as often as parts touch it.
         whole, parts = task.inverse.exact, composite(task.constraint, task.inverse)
@@ -94,10 +92,11 @@ class Noise(Term):
             overlap = float(touching.sum() / (touching > 0).sum())
             return self._with_law(train, touching, replace(self, lawful=True, overlap=overlap))
         if CHAINS not in train.memory:
-            raise LearnerError(
-                f"noise={self.level} was given, and nothing tells how probable answers are: {task.inverse!r} does not "
+            raise LearnerError.of(
+                {"noise": self.level},
+                f", and nothing tells how probable answers are: {task.inverse!r} does not "
                 "know the law on S_y, and this teacher has no chains. Use a table, a listing or a scan, or "
-                "SoftenedGrounding."
+                "SoftenedGrounding.",
             )
         _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
         return replace(self, log_reference=(count[place].double() / len(y)).clamp(max=COMMON).log())

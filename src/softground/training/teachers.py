@@ -49,9 +49,9 @@ class SoftenedGrounding(Teacher):
 
     def __post_init__(self) -> None:
         if self.steps < 0:
-            raise LearnerError(
-                f"steps={self.steps} was given; expected one kernel step per gradient step or more, or 0 for as many "
-                "as move the chains."
+            raise LearnerError.of(
+                {"steps": self.steps},
+                "expected one kernel step per gradient step or more, or 0 for as many as move the chains.",
             )
 
     @property

@@ -55,12 +55,12 @@ class Usage(Term):
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < math.inf:
-            raise LearnerError(f"The usage weight {self.weight} was given; expected a finite number, 0 or more.")
+            raise LearnerError.of({"usage_weight": self.weight}, "expected a finite number, 0 or more.")
         if isinstance(self.prior, str):
             if self.prior != "uniform":
                 gone = MEMBERS.get(("usage", self.prior))
-                said = f", which is gone. {gone}" if gone else "; expected 'uniform', or the symbols' shares."
-                raise LearnerError(f"usage={self.prior!r} was given{said}")
+                said = f", which is gone. {gone}" if gone else "expected 'uniform', or the symbols' shares."
+                raise LearnerError.of({"usage": self.prior}, said)
             return
         shares = [float(s) for s in (self.prior.values() if isinstance(self.prior, Mapping) else self.prior)]
         if min(shares, default=-1.0) < 0 or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
@@ -77,9 +77,7 @@ class Usage(Term):
         try:
             shares = [float(share) for share in text.split(",")]
         except ValueError as error:
-            raise LearnerError(
-                f"usage={text} was given; expected none, uniform, or shares such as 0.2,0.5,0.3."
-            ) from error
+            raise LearnerError.of({"usage": text}, "expected none, uniform, or shares such as 0.2,0.5,0.3.") from error
         return cls(shares, weight)
 
     def at(self, share: float) -> float:

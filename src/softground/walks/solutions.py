@@ -101,7 +101,7 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
             raise InfeasibleAnswer(
                 f"No symbols were found that explain the answer {some.answer!r}. Correct or remove such "
                 "examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
-                (order[row],),
+                examples=(order[row],),
             )
     return Sample(tuple(found), len(given))
 

@@ -225,7 +225,7 @@ class Scan(Constraint):
         except (TypeError, ValueError):
             self.order = []
         if sorted(self.order) != list(range(space.sites)):
-            raise ConstraintError(f"order={order!r} was given; expected each of the sites 0 … {space.sites - 1} once.")
+            raise ConstraintError.of({"order": order}, f"expected each of the sites 0 … {space.sites - 1} once.")
         self._in_order = self.order == sorted(self.order)
         self._plain, self._step = step, taking_four(step, cue is not None)
         self.answers = Interned()

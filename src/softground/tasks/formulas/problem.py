@@ -91,7 +91,7 @@ class Formulas(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.window < 1 or self.window % 2 == 0 or self.window > WIDEST:
-            raise LearnerError(f"window={self.window} was given; expected an odd number up to {WIDEST}.")
+            raise LearnerError.of({"window": self.window}, f"expected an odd number up to {WIDEST}.")
 
     def load(self, seed: int) -> Split:
         options = asdict(self)

@@ -168,9 +168,9 @@ class Differences(Constraint):
 
     def __init__(self, space: Gaussian, margin: float = 0.0, lowest: float | None = None) -> None:
         if not 0 <= margin < math.inf:
-            raise ConstraintError(f"margin={margin} was given; expected a finite number, 0 or more.")
+            raise ConstraintError.of({"margin": margin}, "expected a finite number, 0 or more.")
         if not 0 <= (margin if lowest is None else lowest) <= margin:
-            raise ConstraintError(f"lowest={lowest} was given; expected a margin from 0 to {margin:g}.")
+            raise ConstraintError.of({"lowest": lowest}, f"expected a margin from 0 to {margin:g}.")
         self.space = space
         self.margin, self.lowest = (round(m / GRID) * GRID for m in (margin, margin if lowest is None else lowest))
         self.most_others = 1  # entries without a mark, of the answer seen so far that has the most

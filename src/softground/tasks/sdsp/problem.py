@@ -131,7 +131,7 @@ class ShortestPaths(Problem):
         super().__post_init__()
         for name, kind in (("trees", Trees), ("dropped", DroppedName)):
             if (value := getattr(self, name)) not in (None, *get_args(kind)):
-                raise LearnerError(f"{name}={value} was given; expected one of {', '.join(get_args(kind))}.")
+                raise LearnerError.of({name: value}, f"expected one of {', '.join(get_args(kind))}.")
 
     def load(self, seed: int) -> Split:
         trees = self.trees or "uniform"
@@ -144,9 +144,9 @@ class ShortestPaths(Problem):
         margin = 0.0 if self.margin is None else self.margin
         sigma = 1.0 if self.sigma is None else self.sigma
         if not margin <= MOST_MARGIN:
-            raise DataError(f"margin={margin} was given; expected a number from 0 to {MOST_MARGIN:g}.")
+            raise DataError.of({"margin": margin}, f"expected a number from 0 to {MOST_MARGIN:g}.")
         if not 1e-6 <= sigma <= 1e6:  # distances are whole numbers, most below a hundred
-            raise DataError(f"sigma={sigma:g} was given; expected a spread from 1e-06 to 1e+06.")
+            raise DataError.of({"sigma": sigma}, "expected a spread from 1e-06 to 1e+06.")
         return sdsp_task(self.nodes, sigma, margin, inverse, bool(self.rectified), **solver)
 
     def walk(self, task: Task) -> Walk:

@@ -84,12 +84,12 @@ def load(
 ) -> Split:
     """Boards of ``size`` × ``size``; which images are for testing depends on no seed."""
     if image_size is not None and not 4 <= image_size <= 1024:
-        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or leave it out.")
+        raise DataError.of({"image_size": image_size}, "give 4 to 1,024 pixels, or leave it out.")
     if size > LARGEST_DIGIT:
         raise DataError(f"Boards of size {size} need digits up to {size}; there are images of 1 … {LARGEST_DIGIT}.")
     for name, count in (("train_size", train_size), ("test_size", test_size)):
         if count < 1:
-            raise DataError(f"{name} is {count}; give a positive number of boards.")
+            raise DataError.of({name: count}, "give a positive number of boards.")
     train, test, note = load_digits(source, data_dir)
     first, second = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     area = train.images[0].size if image_size is None else image_size**2

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...data import RandomAffine
 from ...data.examples import Split
-from ...errors import LearnerError
+from ...errors import LearnerError, Setting
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
 from ...metrics import best_relabelling
@@ -97,9 +97,13 @@ class Sudoku(OfDigits):
 
     def grounding(self, recipe: Recipe, task: Task) -> Teacher:
         if self.size > LARGEST_LISTED:
-            raise LearnerError(
-                f"{self.size}×{self.size} boards were given with a kernel or a grounding objective; chains walk on 4×4 "
-                "boards only. Use --objective parts without --kernel, as the preset best does."
+            raise LearnerError.of(
+                {"size": self.size},
+                " with a kernel or a grounding objective; chains walk on 4×4 boards only. Use ",
+                Setting("objective", "parts"),
+                " without ",
+                Setting("kernel"),
+                ", as the preset best does.",
             )
         return super().grounding(recipe, task)
 

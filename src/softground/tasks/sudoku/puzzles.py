@@ -43,11 +43,9 @@ class Puzzles:
     def of(cls, pool: Digits, size: int, count: int, givens: int, rng: np.random.Generator) -> "Puzzles":
         """Puzzles of random boards, with as many givens, or, where a board allows no fewer, with more."""
         if not FEWEST[size] <= givens <= size**2:
-            raise DataError(
-                f"givens={givens} was given; a puzzle of {size}×{size} has {FEWEST[size]} to {size**2} givens."
-            )
+            raise DataError.of({"givens": givens}, f"a puzzle of {size}×{size} has {FEWEST[size]} to {size**2} givens.")
         if count < 1:
-            raise DataError(f"count={count} was given; give a positive number of puzzles.")
+            raise DataError.of({"count": count}, "give a positive number of puzzles.")
         boards = random_boards(size, count, rng)
         images = pool.images[draw_images(pool, boards, rng)]
         images[np.stack([dug(board, givens, rng) for board in boards]) < 0] = 0

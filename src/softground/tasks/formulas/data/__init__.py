@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from ....data.checks import existing_folder
 from ....data.examples import Split
 from ....data.ragged import Ragged
-from ....errors import DataError
+from ....errors import DataError, Setting
 from . import digits, folder, hwf
 from .alphabet import DIGITS, LONGEST, OPERATORS, value
 from .hwf import SIDES
@@ -47,29 +47,34 @@ def load(
     HWF's lengths by default as in the published set, which has 10,000 and 2,000 formulas, others equally.
     """
     if source not in get_args(Source):
-        raise DataError(f"Unknown source {source!r}: choose digits, hwf or folder.")
+        raise DataError.of({"data": source}, "expected digits, hwf or folder.")
     for each in lengths or [length]:
         if not 1 <= each <= LONGEST or each % 2 == 0:
-            raise DataError(
-                f"No formula has length {each}: digits and operators alternate, so give an odd length, at least 1 and "
-                f"at most {LONGEST}."
+            raise DataError.of(
+                {"lengths": lengths} if lengths else {"length": length},
+                f"digits and operators alternate, so give an odd length, at least 1 and at most {LONGEST}.",
             )
     if len(set(lengths)) != len(lengths) or (shares and len(shares) != len(lengths)) or min(shares, default=1) < 1:
-        raise DataError(
-            f"lengths {list(lengths)} and shares {list(shares)} were given; expected each length once, and one "
-            "positive whole number for each, or none."
+        raise DataError.of(
+            {"lengths": list(lengths), "shares": list(shares)},
+            "expected each length once, and one positive whole number for each, or none.",
         )
     if split not in get_args(SplitName):
-        raise DataError(f"Unknown split {split!r}: choose standard or writer.")
+        raise DataError.of({"split": split}, "expected standard or writer.")
     if split == "writer" and source != "hwf":
-        raise DataError(f"split='writer' needs known writers, which only hwf has, not {source}: use split='standard'.")
+        raise DataError.of(
+            {"split": split},
+            f", which needs known writers; only hwf has them, not {source}. Use ",
+            Setting("split", "standard"),
+            ".",
+        )
     if image_size is not None and not 4 <= image_size <= 1024:
-        raise DataError(f"image_size is {image_size}: give 4 to 1,024 pixels, or leave it out.")
+        raise DataError.of({"image_size": image_size}, "give 4 to 1,024 pixels, or leave it out.")
     if seed < 0:
-        raise DataError(f"seed is {seed}: give zero or a positive integer.")
+        raise DataError.of({"seed": seed}, "give zero or a positive integer.")
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         if size is not None and size < 1:
-            raise DataError(f"{name} is {size}: give a positive number of formulas, or leave it out.")
+            raise DataError.of({name: size}, "give a positive number of formulas, or leave it out.")
     published = source == "hwf"
     if lengths and not shares:
         shares = [PUBLISHED_SHARES.get(each, 1) if published else 1 for each in lengths]
@@ -89,7 +94,9 @@ def _load(source: Source, data_dir: Any, plan: Plan, image_size: int | None, spl
     if source == "digits":
         return digits.load(plan, image_size, seed)
     if data_dir is None:
-        raise DataError(f"The source {source!r} needs data_dir; give the folder that holds {HOLDS[source]}.")
+        raise DataError.of(
+            {"data": source}, " without ", Setting("data_dir"), f", the folder that holds {HOLDS[source]}; give it."
+        )
     root = existing_folder(data_dir, HOLDS[source]).resolve()
     if source == "folder":
         return folder.load(root, plan, image_size, seed)

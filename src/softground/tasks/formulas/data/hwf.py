@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ....data.examples import Split
 from ....data.images import Images, check_same_size, read_grey, resize
-from ....errors import DataError
+from ....errors import DataError, Setting
 from ....files import Unreadable, read_bounded
 from .alphabet import SYMBOLS, encode, parse, value
 from .source import DEFAULT_SIZES, Indices, Plan, Pool, Sizes, check_formulas, examples, labels_of, random_splits
@@ -209,9 +209,10 @@ def chosen(
         lengths = ", ".join(map(str, sorted({len(text) for text, _ in formulas}))) or "none at all"
         raise NoSuchLength(f"No {side} formula of length {length} in {path}; lengths found: {lengths}.")
     if size is not None and size > len(places):
-        raise DataError(
-            f"{side}_size is {size} but {path} has only {len(places)} {side} formulas of length {length}: "
-            f"give at most {len(places)}, or None for all."
+        raise DataError.of(
+            {f"{side}_size": size},
+            f", and {path} has only {len(places)} {side} formulas of length {length}. Give at most {len(places)}, or "
+            "leave it out for all.",
         )
     places = places[:size]
     codes = [_checked_codes(*formulas[place], f"{path}, {side} formula {place}") for place in places]
@@ -322,9 +323,12 @@ def redraw(published: Published, seed: int) -> Published:
     """The same formulas, each symbol shown by a random image from the proper side's writers."""
     writers, labels = published.writers, published.labels
     if writers is None or labels is None:
-        raise DataError(
-            "split='writer' needs to know who wrote each image, and this copy of HWF does not say: "
-            "use hwf.npz with image_writer, or split='standard'."
+        raise DataError.of(
+            {"split": "writer"},
+            ", which needs to know who wrote each image, and this copy of HWF does not say. Use hwf.npz with "
+            "image_writer, or ",
+            Setting("split", "standard"),
+            ".",
         )
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)]
     listings = []
@@ -345,9 +349,11 @@ def divide(published: Published, writers: npt.NDArray[np.str_], labels: Indices)
     for indices, side in ((train, "training"), (test, "held-out")):
         counts = np.bincount(labels[indices], minlength=len(SYMBOLS))
         if counts.min() == 0:
-            raise DataError(
-                f"The {side} writers left no image of {SYMBOLS[int(counts.argmin())]}: too few known writers for "
-                "split='writer'; use split='standard'."
+            raise DataError.of(
+                {"split": "writer"},
+                f", and the {side} writers left no image of {SYMBOLS[int(counts.argmin())]}: too few are known. Use ",
+                Setting("split", "standard"),
+                ".",
             )
     return train, test
 
