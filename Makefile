@@ -24,12 +24,15 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Whether to go without hashes is decided here, never by what an index serves: a wrong hash is an error.
-$(VENV)/.installed: pyproject.toml constraints.txt requirements/locked.txt | $(VENV)/bin/python
+$(VENV)/versions.txt: requirements.txt | $(VENV)/bin/python
+	sed -n 's/^\(# \)\{0,1\}\([a-z0-9.-]*==[^ ]*\).*/\2/p' requirements.txt > $@
+
+$(VENV)/.installed: pyproject.toml requirements.txt $(VENV)/versions.txt
 	@if grep -qx "# fits $$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')" \
-		requirements/locked.txt; then set -x; $(INSTALL) --require-hashes --no-deps -r requirements/locked.txt; \
-	else echo "requirements/locked.txt has no hashes for this Python and platform: installing without." >&2; \
-		set -x; $(INSTALL) -c constraints.txt hatchling -e '.[dev]'; fi
-	$(INSTALL) -c constraints.txt torch
+		requirements.txt; then set -x; $(INSTALL) --require-hashes --no-deps -r requirements.txt; \
+	else echo "requirements.txt has no hashes for this Python and platform: installing without." >&2; \
+		set -x; $(INSTALL) -c $(VENV)/versions.txt hatchling -e '.[dev]'; fi
+	$(INSTALL) -c $(VENV)/versions.txt torch
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	$(PIP) check
 	@touch $@
@@ -45,12 +48,12 @@ test: lint ## Lint, check types and run every test.
 matrix: ## The same with each Python of MATRIX that is installed and that torch has a build for; TESTS=… takes some tests.
 	@for version in $(MATRIX); do venv=.venv-$$version; make="$(MAKE) VENV=$$venv PYTHON=python$$version"; \
 		python$$version -c 'import ensurepip' >/dev/null 2>&1 || { echo "Python $$version: skipped, not installed"; continue; }; \
-		$$make $$venv/bin/python && $$venv/bin/python -m pip install --quiet --dry-run --no-deps -c constraints.txt torch \
+		$$make $$venv/versions.txt && $$venv/bin/python -m pip install --quiet --dry-run --no-deps -c $$venv/versions.txt torch \
 			|| { echo "Python $$version: skipped, pip finds no torch for it"; continue; }; \
 		$$make test || exit; done
 
 wheel: $(VENV)/.installed ## Build the wheel and try it in an environment of its own; FRESH=1 installs every extra there.
-	$(VENV)/bin/python tools/wheel.py $(if $(FRESH),--fresh $(LINKS))
+	$(VENV)/bin/python -m tools.wheel $(if $(FRESH),--fresh $(LINKS))
 
 browser: export OMP_NUM_THREADS = 1
 browser: $(VENV)/.installed ## Draw in the window on a run, and look at pages, in Chromium; installs that where it is missing.
@@ -65,10 +68,10 @@ lint: $(VENV)/.installed ## Check format, style and types.
 
 torture: export OMP_NUM_THREADS = 1
 torture: $(VENV)/.installed ## Kill, break and damage on purpose; count what survives.
-	$(VENV)/bin/python -m torture
+	PYTHONPATH=tests $(VENV)/bin/python -m torture
 
 $(VENV)/.mutants: $(VENV)/.installed
-	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[mutants]'
+	$(INSTALL) -c $(VENV)/versions.txt --no-build-isolation -e '.[mutants]'
 	@touch $@
 
 mutants: export OMP_NUM_THREADS = 1
@@ -88,14 +91,14 @@ paper: $(VENV)/.installed ## Measure the paper's tables again; DATA=DIR takes HW
 	$(VENV)/bin/python -m papers.li2023 all $(if $(DATA),--data-dir $(DATA))
 
 $(VENV)/.docs: $(VENV)/.installed
-	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[docs]'
+	$(INSTALL) -c $(VENV)/versions.txt --no-build-isolation -e '.[docs]'
 	@touch $@
 
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(VENV)/.docs ## Build the documentation into site/; a warning is an error.
 	$(VENV)/bin/mkdocs build --strict
 
-lock: | $(VENV)/bin/python ## Write requirements/locked.txt anew, from constraints.txt and the index.
+lock: | $(VENV)/bin/python ## Write requirements.txt anew: its versions, and the hashes that the index lists.
 	$(VENV)/bin/python tools/lock.py $(INDEX)
 
 audit: $(VENV)/.docs ## Check what is installed, and write the licences of all of it to docs/licences.md.

@@ -1,6 +1,6 @@
-"""Write requirements/locked.txt anew: `make lock`, after a change of constraints.txt or of pyproject.toml's lists.
+"""Write requirements.txt anew: `make lock`, after a change of a version there or of pyproject.toml's lists.
 
-pip resolves ``.[dev]`` and what builds the package under constraints.txt; the index's page of each release (PEP 503)
+pip resolves ``.[dev]`` and what builds the package under those versions; the index's page of each release (PEP 503)
 gives the sha256 of every wheel that fits a supported Python and platform. Source distributions are left out, since what
 builds them could not be hashed. So is torch: its CPU and CUDA builds are different files of the same version.
 """
@@ -15,6 +15,7 @@ import tomllib
 from fnmatch import fnmatch
 from itertools import product
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,8 +27,16 @@ PLATFORMS = {  # the end of sysconfig's SOABI, and the wheels that fit there
     "darwin": ("any", "macosx_*_arm64", "macosx_*_universal2"),  # torch has no wheels for other Macs
 }
 HEAD = """\
-# Everything that `make test` installs except torch, written by `make lock` (tools/lock.py) from constraints.txt and the
-# hashes that {index} lists. Where none of these fits, the Makefile does without hashes:"""
+# The exact versions that the tests and the published numbers were made with. After a change of a version, `make lock`
+# (tools/lock.py) writes this file anew, with the sha256 of every wheel that {index} lists, and
+# `make audit` writes docs/licences.md. importlib-metadata stays below 10.2, which needs a package that is weeks old and
+# names neither author nor repository. What `make test` installs has hashes, which fit these Pythons and platforms:"""
+TAIL = "# Without hashes: torch, whose CPU and CUDA builds are different files of one version, and what no test needs:"
+
+
+def pins() -> dict[str, str]:
+    """The versions in requirements.txt, of packages with and without hashes."""
+    return dict(re.findall(r"^(?:# )?([a-z\d.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
 
 
 def resolved() -> dict[str, tuple[str, str]]:
@@ -35,8 +44,12 @@ def resolved() -> dict[str, tuple[str, str]]:
     if sys.version_info[:2] != (3, MINORS[0]):
         sys.exit(f"This is Python {sys.version.split()[0]}; lock with 3.{MINORS[0]}, the oldest, which needs the most.")
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    ask = ["install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-", "-c", "constraints.txt"]
-    report = json.loads(subprocess.check_output([sys.executable, "-m", "pip", *ask, *build, "-e", ".[dev]"], cwd=ROOT))
+    ask = ["install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-"]
+    with NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(f"{name}=={version}" for name, version in pins().items()))
+        file.flush()
+        command = [sys.executable, "-m", "pip", *ask, "-c", file.name, *build, "-e", ".[dev]"]
+        report = json.loads(subprocess.check_output(command, cwd=ROOT))
     found = {}
     for item in report["install"]:
         name = re.sub(r"[-_.]+", "-", item["metadata"]["name"]).lower()
@@ -62,8 +75,8 @@ def fits(wheel: str, minor: int, platform: str) -> bool:
 
 def main(index: str = "https://pypi.org/simple") -> None:
     everywhere, lines = list(product(MINORS, PLATFORMS)), []
-    covered = set(everywhere)
-    for name, (version, chosen) in resolved().items():
+    covered, hashed = set(everywhere), resolved()
+    for name, (version, chosen) in hashed.items():
         files = wheels(index, name, version)
         places = {place: {file for file in files if fits(file, *place)} for place in everywhere}
         hashes = sorted({files[file] for fitting in places.values() for file in fitting})
@@ -72,8 +85,9 @@ def main(index: str = "https://pypi.org/simple") -> None:
         covered -= {place for place, fitting in places.items() if not fitting}
         lines.append(" \\\n".join([f"{name}=={version}", *(f"    --hash=sha256:{sha256}" for sha256 in hashes)]))
     fit = [f"# fits cpython-3{minor}-{platform}" for minor, platform in sorted(covered)]
-    text = "\n".join([HEAD.format(index=index), *fit, "--only-binary :all:", *lines, ""])
-    (ROOT / "requirements" / "locked.txt").write_text(text)
+    rest = [f"# {name}=={version}" for name, version in sorted(pins().items()) if name not in hashed]
+    text = "\n".join([HEAD.format(index=index), *fit, "--only-binary :all:", *lines, TAIL, *rest, ""])
+    (ROOT / "requirements.txt").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """`make wheel`: build the wheel, and try it in an environment of its own, away from the sources.
 
 By default that environment borrows the packages that are installed here, and the extras among them are tried. With
-``--fresh`` the wheel is installed with every extra, by uv where there is one, under constraints.txt and by the options
-that follow.
+``--fresh`` the wheel is installed with every extra, by uv where there is one, in the versions of requirements.txt and
+by the options that follow.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import tempfile
 import venv
 from importlib.util import find_spec
 from pathlib import Path
+
+from .lock import pins
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {  # what each extra is imported for
@@ -38,7 +40,9 @@ def environment(folder: Path, wheel: Path, extras: list[str], *options: str) -> 
     venv.create(folder, symlinks=True)
     python, uv = folder / "bin" / "python", shutil.which("uv")
     if extras:
-        what = [*options, "-c", ROOT / "constraints.txt", f"{wheel}[{','.join(extras)}]"]
+        versions = folder / "versions.txt"
+        versions.write_text("".join(f"{name}=={version}\n" for name, version in pins().items()))
+        what = [*options, "-c", versions, f"{wheel}[{','.join(extras)}]"]
     else:  # a line of a .pth file adds a folder, but not what its own .pth files add: our sources
         (site,) = folder.glob("lib/python*/site-packages")
         (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")

@@ -28,8 +28,7 @@ from softground.target import Target
 from softground.tasks.formulas.data.alphabet import DIGITS, OPERATORS
 from softground.tasks.formulas.data.alphabet import value as exact_value
 from softground.tasks.formulas.rule import value
-
-from .outcomes import transition_matrix
+from tools.outcomes import transition_matrix
 
 GAMMAS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
 STEPS = (1, 10, 100, 1000)

@@ -25,8 +25,7 @@ from softground.inverses import Table
 from softground.kernels import Metropolis
 from softground.projections import ChangeOne, Drop, Dropped
 from softground.target import Target
-
-from .outcomes import transition_matrix
+from tools.outcomes import transition_matrix
 
 
 @dataclass(frozen=True, eq=False)

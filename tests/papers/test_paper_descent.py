@@ -13,7 +13,6 @@ from papers.li2023 import bias
 from papers.li2023 import descent as module
 from papers.li2023.cell import Where
 from papers.li2023.descent import LAWS, Descent, Law, descent, holds, product, smoothness
-from papers.li2023.outcomes import transition_matrix
 from papers.li2023.plan import plan
 from papers.li2023.summary import Results
 from papers.li2023.walks import Walk, distance
@@ -24,6 +23,7 @@ from softground.kernels import Metropolis
 from softground.projections import ChangeOne, Drop
 from softground.spaces import Categorical
 from softground.target import Target
+from tools.outcomes import transition_matrix
 
 
 def sides(law: Law, gamma: float = 2.0, steps: int = 2048, runs: int = 1, **given: Any) -> dict[str, Any]:

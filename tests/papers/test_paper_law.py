@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from papers.li2023.outcomes import Replay, transition_matrix
 from papers.li2023.proposition import distances, laws, score_gradients
 from problems import PROBLEMS, Problem
 from softground.dice import Dice
@@ -18,6 +17,7 @@ from softground.kernels.base import info
 from softground.projections import ChangeOne, Drop, Dropped
 from softground.spaces import Categorical, CategoricalBelief
 from softground.target import Target
+from tools.outcomes import Replay, transition_matrix
 
 
 def kernels(problem: Problem, which: int = 0) -> list[Kernel]:

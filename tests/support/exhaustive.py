@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, eye, float64
 
-from papers.li2023.outcomes import Replay, every_path, transition_matrix
 from softground.inverses import Inverse
 from softground.spaces import CategoricalBelief
 from softground.target import Target
+from tools.outcomes import Replay, every_path, transition_matrix
 
 
 def reaches_everything(matrix: Tensor) -> bool:

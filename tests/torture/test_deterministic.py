@@ -61,7 +61,7 @@ def test_runs_are_compared_and_their_cost_is_noted(tmp_path: Path, monkeypatch: 
 def test_trials_are_found_without_what_a_gpu_machine_may_lack() -> None:
     hidden = "import sys; sys.modules |= dict.fromkeys(['z3', 'joblib', 'hypothesis', 'matplotlib', 'pytest']); "
     code = hidden + "from torture.trials import trials; print(*trials())"
-    paths = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    paths = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=paths)
     assert found.returncode == 0, found.stderr
     assert "deterministic" in found.stdout.split()

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.provenance import origin
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "torture.json"
 PAGE = ROOT / "docs" / "torture.md"
 COMMAND = "python -m torture"
