@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import provenance
+from benchmarks.provenance import page_text, provenance, read_page
 
 from .table import RESULTS, write
 from .trial import Tally, Trial, Unavailable
@@ -29,14 +28,14 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [key for key in given.keys if key not in known]
     if unknown:
         parser.error(f"no such trial: {', '.join(unknown)}; there are {', '.join(known)}")
-    page = json.loads(given.out.read_text()) if given.out.exists() else {}
+    page = read_page(given.out) if given.out.exists() else {}
     survived = True
     for key in given.keys or known:
         record = attempt(known[key], known[key].short if given.short else known[key].full, given.seed)
         survived &= record["survived"] == record["tried"]
         if not given.short and (record["tried"] or key not in page):  # what was run elsewhere is not undone
             page[key] = record
-            given.out.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
+            given.out.write_text(page_text(page))
     if not given.short and given.out == RESULTS:
         write(page)
     return int(not survived)

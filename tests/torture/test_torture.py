@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from benchmarks.provenance import read_page
 from torture.__main__ import attempt
 from torture.table import PAGE, RESULTS, table
 from torture.trial import Tally, Trial, Unavailable
@@ -46,6 +46,6 @@ def test_what_cannot_run_here_says_why(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_page_shows_the_committed_figures() -> None:
-    page = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    page = read_page(RESULTS) if RESULTS.exists() else {}
     assert table(page) in PAGE.read_text() or not page
     assert set(page) <= set(trials())
