@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softground import Between, Categorical, Contains, CPMpy, Not, OneOf
-from softground.constraints.cpmpy_tensors import Tape, run, variables_of
+from softground.constraints.cpmpy_tensors import Tape, variables_of
+from softground.constraints.steps import run
 from softground.errors import ConstraintError
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")

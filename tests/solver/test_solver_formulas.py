@@ -1,14 +1,15 @@
-"""Formulas evaluated as arrays: what Z3's simplifier says, or nothing."""
+"""Truth tables: what Z3's simplifier says of each combination, or nothing."""
 
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 
 from softground.constraints.smt import terms_of
-from softground.solver.truth_table import Formulas, TruthTable
+from softground.solver.truth_table import TruthTable
 from softground.spaces import Categorical
 
 z3 = pytest.importorskip("z3")
@@ -42,10 +43,12 @@ def truth(chance: random.Random, depth: int) -> Any:
 def test_random_formulas_have_the_truth_that_z3_gives_them() -> None:
     chance = random.Random(0)
     some = [truth(chance, 3) for _ in range(100)]
-    found, table = Formulas(TERMS).solve(some, SITES), TruthTable(TERMS)
-    assert sum(states is not None for states in found) == 100
-    for i in range(0, 100, 8):
-        assert found[i : i + 8] == table._simplified(some[i : i + 8], SITES)
+    found = TruthTable(TERMS).solve(some, SITES)
+    assert None not in found
+    for formula, states in zip(some, found, strict=True):
+        for codes in product(*(range(len(TERMS.symbols[site])) for site in SITES)):
+            known = [(TERMS.variables[s], TERMS.numerals[s][code]) for s, code in zip(SITES, codes, strict=True)]
+            assert z3.is_true(z3.simplify(z3.substitute(formula, *known))) == (codes in (states or ())), formula
     assert sum(0 < len(states or ()) < 24 for states in found) > 10
 
 
@@ -68,7 +71,7 @@ def test_random_formulas_have_the_truth_that_z3_gives_them() -> None:
 def test_what_is_not_of_whole_numbers_is_left_to_z3(left: Any) -> None:
     """Also where its steps have been read before, with numbers that could be evaluated."""
     plain = [A * 2 + B == 2, A / 3 == 1, A * B == 2]
-    found = Formulas(TERMS).solve([*plain, left, *plain], SITES)
+    found = TruthTable(TERMS).solve([*plain, left, *plain], SITES)
     assert found[3] is None
     assert None not in found[:3]
     assert found[:3] == found[4:]
@@ -76,5 +79,5 @@ def test_what_is_not_of_whole_numbers_is_left_to_z3(left: Any) -> None:
 
 def test_texts_of_other_parts_of_the_program_stay_as_they_were() -> None:
     before = (A + B == 2).sexpr()
-    Formulas(TERMS).solve([A + B == 2], SITES)
+    TruthTable(TERMS).solve([A + B == 2], SITES)
     assert (A + B == 2).sexpr() == before

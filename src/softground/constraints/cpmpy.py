@@ -8,7 +8,7 @@ count), or a ``cpmpy.Model`` without objective. All of CPMpy's constraints may b
 ``Count``, ``Circuit``, ``Cumulative``, …
 
 Variables that the rule makes itself count as existentially quantified: z is feasible if *some* values of them meet the
-constraints. Feasibility then takes a solver; otherwise it is evaluated (:mod:`~softground.constraints.cpmpy_tensors`).
+constraints. Feasibility then takes a solver; otherwise it is evaluated (:mod:`~softground.constraints.steps`).
 
 T. Guns, "Increasing modeling language convenience with a universal n-dimensional array, CPpy as python-embedded
 example", ModRef 2019.
@@ -37,10 +37,11 @@ from ..errors import ConstraintError, InverseError
 from ..registry import load
 from ..spaces.categorical import Categorical
 from .answers import remember_in
-from .cpmpy_tensors import Step, Tape, load_cpmpy, run, variables_of
+from .cpmpy_tensors import Tape, load_cpmpy, variables_of
 from .language import SUMS, Conjunct, LanguageRule
 from .pieces import AllDifferent, Piece, Sum
 from .relations import Between, Relation, complements, resolve
+from .steps import Step, run
 
 STATEMENTS_KEPT = 2**12
 MODELS_KEPT = 256

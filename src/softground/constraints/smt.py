@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -244,71 +244,14 @@ class Terms:
 
 def terms_of(space: Categorical) -> Terms:
     """The space's constants and numerals in Z3's main context."""
-    z3, (term, numeral) = load_z3(), quick_terms()
+    z3 = load_z3()
     symbols, variables, bounds = numbers(space), [], []
     for site, values in enumerate(symbols):
-        plain = z3.Int(f"softground.site.{site}")
-        variables.append(v := term(plain.ast, plain.ctx))
+        variables.append(v := z3.Int(f"softground.site.{site}"))
         low, high = min(values), max(values)
         contiguous = high - low + 1 == len(values)
         bounds.append(z3.And(v >= low, v <= high) if contiguous else z3.Or(*[v == x for x in values]))
-    return Terms(variables, bounds, [[numeral(x) for x in values] for values in symbols], symbols)
-
-
-@cache
-def quick_terms() -> tuple[Any, Any]:
-    """Classes of Z3's Int expressions and numerals with quick arithmetic: ``Term(ast, context)``, ``Numeral(value)``.
-
-    Formulas are made anew for every query, and most of that time goes into the checks of Z3's Python interface. Where
-    both sides are terms of these classes or Python's ints there is nothing to check. Anything else goes Z3's own way.
-    """
-    z3 = load_z3()
-    context, pair = z3.main_ctx(), z3.Ast * 2
-
-    class Term(z3.ArithRef):  # type: ignore[name-defined, misc]
-        __hash__ = z3.ArithRef.__hash__
-
-    class Numeral(Term, z3.IntNumRef):  # type: ignore[name-defined, misc]
-        """It knows its value: formulas ask for it at every site, and Z3's own way is by a string."""
-
-        def __init__(self, value: int) -> None:
-            plain = z3.IntVal(value)  # whose expression Z3 would free if it were not held here
-            super().__init__(plain.ast, context)
-            self.value = value
-
-        def as_long(self) -> int:
-            return self.value
-
-    numeral = lru_cache(maxsize=2**12)(Numeral)
-
-    def give(name: str, make: Callable[[Any, Any], Any], swap: bool = False) -> None:
-        plain = getattr(z3.ArithRef, name)
-
-        def method(self: Any, other: Any) -> Any:
-            if type(other) is int:
-                other = numeral(other)
-            elif not isinstance(other, Term):
-                return plain(self, other)
-            return make(other.ast, self.ast) if swap else make(self.ast, other.ast)
-
-        setattr(Term, name, method)
-
-    for name, make in {"add": z3.Z3_mk_add, "mul": z3.Z3_mk_mul, "sub": z3.Z3_mk_sub}.items():
-
-        def term(a: Any, b: Any, make: Any = make) -> Any:
-            return Term(make(context.ref(), 2, pair(a, b)), context)
-
-        give(f"__{name}__", term)
-        give(f"__r{name}__", term, swap=True)
-    compared = {"eq": z3.Z3_mk_eq, "lt": z3.Z3_mk_lt, "le": z3.Z3_mk_le, "gt": z3.Z3_mk_gt, "ge": z3.Z3_mk_ge}
-    compared["ne"] = lambda c, a, b: z3.Z3_mk_distinct(c, 2, pair(a, b))
-    for name, make in compared.items():
-
-        def truth(a: Any, b: Any, make: Any = make) -> Any:
-            return z3.BoolRef(make(context.ref(), a, b), context)
-
-        give(f"__{name}__", truth)
-    return Term, Numeral
+    return Terms(variables, bounds, [[z3.IntVal(x) for x in values] for values in symbols], symbols)
 
 
 def members(formula: Any) -> Iterator[Any]:
