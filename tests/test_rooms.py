@@ -21,7 +21,6 @@ target constraints
 projections
 solver inverses
 kernels
-gpu
 task schedules reals
 data networks
 answer_codes posterior

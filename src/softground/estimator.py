@@ -25,8 +25,7 @@ from torch import Tensor, nn
 from .constraints import Program
 from .constraints.base import Constraint
 from .data.anchors import Anchors
-from .data.examples import Examples, as_tensor
-from .data.ragged import Ragged, different
+from .data.examples import Examples, Ragged, as_tensor, different
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks

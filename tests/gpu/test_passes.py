@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 import softground as sg
 from softground.data.augment import RandomAffine
-from softground.gpu import Passes, passes, recorded
+from softground.learner import recording
+from softground.learner.recording import Passes
 from softground.networks import convnet
 from softground.networks.blueprint import LAYERS, of_known_layers
 from softground.networks.layers import draw_from
@@ -58,7 +59,7 @@ def test_a_network_that_asks_for_values_is_refused_and_leaves_no_trace(recwarn: 
     before = [part.clone() for part in reader.buffers()]
     place = chance.get_state()
     passes = Passes(lambda x: reader(x) * (1 + 0 * float(x.sum())), reader, lambda: [chance])
-    with pytest.raises(recorded.NotRecordable) as refused:
+    with pytest.raises(recording.NotRecordable) as refused:
         passes(torch.zeros(2, 2, 1, 8, 8, device="cuda"))
     assert torch.equal(refused.value.places[0], place)
     assert all(torch.equal(a, b) for a, b in zip(before, reader.buffers(), strict=True))
@@ -98,11 +99,11 @@ def test_a_recorded_fit_is_the_fit(monkeypatch: pytest.MonkeyPatch, settings: An
 
 def test_gradients_are_stored_as_their_weights_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of a sum is one number seen many times; a fused optimiser refuses it. Imitated on a CPU."""
-    monkeypatch.setattr(passes, "rehearsed", lambda function: function())
-    monkeypatch.setattr(passes, "taken", lambda function, *rest: (None, function()))
+    monkeypatch.setattr(recording, "rehearsed", lambda function: function())
+    monkeypatch.setattr(recording, "taken", lambda function, *rest: (None, function()))
     layer = nn.Conv2d(2, 3, 2).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     weights = list(layer.parameters())
-    made = passes._Recording(lambda x: x + sum(w.sum() for w in weights), torch.zeros(4), weights, [], None)
+    made = recording._TwoGraphs(lambda x: x + sum(w.sum() for w in weights), torch.zeros(4), weights, [], None)
     assert [g.stride() for g in made.gradients if g is not None] == [w.stride() for w in weights]
     assert all(torch.equal(g, torch.zeros_like(g)) for g in made.gradients if g is not None)  # the slope was 0
 

@@ -14,12 +14,11 @@ from lessons import Lesson
 from problems import PROBLEMS
 from softground.constraints import OneOf
 from softground.dice import Sampler
-from softground.gpu import Recorded
 from softground.inverses import Scanned, Table
 from softground.inverses.composite import composite
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Metropolis, Uniform
 from softground.learner import recording
-from softground.learner.recording import PATIENCE, RecordedHalf
+from softground.learner.recording import PATIENCE, Recorded, RecordedHalf
 from softground.projections import ChangeOne, RandomDrop
 from softground.reals import PointMass
 from softground.reals.gaussian import GaussianBelief

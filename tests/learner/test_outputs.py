@@ -10,8 +10,8 @@ from torch import Tensor
 
 import softground as sg
 from softground.data.augment import RandomAffine
-from softground.gpu import NotRecordable
 from softground.learner.outputs import Outputs
+from softground.learner.recording import NotRecordable
 from softground.networks import convnet
 
 SPACE = sg.Categorical([range(4)] * 2)

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 import softground as sg
-from softground.gpu import recorded
 from softground.kernels import Exact, Guided, Kernel
 from softground.learner import recording
 from softground.learner.loop import Loop
-from softground.learner.recording import RecordedHalf
+from softground.learner.recording import Recorded, RecordedHalf
 from softground.networks.ensemble import Several
 from softground.projections import RandomDrop
 from softground.schedules import Constant, Exponential
@@ -54,22 +53,21 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
             return rates
 
         patch.setattr(Loop, "begin_stage", begin_stage)
-        for module in (recorded, recording):
-            patch.setattr(module, "recordable", lambda *inputs: not recorded._at_work.get())
-        patch.setattr(recorded, "rehearsed", lambda function: [function() for _ in range(2)])
+        patch.setattr(recording, "recordable", lambda *inputs: not recording._at_work.get())
+        patch.setattr(recording, "rehearsed", lambda function: [function() for _ in range(2)])
 
         def taken(function: Callable[[], Any], *_: Any) -> tuple[Imitation, Any]:
             outputs = function()
             return Imitation(function, outputs), outputs
 
-        patch.setattr(recorded, "taken", taken)
+        patch.setattr(recording, "taken", taken)
         # Two that ask on a CPU alone: whether codes are in range, and what is too small for plain products.
         patch.setattr("softground.kernels.base.one_hot", lambda z, width: torch.eye(width, dtype=torch.long)[z])
         patch.setattr("softground.constraints.scan.messages.OneByOne._plain", lambda self, scores: False)
         patch.setattr(torch.cuda, "get_rng_state", lambda: None)
         patch.setattr(torch.cuda, "set_rng_state", lambda state: None)
         if not memory:
-            patch.setattr(recording, "Recorded", lambda work, generator, memory: recorded.Recorded(work, generator))
+            patch.setattr(recording, "Recorded", lambda work, generator, memory: Recorded(work, generator))
         yield
 
 
@@ -170,7 +168,7 @@ def test_what_asks_for_values_is_not_recorded(reason: str, monkeypatch: pytest.M
 def test_a_recording_that_fails_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = fitted("guided")
     with imitated(monkeypatch):
-        monkeypatch.setattr(recorded, "taken", _refuse)
+        monkeypatch.setattr(recording, "taken", _refuse)
         with pytest.warns(UserWarning, match="cannot be recorded"):
             played = fitted("guided")
     assert not recordings(played)

@@ -12,7 +12,7 @@ from torch import Tensor
 import softground as sg
 from lessons import Lesson
 from softground import Categorical, Constant, Exact, Experiment, Program, SoftenedGrounding, Task
-from softground.gpu.rehearsal import asks_nothing
+from softground.learner.recording import asks_nothing
 from softground.training.scaled import LEAST, USAGE, Scaled
 from softground.training.step import Moment
 

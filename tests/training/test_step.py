@@ -20,8 +20,8 @@ from learner_cases import adam, addition, classifier, equal, examples, kernel, m
 from lessons import Lesson
 from softground.data.anchors import Anchors
 from softground.errors import LearnerError
-from softground.gpu.rehearsal import AsksDevice, NothingAsked
 from softground.learner import Learner
+from softground.learner.recording import AsksDevice, NothingAsked
 from softground.tasks.addition import addition_task
 from softground.training import (
     Batch,

@@ -4,9 +4,8 @@ from .anchors import Anchors
 from .augment import RandomAffine
 from .columns import Records
 from .digits import Digits, handwritten, load_idx_digits, read_idx
-from .examples import Examples, Split
+from .examples import Examples, Ragged, Split
 from .gathered import Gathered
-from .ragged import Ragged
 
 __all__ = [
     "Anchors",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import DataError
 from ..seeds import stream
-from .ragged import Ragged
+from .examples import Ragged
 
 UNKNOWN = -1
 

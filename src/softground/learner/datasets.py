@@ -15,10 +15,9 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default
 
 from ..data.anchors import Anchors
 from ..data.columns import column_of, listed
-from ..data.examples import Examples
+from ..data.examples import Examples, Ragged
 from ..data.gathered import Gathered
 from ..data.known import known_codes
-from ..data.ragged import Ragged
 from ..errors import ConstraintError, DataError, LearnerError
 from ..figures import flat_names
 from ..task import Family, Task

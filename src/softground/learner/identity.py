@@ -42,8 +42,7 @@ from ..errors import CheckpointError, SoftgroundError
 from ..features import FEATURES
 from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
-from ..runs.environment import environment
-from ..runs.folder import RunFolder, plain
+from ..runs.folder import RunFolder, environment, plain
 from ..seeds import untouched
 from ..task import Task
 from .datasets import Batches, Part, tasks_of

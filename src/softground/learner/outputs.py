@@ -23,7 +23,6 @@ from torch.nn.utils import get_total_norm
 from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
 from ..errors import NonFiniteOutput
-from ..gpu import NotRecordable, Passes
 from ..networks.blueprint import of_known_layers
 from ..networks.layers import draw_from
 from ..seeds import Streams
@@ -31,6 +30,7 @@ from .datasets import length
 from .device import PRECISIONS
 from .evaluation import check_rows, complaint, each_once, some_of
 from .plan import Plan
+from .recording import NotRecordable, Passes
 
 
 class FiniteOutputs:
@@ -97,7 +97,7 @@ class FiniteOutputs:
 class Outputs:
     """The network's outputs for the batches of a stage.
 
-    Its passes are recorded (:class:`~softground.gpu.Passes`) on one GPU, if it is made of layers that do the same every
+    Its passes are recorded (:class:`~softground.learner.recording.Passes`) on one GPU, if its layers do the same every
     time, and gradients are not added up over batches.
     """
 

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from ..data.columns import listed, rowed
-from ..data.examples import Examples
+from ..data.examples import Examples, Ragged
 from ..data.known import known_codes
-from ..data.ragged import Ragged
 from ..errors import InfeasibleAnswer, LearnerError
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief

@@ -23,8 +23,7 @@ from ..figures import flat_names, results
 from ..files import cell, replace_file
 from ..preparing import reporter
 from ..runs.checkpoint import load
-from ..runs.environment import environment
-from ..runs.folder import METRICS, RunFolder, plain
+from ..runs.folder import METRICS, RunFolder, environment, plain
 from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.noise import Noise
 from ..training.step import CHAINS

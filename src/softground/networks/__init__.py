@@ -2,8 +2,7 @@
 
 from .blueprint import IMAGE_NETWORKS, LAYERS
 from .ensemble import Ensemble, Scouted
-from .layers import Dropout, PerSite, RandomLayer, Standardise
-from .ready_made import convnet, default_network, lenet, mlp, strided
+from .layers import Dropout, PerSite, RandomLayer, Standardise, convnet, default_network, lenet, mlp, strided
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]

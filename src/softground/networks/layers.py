@@ -1,7 +1,11 @@
-"""Layers that torch lacks: one classifier for every site, standardised inputs, and dropout with a generator of its own.
+"""Networks of images and of rows, and layers that torch lacks: one classifier for all sites, dropout with a generator.
 
 **Random layers.** torch's dropout draws from one generator that all threads share, so that simultaneous fits disturb
 each other. These layers do not: one seed gives one result, whatever else runs.
+
+**Networks** are classifiers of one image, one for rows of numbers, and the one that is taken when none is named.
+
+Reference: Y. LeCun et al., Gradient-based learning applied to document recognition, Proc. IEEE 86 (1998).
 """
 
 from __future__ import annotations
@@ -10,7 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
-from .blueprint import LAYERS
+from ..spaces.categorical import Categorical
+from .blueprint import IMAGE_NETWORKS, LAYERS
+
+FIRST_STAGE_MAPS = 16  # of the convolutional network: enough for digits, and quick on a CPU
 
 
 @LAYERS.register("softground.PerSite")
@@ -118,3 +125,115 @@ class Dropout(RandomLayer):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+@LAYERS.register("softground.GlobalAverage")
+class GlobalAverage(nn.Module):
+    """The mean of each map. Unlike torch's adaptive pooling, its gradient gives the same bits each time on a GPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean((2, 3))
+
+
+@IMAGE_NETWORKS.register("convnet")
+def convnet(image: tuple[int, int, int], outputs: int, width: int = 32, dropout: float = 0.2) -> nn.Sequential:
+    """Three stages of two 3×3 convolutions (``width``, 2·``width``, 4·``width`` maps), then global average pooling.
+
+    With ``width=32`` about 290,000 parameters, whatever the image size.
+    """
+    channels, height, _ = image
+    layers: list[nn.Module] = []
+    for stage in range(3):
+        maps = width * 2**stage
+        for _ in range(2):
+            layers += [nn.Conv2d(channels, maps, 3, padding=1, bias=False), nn.BatchNorm2d(maps), nn.ReLU()]
+            channels = maps
+        if stage < 2 and height >= 8:
+            layers.append(nn.MaxPool2d(2))
+            height //= 2
+    return nn.Sequential(*layers, GlobalAverage(), Dropout(dropout), nn.Linear(channels, outputs))
+
+
+@IMAGE_NETWORKS.register("lenet")
+def lenet(image: tuple[int, int, int], outputs: int) -> nn.Sequential:
+    """Two 5×5 convolutions (6 and 16 maps) with pooling, then 120, 84 and ``outputs`` units."""
+    channels, height, width = image
+    # Small images are padded so that two 5×5 convolutions and poolings leave something to read.
+    pad = 2 if min(height, width) < 28 else 0
+    rows, columns = (((side + 2 * pad - 4) // 2 + 2 * pad - 4) // 2 for side in (height, width))
+    if min(rows, columns) < 1:
+        raise DataError(f"LeNet-5 cannot read {height}×{width} images; give images of at least 8×8.")
+    first = [nn.Conv2d(channels, 6, 5, padding=pad), nn.ReLU(), nn.MaxPool2d(2)]
+    second = [nn.Conv2d(6, 16, 5, padding=pad), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    third = [nn.Linear(16 * rows * columns, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()]
+    return nn.Sequential(*first, *second, *third, nn.Linear(84, outputs))
+
+
+@IMAGE_NETWORKS.register("strided")
+def strided(image: tuple[int, int, int], outputs: int, width: int = 8) -> nn.Sequential:
+    """Two 5×5 convolutions of stride 2 (``width`` and 2·``width`` maps), then 128 and ``outputs`` units.
+
+    A twentieth of the work of :func:`~softground.networks.convnet`, for somewhat less accuracy. Unlike LeNet-5 it is
+    normalised, and so leaves the plateau on which a weak rule lets a network begin.
+    """
+    channels, height, breadth = image
+    rows, columns = ((((side + 1) // 2) + 1) // 2 for side in (height, breadth))
+    layers: list[nn.Module] = []
+    for maps in (width, 2 * width):
+        layers += [nn.Conv2d(channels, maps, 5, stride=2, padding=2, bias=False), nn.BatchNorm2d(maps), nn.ReLU()]
+        channels = maps
+    hidden = [nn.Flatten(), nn.Linear(channels * rows * columns, 128, bias=False), nn.BatchNorm1d(128), nn.ReLU()]
+    return nn.Sequential(*layers, *hidden, nn.Linear(128, outputs))
+
+
+def mlp(features: int, outputs: int, width: int = 128, dropout: float = 0.1) -> nn.Sequential:
+    """Two hidden layers over the last axis, so that ``[batch, sites, features]`` gives ``[batch, sites, outputs]``.
+
+    >>> import torch
+    >>> mlp(features=16, outputs=10)(torch.zeros(2, 3, 16)).shape
+    torch.Size([2, 3, 10])
+    """
+    first = [nn.Linear(features, width), nn.ReLU(), Dropout(dropout)]
+    second = [nn.Linear(width, width), nn.ReLU(), Dropout(dropout)]
+    return nn.Sequential(*first, *second, nn.Linear(width, outputs))
+
+
+def default_network(x: Tensor, space: Categorical) -> nn.Module:
+    """A small network from inputs like ``x`` to ``[batch, sites, space.outputs]``.
+
+    ==================================== ================================================================
+    shape of ``x``                       network
+    ==================================== ================================================================
+    ``[n, sites, channels, h, w]``       one convolutional network that reads each site's image by itself
+    ``[n, sites, h, w]``                 the same, for grey images without an axis of channels
+    ``[n, sites, features]``             one fully connected network for all sites
+    ``[n, channels, h, w]``              one image of everything: one convolutional network for all sites
+    ``[n, features]``                    one fully connected network for all sites
+    ==================================== ================================================================
+
+    The first three see one site at a time and learn from every site at once; prefer them where the input can be cut.
+    Weights are drawn from torch's global generator, which :func:`softground.seeded` lends and puts back.
+
+    >>> import torch
+    >>> space = Categorical([range(10)] * 3)
+    >>> default_network(torch.zeros(5, 3, 1, 8, 8), space)(torch.zeros(2, 3, 1, 8, 8)).shape
+    torch.Size([2, 3, 10])
+    """
+    sites, outputs, shape = space.sites, space.outputs, tuple(x.shape[1:])
+    if len(shape) == 4 and shape[0] == sites:
+        return PerSite(convnet(shape[1:], outputs, FIRST_STAGE_MAPS), shape[1:])
+    if len(shape) == 3 and shape[0] == sites:
+        grey = (1, *shape[1:])
+        return nn.Sequential(nn.Unflatten(1, (-1, 1)), PerSite(convnet(grey, outputs, FIRST_STAGE_MAPS), grey))
+    if len(shape) == 3:
+        whole = PerSite(convnet(shape, sites * outputs, FIRST_STAGE_MAPS), shape)
+        return nn.Sequential(nn.Unflatten(1, (1, shape[0])), whole, nn.Flatten(1), nn.Unflatten(1, (sites, outputs)))
+    if len(shape) == 2 and shape[0] == sites:
+        return nn.Sequential(Standardise.each_feature(x), mlp(shape[1], outputs))
+    if len(shape) == 1:
+        head = nn.Unflatten(1, (sites, outputs))
+        return nn.Sequential(Standardise.each_feature(x), mlp(shape[0], sites * outputs), head)
+    raise DataError(
+        f"Inputs of shape {tuple(x.shape)} were given for {sites} sites; expected (n, {sites}, channels, height, width)"
+        f" for images, (n, {sites}, features) or (n, features). Reshape them, or give a network of your own."
+    )

@@ -1,7 +1,6 @@
 """Runs on disk: checkpoints that survive a crash, and the folder that holds a run's files."""
 
 from . import checkpoint
-from .environment import environment
-from .folder import RunFolder
+from .folder import RunFolder, environment
 
 __all__ = ["RunFolder", "checkpoint", "environment"]

@@ -16,20 +16,23 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from importlib import metadata
 from itertools import count
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from .. import files
+from .. import __version__, files
 from ..errors import CheckpointError
 from ..files import Unreadable, describe, failure, parse_object, replace_file
 from . import checkpoint
@@ -40,6 +43,7 @@ FORMAT = 3
 RECORD_LIMIT = 2**16  # bytes of a line of metrics, which has some hundreds
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
+PACKAGES = {"numpy": "numpy", "z3": "z3-solver"}  # of which a run keeps the versions
 CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
 
 
@@ -224,3 +228,25 @@ def _fresh(task: str) -> Path:
             path.mkdir()
             break
     return path
+
+
+def environment() -> dict[str, Any]:
+    """Versions (None where a package is not installed), platform, CPU count and GPU name (None without one).
+
+    Versions come from the installed packages' metadata, so nothing is imported merely to be asked; torch, which is
+    imported anyway, names its build too (``2.13.0+cpu``), which the metadata of the index's package leave out.
+
+    >>> sorted(environment())
+    ['cpus', 'gpu', 'numpy', 'platform', 'python', 'softground', 'torch', 'z3']
+    """
+    found: dict[str, Any] = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    for key, package in PACKAGES.items():
+        try:
+            found[key] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[key] = None
+    found["softground"] = __version__
+    found["platform"] = platform.platform()
+    found["cpus"] = os.cpu_count()
+    found["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return found

@@ -30,9 +30,8 @@ import torch
 
 from ..constraints import Scan
 from ..data.digits import Digits, put_away
-from ..data.examples import Examples, Split, held_out
+from ..data.examples import Examples, Ragged, Split, held_out
 from ..data.gathered import Gathered
-from ..data.ragged import Ragged
 from ..errors import DataError
 from ..experiments.problem import TASKS
 from ..metrics import accuracies

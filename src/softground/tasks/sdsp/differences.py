@@ -69,10 +69,10 @@ from torch.nn.functional import pad
 
 from ...constraints.base import Constraint
 from ...errors import ConstraintError
-from ...gpu import Recorded
 from ...inverses.base import Fibre, Inverse, Start
 from ...inverses.enumeration import default_inverse
 from ...kernels.base import Kernel
+from ...learner.recording import Recorded
 from ...projections.base import Dropped
 from ...reals.gaussian import GRID, Gaussian, GaussianBelief, snap
 from ...target import Target

@@ -6,8 +6,7 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from ....data.checks import existing_folder
-from ....data.examples import Split
-from ....data.ragged import Ragged
+from ....data.examples import Ragged, Split
 from ....errors import DataError, Setting
 from . import digits, folder, hwf
 from .alphabet import DIGITS, LONGEST, OPERATORS, value
