@@ -44,16 +44,21 @@ import torch
 from torch import Tensor
 
 
+def share(which: Tensor) -> float:
+    """The share of entries that are true."""
+    return which.double().mean().item()
+
+
 def accuracies(
     predicted: Tensor, feasible: Tensor, symbols: Tensor | None, name: str = "answer_accuracy"
 ) -> dict[str, float]:
     """Share of predictions that give the right answer, under ``name``, and of symbols that are right; where these are
     real numbers, their root mean square ``error`` instead."""
-    result: dict[str, float] = {name: feasible.double().mean().item()}
+    result: dict[str, float] = {name: share(feasible)}
     if symbols is not None and predicted.is_floating_point():
         result["error"] = (predicted - symbols).square().mean().sqrt().item()
     elif symbols is not None:
-        result["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+        result["symbol_accuracy"] = share(predicted == symbols)
     return result
 
 

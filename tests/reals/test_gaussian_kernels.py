@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor
 
 from reals import PROBLEMS, Reals
@@ -23,8 +22,7 @@ from softground.kernels import Composed, Kernel, Metropolis
 from softground.projections import Drop, RandomDrop
 from softground.reals import AddNoise, PointMass
 from softground.target import Target
-from softground.tasks.sdsp import BlockGibbs, Intervals, SiteGibbs, random_graphs, sdsp_task
-from softground.tasks.sdsp import gibbs as truncated_gibbs
+from softground.tasks.sdsp import BlockGibbs, Intervals, SiteGibbs
 
 DRAWS = 10_000
 LIMIT = 4.5
@@ -129,25 +127,3 @@ def test_temperatures_without_a_law_are_refused(gamma: float) -> None:
     problem = PROBLEMS[0]
     with pytest.raises(LearnerError, match="Gibbs"):
         SiteGibbs(problem.rule).step(Sampler(0), problem.exact_draws(3, 1.0, 0), problem.target(3, gamma))
-
-
-@pytest.mark.parametrize("nodes", [3, 8, 30])
-def test_lists_of_neighbours_give_the_same_draws_as_all_rows(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = sdsp_task(nodes, sigma=2.0, margin=0.25)
-    graphs = random_graphs(12, nodes, seed=nodes)
-    y = task.constraint.encode(graphs.examples().y)
-    start = task.inverse.start(y, 0).z
-    noise = torch.randn(12, nodes, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    target = Target.at(task.space.belief(graphs.distances.double() + 3 * noise), y, 1.0)
-    kernel = SiteGibbs(task.constraint, sweeps=2)  # type: ignore[arg-type]
-    found = []
-    for small in (truncated_gibbs.DENSE_SITES, 0):
-        monkeypatch.setattr(truncated_gibbs, "DENSE_SITES", small)
-        assert kernel.static(target) == (small > 0)
-        found.append(kernel.step(Sampler(0), start, target))
-    (all_rows, whole), (listed, part) = found
-    assert torch.equal(all_rows, listed)
-    assert whole.marginals is not None
-    assert part.marginals is not None
-    assert torch.equal(whole.marginals, part.marginals)
-    assert bool((listed != start).any())

@@ -14,14 +14,14 @@ from itertools import combinations, product
 import numpy as np
 
 from softground.errors import DataError
-from softground.tasks.sudoku.boards import BOARDS, Boards
+from softground.tasks.sudoku.boards import BOARDS, Codes
 
 SIZE = 4
 FIRST = (0, 1, 2, 3, 2, 3, 0, 1, 1, 2, 3, 0, 3, 0, 1, 2)
 SWITCHED = ([1, 0, 2, 3], [0, 1, 3, 2])  # the rows of a 4×4 board with the two of one band switched
 
 
-def authors_boards() -> Boards:
+def authors_boards() -> Codes:
     """Every board that the authors' generator reaches, as codes, in lexicographic order.
 
     >>> len(authors_boards())
@@ -36,13 +36,13 @@ def authors_boards() -> Boards:
 
 
 @BOARDS.register("authors")
-def _drawn(size: int, count: int, rng: np.random.Generator) -> Boards:
+def _drawn(size: int, count: int, rng: np.random.Generator) -> Codes:
     if size != SIZE:
         raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
     return rng.choice(authors_boards(), count)
 
 
-def _shuffles(board: tuple[int, ...]) -> Iterator[Boards]:
+def _shuffles(board: tuple[int, ...]) -> Iterator[Codes]:
     """What one shuffle can make of a board."""
     for one, other in combinations(range(SIZE), 2):
         names = np.arange(SIZE)

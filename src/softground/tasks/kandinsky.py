@@ -45,6 +45,7 @@ from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS, Problem
 from ..experiments.recipe import Recipe
+from ..metrics import share
 from ..networks.blueprint import LAYERS
 from ..projections import ChangeOne, Drop, RandomDrop, Walk
 from ..seeds import stream
@@ -65,7 +66,7 @@ INK = np.array([[0, 1, 1], [0, 0, 1], [1, 1, 0]], dtype=np.uint8)  # what red, y
 Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-SHARE = 0.25  # scenes for validation, and for testing, over those for training
+HELD_OUT = 0.25  # scenes for validation, and for testing, over those for training
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat scenes. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},
@@ -204,7 +205,7 @@ class KandLogic(Problem):
         if self.train_size < 4:
             raise DataError.of({"train_size": self.train_size}, "give four scenes or more.")
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(stream(seed, "data")).spawn(3)]
-        sizes = [self.train_size] + [round(SHARE * self.train_size)] * 2
+        sizes = [self.train_size] + [round(HELD_OUT * self.train_size)] * 2
         train, validation, test = (self.scenes(count, rng) for count, rng in zip(sizes, rngs, strict=True))
         return Split(train, test, "Kandinsky figures, drawn here; half of the scenes follow the rule.", validation)
 
@@ -259,4 +260,4 @@ def kand_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) ->
         )
         found |= {"symbol_accuracy": predicted == symbols, "shape_accuracy": shape == true_shape}
         found["colour_accuracy"] = colour == true_colour
-    return {name: right.double().mean().item() for name, right in found.items()}
+    return {name: share(right) for name, right in found.items()}

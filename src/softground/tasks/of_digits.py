@@ -1,15 +1,18 @@
 """What tasks in images of digits have in common: where the images come from, and the presets that they begin with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data.digits import Digits, Source, load_digits
+from ..data.digits import Digits, Source, load_digits, put_away
+from ..data.examples import held_out
 from ..experiments.problem import EXACT, Problem
 from ..seeds import stream
 
+Made = TypeVar("Made")
 PRESETS: dict[str, dict[str, Any]] = {
     # The paper does not treat these tasks. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
@@ -31,3 +34,18 @@ class OfDigits(Problem):
         """Images to train and to test on, a sentence on where they come from, and independent generators."""
         spawned = np.random.SeedSequence(stream(seed, "data")).spawn(chances)
         return *load_digits(self.data, self.data_dir), [np.random.default_rng(each) for each in spawned]
+
+
+def with_own_images(
+    pool: Digits, size: int, make: Callable[[Digits, int, np.random.Generator], Made]
+) -> Callable[[float, int], tuple[Made, Made]]:
+    """What divides ``size`` training examples, a share of them for validation, so that each side has its own images.
+
+    ``make`` makes examples of a pool of images: this many, with this generator.
+    """
+
+    def apart(share: float, chance: int) -> tuple[Made, Made]:
+        few, ((seen, one), (held, two)) = held_out(size, share), put_away(pool, share, chance)
+        return make(seen, size - few, one), make(held, few, two)
+
+    return apart

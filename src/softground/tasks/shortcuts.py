@@ -28,6 +28,7 @@ from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import TASKS
+from ..metrics import share
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import PRESETS, OfDigits
@@ -113,7 +114,7 @@ class Pairs(OfDigits):
     def metrics(self, predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """Sums and digits that are right, whatever the rule knows of pairs."""
         if symbols is None:
-            return {"sum_accuracy": feasible.double().mean().item()}
+            return {"sum_accuracy": share(feasible)}
         right = predicted.sum(1) == symbols.sum(1)
         return {"sum_accuracy": share(right), "symbol_accuracy": share(predicted == symbols)}
 
@@ -165,11 +166,6 @@ def sums(codes: Tensor) -> list[int]:
     """The sum of each pair."""
     total: list[int] = codes.sum(1).tolist()
     return total
-
-
-def share(right: Tensor) -> float:
-    """The share of what is right."""
-    return right.double().mean().item()
 
 
 def shown(pool: Digits, space: Categorical, codes: Codes, answers: Rule, rng: np.random.Generator) -> Examples:

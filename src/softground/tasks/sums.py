@@ -29,15 +29,15 @@ import numpy as np
 import torch
 
 from ..constraints import Scan
-from ..data.digits import Digits, put_away
-from ..data.examples import Examples, Ragged, Split, held_out
+from ..data.digits import Digits
+from ..data.examples import Examples, Ragged, Split
 from ..data.gathered import Gathered
 from ..errors import DataError
 from ..experiments.problem import TASKS
 from ..metrics import accuracies
 from ..spaces.categorical import Categorical
 from ..task import Family, Task
-from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits
+from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits, with_own_images
 
 MOST_DIGITS = 2048
 LONG = 86  # digits from which a row's sum says little of each
@@ -77,18 +77,12 @@ class Sums(OfDigits):
 
     def load(self, seed: int) -> Split:
         train, test, note, (first, second) = self.pools(seed)
-        rows = self._rows(train, "training", self.train_size, first)
-        tests = self._rows(test, "test", self.test_size, second)
-
-        def apart(share: float, chance: int) -> tuple[Ragged, Ragged]:
-            few, ((seen, one), (held, two)) = held_out(len(rows), share), put_away(train, share, chance)
-            return self._rows(seen, "training", len(rows) - few, one), self._rows(held, "validation", few, two)
-
+        rows, tests = self._rows(train, self.train_size, first), self._rows(test, self.test_size, second, "test")
         if not self.repeat:  # held-out rows show images of their own
             return Split(rows, tests, f"{note} Every image is used once.")
-        return Split(rows, tests, f"{note} Images recur.", apart=apart)
+        return Split(rows, tests, f"{note} Images recur.", apart=with_own_images(train, len(rows), self._rows))
 
-    def _rows(self, pool: Digits, kind: str, size: int | None, rng: np.random.Generator) -> Ragged:
+    def _rows(self, pool: Digits, size: int | None, rng: np.random.Generator, kind: str = "training") -> Ragged:
         rows = deal(pool, self.lengths, rng, size if self.repeat else None)
         if size is None:
             return rows

@@ -22,15 +22,16 @@ from torch import Tensor
 from ..constraints import Program
 from ..constraints.relations import Not
 from ..data import RandomAffine
-from ..data.digits import Digits, put_away
-from ..data.examples import Examples, Split, held_out
+from ..data.digits import Digits
+from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS
+from ..metrics import share
 from ..projections import Walk
 from ..spaces.categorical import Categorical
 from ..task import Task
-from .of_digits import OfDigits
-from .sudoku.boards import Boards, all_boards, draw_images, random_boards
+from .of_digits import OfDigits, with_own_images
+from .sudoku.boards import Codes, all_boards, draw_images, random_boards
 from .sudoku.problem import DISTORTION, sudoku_metrics
 from .sudoku.rule import groups, valid
 from .sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
@@ -88,15 +89,11 @@ class Validity(OfDigits):
             raise DataError.of({"test_size": self.test_size}, "give two boards or more.")
         seen, unseen, note, (first, second) = self.pools(seed)
 
-        def boards(count: int, pool: Digits, rng: np.random.Generator) -> Examples:
+        def boards(pool: Digits, count: int, rng: np.random.Generator) -> Examples:
             return uniform_boards(count, count // 2 * (self.boards == "both"), pool, rng)
 
-        def apart(share: float, chance: int) -> tuple[Examples, Examples]:
-            few, ((shown, one), (held, two)) = held_out(self.train_size, share), put_away(seen, share, chance)
-            return boards(self.train_size - few, shown, one), boards(few, held, two)
-
         test = uniform_boards(self.test_size, self.test_size // 2, unseen, second)
-        train = boards(self.train_size, seen, first)
+        train, apart = boards(seen, self.train_size, first), with_own_images(seen, self.train_size, boards)
         return Split(train, test, f"{note} Images are used again when they run out.", apart=apart)
 
 
@@ -105,7 +102,7 @@ def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None
     found = sudoku_metrics(predicted, feasible, symbols)
     if symbols is not None:
         del found["relabelled_board_accuracy"]
-        found["symbol_accuracy"] = (predicted == symbols).double().mean().item()
+        found["symbol_accuracy"] = share(predicted == symbols)
     return found
 
 
@@ -121,7 +118,7 @@ def uniform_boards(count: int, invalid: int, pool: Digits, rng: Chance) -> Examp
     return examples(codes[order], draw_images(pool, codes[order], rng), (order >= invalid).tolist(), pool)
 
 
-def examples(codes: Boards, images: Boards, fine: Sequence[bool], pool: Digits) -> Examples:
+def examples(codes: Codes, images: Codes, fine: Sequence[bool], pool: Digits) -> Examples:
     """Boards in images of their digits; the answer of an invalid one is ``Not(True)``."""
     x = torch.from_numpy(pool.images[images][:, :, None])
     return Examples(x, [True if each else Not(True) for each in fine], torch.from_numpy(codes))

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,8 +32,6 @@ from ...reals.gaussian import GaussianBelief, snap
 from ...target import Target
 from . import truncated
 from .differences import Differences, Rows, bounds, interval
-
-DENSE_SITES = 128  # components up to which looking at all rows is quicker than making lists of them
 
 
 def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
@@ -62,12 +59,11 @@ class SiteGibbs(Kernel):
     def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
         rows, centre, before, z = self.rule.rows(target.answers), target.weights.mean, z, z.clone()
         scale = deviation(target, 1)
-        look = Everything(rows) if self.static(target) else Neighbours.of(rows)
         means = torch.zeros_like(z)
         for _ in range(self.sweeps):
             ends = []
             for site in range(z.shape[1]):
-                low, high = bounds(*look.least(z, site))
+                low, high = bounds(*least_sides(rows, z, site))
                 at, here = centre[:, site], z[:, site].clone()
                 low, high = here + low, here + high
                 z[:, site] = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
@@ -76,10 +72,6 @@ class SiteGibbs(Kernel):
                 low, high = (torch.stack(side, 1) for side in zip(*ends, strict=True))
                 means += truncated.mean(centre, scale, low, high)
         return z, redrawn(before, z, means / self.sweeps if self.marginals else None)
-
-    def static(self, target: Target[GaussianBelief]) -> bool:
-        # Lists of neighbours have lengths that must be asked of the device.
-        return target.answers.shape[-1] <= DENSE_SITES
 
 
 @dataclass(frozen=True)
@@ -111,79 +103,13 @@ def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return torch.minimum(torch.maximum(snap(value), low), high)
 
 
-class Everything:
-    """All rows of all examples."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-
-    def least(self, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of each row, the least marked value with and without the component, then the least other values likewise."""
-        here, beside = z[:, site, None], z.clone()
-        beside[:, site] = math.inf
-        return (
-            self.rows.marked[:, :, site] + here,
-            (self.rows.marked + beside[:, None]).amin(-1),
-            self.rows.others[:, :, site] + here,
-            (self.rows.others + beside[:, None]).amin(-1),
-        )
-
-
-class Neighbours(NamedTuple):
-    """For each component: its weights in its rows, and the other entries of these rows; ∞ where there is none.
-
-    A row without the component says nothing about it. So the rows that hold it are listed, and of these the entries:
-    D and E are the most rows of a component and the most entries of a row. In a sparse graph both stay small as n
-    grows, and a sweep takes time in proportion to n.
-    """
-
-    own_marked: Tensor  # [batch, n, D]
-    own_other: Tensor
-    marked: Tensor  # [batch, n, D, E]
-    others: Tensor
-    entry: Tensor  # which component each of these is
-
-    @classmethod
-    def of(cls, rows: Rows) -> Neighbours:
-        """The lists of some rows; asks how long they must be."""
-        n = rows.marked.shape[-1]
-        there = torch.isfinite(rows.marked) | torch.isfinite(rows.others)
-        most_rows, most_entries = (max(1, int(there.sum(axis).max())) if there.numel() else 1 for axis in (1, 2))
-        entry = _first(there, most_entries)  # [batch, row, E]
-        row = _first(there.transpose(1, 2), most_rows)  # [batch, n, D]
-
-        entries = _rows_of(entry, row)
-        own = entries == torch.arange(n, device=entry.device)[:, None, None]
-        marked, others = (_rows_of(part.gather(2, entry), row) for part in (rows.marked, rows.others))
-        own_marked, own_other = (part.transpose(1, 2).gather(2, row) for part in (rows.marked, rows.others))
-        beside = (marked.masked_fill(own, math.inf), others.masked_fill(own, math.inf))
-        return cls(own_marked, own_other, *beside, entries)
-
-    def least(self, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """As :meth:`Everything.least`, of the rows that hold the component."""
-        here = z[:, site, None]
-        entry = self.entry[:, site]
-        beside = z.gather(1, entry.flatten(1)).view(entry.shape)
-        return (
-            self.own_marked[:, site] + here,
-            (self.marked[:, site] + beside).amin(-1),
-            self.own_other[:, site] + here,
-            (self.others[:, site] + beside).amin(-1),
-        )
-
-
-def _first(there: Tensor, count: int) -> Tensor:
-    """The places of the true entries along the last axis, ``count`` at most, filled up with place 0.
-
-    The filling changes nothing: it repeats an entry of a list whose least is taken, or adds a row that is all ∞.
-    """
-    rank = torch.where(there, there.cumsum(-1) - 1, count)  # all others go to one place more, which is cut off
-    places = torch.arange(there.shape[-1], device=there.device).expand_as(rank)
-    return rank.new_zeros(*rank.shape[:-1], count + 1).scatter_(-1, rank, places)[..., :count]
-
-
-def _rows_of(table: Tensor, row: Tensor) -> Tensor:
-    """``table[batch, row, E]`` at ``row[batch, n, D]``: ``[batch, n, D, E]``."""
-    batch, n, most = row.shape
-    index = row.flatten(1)[..., None].expand(-1, -1, table.shape[-1])
-    return table.gather(1, index).view(batch, n, most, -1)
+def least_sides(rows: Rows, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of each row, the least marked value with and without the component, then the least other values likewise."""
+    here, beside = z[:, site, None], z.clone()
+    beside[:, site] = math.inf
+    return (
+        rows.marked[:, :, site] + here,
+        (rows.marked + beside[:, None]).amin(-1),
+        rows.others[:, :, site] + here,
+        (rows.others + beside[:, None]).amin(-1),
+    )

@@ -104,9 +104,16 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = ("standardise", "augment", "keep", "known", "noise")
-    absent += ("anchors", "anchor_symbols", "usage", "usage_weight")
-    absent += ("members", "scouts")
+    absent: ClassVar[tuple[str, ...]] = (
+        "standardise",
+        "augment",
+        "keep",
+        "known",
+        "noise",
+        "anchors",
+        "anchor_symbols",
+    )
+    absent += ("usage", "usage_weight", "members", "scouts")
 
     nodes: int = 30
     """Vertices of a graph."""

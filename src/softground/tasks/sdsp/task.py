@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ...inverses import Inverse
+from ...metrics import share
 from ...reals import Gaussian
 from ...registry import Registry
 from ...task import Task
@@ -47,10 +48,10 @@ class PathTask(Task):
         """
         found = self._right(predicted, y)
         result = {
-            "path_accuracy": found[:, 1:].double().mean().item(),
-            "path_accuracy_all": found.double().mean().item(),
-            "graph_accuracy": found.all(-1).double().mean().item(),
-            "feasible": self.feasible(predicted, y).double().mean().item(),
+            "path_accuracy": share(found[:, 1:]),
+            "path_accuracy_all": share(found),
+            "graph_accuracy": share(found.all(-1)),
+            "feasible": share(self.feasible(predicted, y)),
         }
         if symbols is not None:
             result["spearman"] = spearman(predicted, symbols).mean().item()

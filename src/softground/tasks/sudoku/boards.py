@@ -20,23 +20,24 @@ import numpy.typing as npt
 import torch
 
 from ...data.checks import check_room
-from ...data.digits import Digits, Source, load_digits, put_away
-from ...data.examples import Examples, Split, held_out
+from ...data.digits import Digits, Source, load_digits
+from ...data.examples import Examples, Split
 from ...data.images import resize
 from ...errors import DataError, SpaceError
 from ...registry import Registry
+from ..of_digits import with_own_images
 from .rule import box_side, boxes
 from .search import solutions
 
-Boards = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
 LARGEST_LISTED = 4  # the largest size whose boards are listed
-BOARDS: Registry[Callable[[int, int, np.random.Generator], Boards]] = Registry("boards")
+BOARDS: Registry[Callable[[int, int, np.random.Generator], Codes]] = Registry("boards")
 """Which boards to show, by name: size, how many, and a generator give their codes ``[boards, S²]``."""
 BYTES_PER_CELL = 16  # beside its image: its code and its image's place
 LARGEST_DIGIT = 9  # of which there are images
 
 
-def all_boards(size: int = 4) -> Boards:
+def all_boards(size: int = 4) -> Codes:
     """Every valid board as codes 0 … S−1, ``[boards, S²]``, in lexicographic order.
 
     >>> len(all_boards(4))
@@ -48,13 +49,13 @@ def all_boards(size: int = 4) -> Boards:
 
 
 @BOARDS.register("all")
-def random_boards(size: int, count: int, rng: np.random.Generator) -> Boards:
+def random_boards(size: int, count: int, rng: np.random.Generator) -> Codes:
     """``count`` random valid boards as codes: uniform for 4×4, else a random search and a random symmetry."""
     if size <= LARGEST_LISTED:
         listed = all_boards(size)
         return listed[rng.integers(0, len(listed), count)]
     diagonal = boxes(size)[:: box_side(size) + 1]
-    found: list[Boards] = []
+    found: list[Codes] = []
     while len(found) < count:
         clues = np.full(size**2, -1)
         clues[np.array(diagonal)] = rng.permuted(np.tile(np.arange(size), (len(diagonal), 1)), axis=1)
@@ -63,7 +64,7 @@ def random_boards(size: int, count: int, rng: np.random.Generator) -> Boards:
     return np.array(found, dtype=np.int64).reshape(count, size**2)
 
 
-def _shuffle(board: Boards, size: int, rng: np.random.Generator) -> Boards:
+def _shuffle(board: Codes, size: int, rng: np.random.Generator) -> Codes:
     """The board under a random symmetry of the rule."""
     n = box_side(size)
     grid = rng.permutation(size)[board].reshape(size, size)
@@ -96,11 +97,7 @@ def load(
     check_room("boards", train_size + test_size, size**2 * (train.images[0].size + area + BYTES_PER_CELL))
     drawn = partial(_boards, size=size, which=which, image_size=image_size)
     boards = drawn(train, train_size, first), drawn(test, test_size, second)
-
-    def apart(share: float, chance: int) -> tuple[Examples, Examples]:
-        few, ((seen, one), (held, two)) = held_out(train_size, share), put_away(train, share, chance)
-        return drawn(seen, train_size - few, one), drawn(held, few, two)
-
+    apart = with_own_images(train, train_size, drawn)
     return Split(*boards, f"{note} Images are used again when they run out.", apart=apart)
 
 
@@ -115,7 +112,7 @@ def _boards(
     return Examples(x, [True] * count, torch.from_numpy(codes))
 
 
-def draw_images(pool: Digits, codes: Boards, rng: np.random.Generator) -> Boards:
+def draw_images(pool: Digits, codes: Codes, rng: np.random.Generator) -> Codes:
     """The image of each cell ``[boards, S²]``: of digit code + 1, in rounds of random order."""
     index = np.empty_like(codes)
     for code in np.unique(codes):

@@ -12,7 +12,7 @@ from ...data.examples import Split
 from ...errors import LearnerError, Setting
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
-from ...metrics import best_relabelling
+from ...metrics import best_relabelling, share
 from ...projections import Walk
 from ...schedules import Exponential, Schedule
 from ...seeds import stream
@@ -116,11 +116,11 @@ def sudoku_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) 
 
     Without clues the rule does not tell digits apart, so these count under the renaming that agrees best.
     """
-    result = {"board_accuracy": feasible.double().mean().item()}
+    result = {"board_accuracy": share(feasible)}
     if symbols is not None:
         right = best_relabelling(predicted, symbols)[predicted] == symbols
-        result["relabelled_board_accuracy"] = right.all(-1).double().mean().item()
-        result["relabelled_symbol_accuracy"] = right.double().mean().item()
+        result["relabelled_board_accuracy"] = share(right.all(-1))
+        result["relabelled_symbol_accuracy"] = share(right)
     return result
 
 

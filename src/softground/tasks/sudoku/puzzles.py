@@ -22,8 +22,8 @@ from torch import Tensor
 from ...data.digits import Digits
 from ...data.images import Images, border, fit, read_grey
 from ...errors import DataError
-from ...metrics import best_relabelling
-from .boards import Boards, draw_images, random_boards
+from ...metrics import best_relabelling, share
+from .boards import Codes, draw_images, random_boards
 from .search import each_most_probable, peers_of, solutions
 
 INK = 64  # levels of brightness, of 255
@@ -52,7 +52,7 @@ class Puzzles:
         return cls(torch.from_numpy(images)[:, :, None], torch.from_numpy(boards))
 
 
-def dug(board: Boards, givens: int, rng: np.random.Generator) -> Boards:
+def dug(board: Codes, givens: int, rng: np.random.Generator) -> Codes:
     """The board's digits, −1 where one was taken away: in a random order, as long as no other board has the rest."""
     clues, size = board.tolist(), int(board.max()) + 1
     left = len(clues)
@@ -94,9 +94,6 @@ def puzzle_figures(puzzles: Puzzles, scores: Tensor) -> dict[str, Any]:
     names = torch.arange(scores.shape[2])
     names = best_relabelling(board[fine], puzzles.boards[fine], len(names)) if bool(fine.any()) else names
     right = fine & (names[board] == puzzles.boards).all(1)
-
-    def share(which: Tensor) -> float:
-        return which.double().mean().item()
 
     return {
         "puzzles": len(found),

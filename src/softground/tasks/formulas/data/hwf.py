@@ -1,8 +1,5 @@
 """HWF, the handwritten formulas of Li et al. (2020), from either layout and with either split.
 
-In the published split most test slots show an image that also occurs in training. The split by writer holds out a fixed
-set of writers and shows the published formulas anew: no writer of a test image has been seen in training.
-
 **Layouts.** HWF is published as lists of formulas (text, claimed value, images). ``hwf.npz`` holds images, labels,
 writers and both lists in one file. The original layout has ``expr_train.json`` and ``expr_test.json`` beside a folder
 of small JPGs. Files are not trusted: everything is checked, reading is bounded, and nothing is unpickled.
