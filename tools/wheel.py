@@ -24,6 +24,7 @@ EXTRAS = {  # what each extra is imported for
     "circuits": ("pysdd.sdd",),
     "dev": ("hypothesis", "mypy", "pytest", "xdist"),
     "docs": ("latex2mathml", "material", "mkdocs", "mkdocstrings"),
+    "frames": ("accelerate", "lightning", "skorch", "transformers"),
     "mutants": ("mutmut",),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
     "plots": ("matplotlib.pyplot",),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -191,7 +192,8 @@ class GroundingLoss(nn.Module):
             places = self._index(index, count, answers is None and known is None and lengths is None)
         elif (self._given is not None and answers is None) or self.method == "chains":
             raise DataError("This loss has the answers of a data set; call loss(logits, index=rows).")
-        with torch.autocast(device.type, enabled=False):
+        cast = torch.is_autocast_enabled(device.type)
+        with torch.autocast(device.type, enabled=False) if cast else nullcontext():
             if index is not None and self._bound is not None:
                 groups: list[tuple[list[int] | None, Rows]] = [(None, self._bound.at(places, device))]
             else:
@@ -218,8 +220,9 @@ class GroundingLoss(nn.Module):
                 f"index is {found.dtype} of shape {tuple(found.shape)}; expected the position in the data set, a whole "
                 f"number, for each of {count} rows of logits."
             )
-        if found.device.type == "cpu" and count and not 0 <= int(found.min()) <= int(found.max()) < total:
-            raise DataError(f"index goes from {int(found.min())} to {int(found.max())}; there are {total} answers.")
+        low, high = torch.aminmax(found) if found.device.type == "cpu" and count else (0, 0)
+        if not 0 <= int(low) <= int(high) < total + (not count):
+            raise DataError(f"index goes from {int(low)} to {int(high)}; there are {total} answers.")
         return found
 
     def _look(self, logits: Any) -> None:
