@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -29,9 +29,6 @@ from ..registry import Registry
 from ..spaces.belief import CategoricalBelief
 from ..target import Target
 from .sets import Law, Listed, Sets, Solutions, Stated, by_rows, codes_of, cubes
-
-if TYPE_CHECKING:
-    from ..kernels.base import Kernel
 
 Record = tuple[dict[str, Any], dict[str, Tensor]]
 RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
@@ -203,7 +200,7 @@ class Inverse(ABC):
         """What is compared where a run is resumed."""
         return self
 
-    def default_kernel(self) -> Kernel | None:
+    def default_kernel(self) -> Any:
         """The kernel that suits this inverse, where it needs one of its own."""
         return None
 

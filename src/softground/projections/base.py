@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
 from ..spaces.base import Space
-
-if TYPE_CHECKING:
-    from ..inverses.base import Inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class Move(ABC):
 class Walk:
     """What kernels are made of by name (:data:`softground.kernels.KERNELS`)."""
 
-    inverse: Inverse
+    inverse: Any  # an Inverse, which itself knows projections
     space: Space
     drop: Projection  # the paper's: one fixed set
     family: Projection  # of the other kernels, drawn at every step
