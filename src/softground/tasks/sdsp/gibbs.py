@@ -30,8 +30,9 @@ from ...kernels.base import Info, Kernel, redrawn
 from ...projections.base import Projection
 from ...reals.gaussian import GaussianBelief, snap
 from ...target import Target
-from . import truncated
 from .differences import Differences, Rows, bounds, interval
+from .truncated import draw as draw_truncated
+from .truncated import mean as truncated_mean
 
 
 def deviation(target: Target[GaussianBelief], block: int) -> Tensor:
@@ -66,11 +67,11 @@ class SiteGibbs(Kernel):
                 low, high = bounds(*least_sides(rows, z, site))
                 at, here = centre[:, site], z[:, site].clone()
                 low, high = here + low, here + high
-                z[:, site] = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
+                z[:, site] = _on_grid(draw_truncated(dice.uniform(len(z)), at, scale, low, high), low, high)
                 ends.append((low, high))
             if self.marginals:
                 low, high = (torch.stack(side, 1) for side in zip(*ends, strict=True))
-                means += truncated.mean(centre, scale, low, high)
+                means += truncated_mean(centre, scale, low, high)
         return z, redrawn(before, z, means / self.sweeps if self.marginals else None)
 
 
@@ -90,11 +91,11 @@ class BlockGibbs(Kernel):
         sites, block = dropped.sites, ~dropped.kept(z.shape[1])
         low, high = interval(self.rule.rows(target.answers), z, block)
         at, scale = (centre - z).gather(1, sites).mean(-1), deviation(target, sites.shape[1])
-        shift = _on_grid(truncated.draw(dice.uniform(len(z)), at, scale, low, high), low, high)
+        shift = _on_grid(draw_truncated(dice.uniform(len(z)), at, scale, low, high), low, high)
         after = torch.where(block, z + shift[:, None], z)
         means = None
         if self.marginals:
-            means = torch.where(block, z + truncated.mean(at, scale, low, high)[:, None], z)
+            means = torch.where(block, z + truncated_mean(at, scale, low, high)[:, None], z)
         return after, redrawn(z, after, means)
 
 
