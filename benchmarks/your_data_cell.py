@@ -130,13 +130,9 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         data.train,
         data.test,
         problem.stages(recipe, data.task, data.train.y),
-        recipe.batch_size,
-        given.seed,
         problem.distortion if recipe.augment else None,
-        evaluate_every=recipe.evaluate_every,
-        unexplained=given.unexplained,
         place=Place(device=given.device),
-        features={"noise": recipe.noise},
+        **recipe.changed(seed=given.seed, unexplained=given.unexplained).chosen(),
     )
     learner = experiment.learner().fit(data.train, data.test, anchors=data.anchors)
     last = learner.history_[-1]

@@ -29,7 +29,8 @@ from .data.examples import Examples, Ragged, as_tensor, different
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks
-from .learner.plan import Augment, Mode
+from .learner.plan import Augment
+from .learner.settings import Mode
 from .model import Model, load
 from .networks import default_network
 from .seeds import seeded, stream

@@ -6,12 +6,9 @@ take name, type, default and help from the entry. The term's file is imported wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
-
-from .errors import LearnerError
 
 
 @dataclass(frozen=True)
@@ -41,30 +38,11 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings, with the values that are ``given``. Unknown names, and values that no term takes, are refused.
-
-    >>> checked({"noise": 0.2})
-    {'noise': 0.2, 'scaled': False}
-    """
-    for name in given:
-        if name not in FEATURES:
-            raise LearnerError.of(
-                {name: given[name]},
-                f", which is no setting of a learner. Correct the name; beside the "
-                f"learner's own arguments there are {', '.join(FEATURES)}.",
-            )
-    values = {name: given.get(name, feature.default) for name, feature in FEATURES.items()}
-    terms(values)
-    return values
-
-
-def terms(values: Mapping[str, Any]) -> list[Any]:
+def terms(settings: Any) -> list[Any]:
     """The terms of settings that are not at their defaults."""
     found = []
-    for name, value in values.items():
-        feature = FEATURES[name]
-        if value != feature.default:
+    for name, feature in FEATURES.items():
+        if (value := getattr(settings, name)) != feature.default:
             module, _, kind = feature.term.partition(":")
             found.append(getattr(import_module(module), kind)(value))
     return found

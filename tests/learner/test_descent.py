@@ -211,6 +211,6 @@ def test_a_fabric_that_cannot_train_here_is_refused(monkeypatch: pytest.MonkeyPa
 def test_a_recipe_has_them() -> None:
     experiment = Experiment.named("addition", epochs=1, train_size=200, clip=0.5, accumulate=4, precision="bf16-mixed")
     learner = experiment.learner()
-    assert (learner.clip, learner.accumulate, learner.precision) == (0.5, 4, "bf16-mixed")
+    assert (learner.settings.clip, learner.settings.accumulate, learner.precision) == (0.5, 4, "bf16-mixed")
     assert experiment.recipe is not None
     assert experiment.recipe.to_json()["accumulate"] == 4

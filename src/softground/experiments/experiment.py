@@ -20,12 +20,11 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, InverseError, LearnerError, SoftgroundError
-from ..features import FEATURES
 from ..learner import Learner
 from ..learner.datasets import Data, data_with_tasks
-from ..learner.device import Precision
 from ..learner.observers import together
-from ..learner.plan import Augment, Mode
+from ..learner.plan import Augment
+from ..learner.settings import TrainingSettings
 from ..learner.stage import Stages
 from ..networks import Ensemble, Scouted
 from ..retired import SETTINGS
@@ -37,27 +36,23 @@ from .named import named_recipe, problem_of, recipe_of
 from .place import Place, deterministic
 from .recipe import Recipe, checked
 
-# Settings of a recipe that a learner takes as they are.
-OF_RECIPE = ("batch_size", "seed", "evaluate_every", "unexplained", "clip", "accumulate", "precision")
-
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class Experiment(TrainingSettings):
     """A task, a network and data, ready to train.
 
     Parameters
     ----------
     task, network, train, test, validation
         What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
-    stages, batch_size, seed, augment, evaluate_every, unexplained, clip, accumulate, precision
+    stages, augment, and the training settings by name
         See :class:`~softground.learner.Learner`.
     note
         One sentence on where the data come from.
     recipe, place
         What the experiment was made from, where it was made by name.
-    anchors, features
-        Labelled inputs of single symbols to learn from as well; other settings that terms carry out, such as a noise
-        level, by their names (:mod:`softground.features`).
+    anchors
+        Labelled inputs of single symbols to learn from as well.
     more
         Further test sets by name, evaluated at the end.
 
@@ -71,21 +66,13 @@ class Experiment:
     train: Data
     test: Data | None = None
     stages: Stages | None = None
-    batch_size: int = 64
-    seed: int = 0
     augment: Augment | None = None
-    evaluate_every: int = 1
-    unexplained: Mode = "raise"
     note: str = ""
     recipe: Recipe | None = None
     place: Place = field(default_factory=Place)
     data_dir: Path | None = None
     validation: Data | None = None
     anchors: Anchors | None = None
-    features: Mapping[str, Any] = field(default_factory=dict)
-    clip: float = 0.0
-    accumulate: int = 1
-    precision: Precision = "32-true"
     more: Mapping[str, Data] = field(default_factory=dict)
 
     @classmethod
@@ -114,8 +101,7 @@ class Experiment:
                 network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
-        made: dict[str, Any] = {name: getattr(recipe, name) for name in OF_RECIPE}
-        made["features"] = {name: getattr(recipe, name) for name in FEATURES}
+        made: dict[str, Any] = recipe.chosen()
         made |= {"augment": problem.distortion if recipe.augment else None, "note": data.note, "more": data.more}
         made |= {"validation": data.validation, "anchors": anchors, "place": place, "data_dir": data_dir}
         return cls(task, network, data.train, data.test, stages, recipe=recipe, **made)
@@ -147,11 +133,17 @@ class Experiment:
 
     def learner(self) -> Learner:
         """The learner that trains it."""
-        made: dict[str, Any] = {name: getattr(self, name) for name in (*OF_RECIPE, "augment", "note")}
-        made |= {**self.features, "device": self.place.device}
-        made["recipe"] = self.recipe and self.recipe.to_json()
-        made["place"] = self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())}
-        return Learner(self.task, self.network, self.stages, **made)
+        return Learner(
+            self.task,
+            self.network,
+            self.stages,
+            settings=self,
+            augment=self.augment,
+            device=self.place.device,
+            recipe=self.recipe and self.recipe.to_json(),
+            place=self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())},
+            note=self.note,
+        )
 
     def run(
         self,

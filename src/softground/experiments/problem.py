@@ -23,6 +23,7 @@ from ..errors import LearnerError
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
+from ..learner.settings import check
 from ..learner.stage import Stage, one_cycle
 from ..networks import IMAGE_NETWORKS, PerSite, Standardise
 from ..projections import ChangeOne, Drop, RandomDrop
@@ -31,7 +32,7 @@ from ..registry import Registry
 from ..schedules import SCHEDULES, Schedule
 from ..task import Family, Task
 from ..training import OBJECTIVES, SoftenedGrounding, Teacher, Term, Usage, ZeroDegree
-from .recipe import Recipe, check, resolved
+from .recipe import Recipe, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
 # gradient), no annealing, no second stage, and a quicker optimiser.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError, Setting
-from ..features import FEATURES
-from ..files import LARGEST_WHOLE, typed_fields
-from ..learner.device import PRECISIONS
+from ..files import typed_fields
+from ..learner.settings import TrainingSettings, setting
 from ..learner.stage import KEPT
 from ..schedules import SCHEDULES
 from ..training.step import OBJECTIVES
@@ -24,21 +23,8 @@ IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, An
 """Settings that an objective implies, by its name, from a preset's values and those given, which win."""
 
 
-def setting(default: Any, help: str, choices: Mapping[str, Any] | tuple[str, ...] | None = None) -> Any:
-    """A field of the recipe: its default, what it means and, where it is a name, a registry or the names there are."""
-    return field(default=default, metadata={"help": help, "choices": choices})
-
-
-_Features = make_dataclass(
-    "_Features",
-    [(name, each.kind, setting(each.default, each.help)) for name, each in FEATURES.items()],
-    frozen=True,
-    kw_only=True,
-)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Recipe(_Features):  # type: ignore[misc, valid-type]
+class Recipe(TrainingSettings):
     """Everything that decides a run. The defaults are the paper's (Appendix B.3) where it has one for all tasks.
 
     The paper's 1,000 epochs count every walk over the data as one: with T = 10 they are 100 epochs that update the
@@ -74,9 +60,6 @@ class Recipe(_Features):  # type: ignore[misc, valid-type]
         0, "Most epochs of Stage I in which γ and learning rate wait for the network to explain half of the answers."
     )
     zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
-    batch_size: int = setting(64, "Examples per batch.")
-    accumulate: int = setting(1, "Batches per gradient step.")
-    clip: float = setting(0.0, "The largest norm of a gradient; 0: any.")
     optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
     learning_rate: float = setting(0.1, "Stage I's learning rate.")
     weight_decay: float | None = setting(None, "Stage I's weight decay; adamw has 0.01 and the others none.")
@@ -98,11 +81,12 @@ class Recipe(_Features):  # type: ignore[misc, valid-type]
         "order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
     )
     usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
-    members: int = setting(1, "Networks of an ensemble, each trained for itself.")
+    members: int = setting(1, "Networks of an ensemble, each trained for itself.", least=1)
     scouts: int = setting(
         0,
         "Linear readings of the raw images that compete in a short Stage 0, with the usage prior; the network begins "
         "with the best one. 0: none.",
+        least=0,
     )
     keep: str = setting(
         "last",
@@ -110,30 +94,15 @@ class Recipe(_Features):  # type: ignore[misc, valid-type]
         "validation figure (validation).",
         KEPT,
     )
-    unexplained: str = setting(
-        "raise",
-        "Examples whose answer no symbols explain: stop with an error that names them (raise), or train without "
-        "them (drop).",
-        ("raise", "drop"),
-    )
-    evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.")
     validation: float = setting(
         0.0,
         "The share of the training examples to hold out for validation, or of the images, where examples are dealt "
         "from a pool; a task that has validation data takes those.",
     )
     patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
-    precision: str = setting(
-        "32-true", "What the network is trained in; on a GPU 32-true still has convolutions in TF32.", PRECISIONS
-    )
-    seed: int = setting(0, "Decides every draw.")
 
     def __post_init__(self) -> None:
-        check(self)
-        if self.members < 1:
-            raise LearnerError.of({"members": self.members}, "expected 1 or more.")
-        if self.scouts < 0:
-            raise LearnerError.of({"scouts": self.scouts}, "expected 0 or more.")
+        super().__post_init__()
         if self.scouts and self.usage == "none":
             raise LearnerError.of(
                 {"scouts": self.scouts},
@@ -203,13 +172,3 @@ def checked(kind: type[Any], given: Mapping[str, Any], where: Path) -> dict[str,
             f"{where}: {error}. Restore the file, or use the version of softground that started the run; the file "
             "names it."
         ) from error
-
-
-def check(options: Any) -> None:
-    """Refuse unknown names, and numbers that no tensor could hold, before anything is made of them."""
-    for each in fields(options):
-        value, choices = getattr(options, each.name), each.metadata.get("choices")
-        if choices is not None and value not in choices:
-            raise LearnerError.of({each.name: value}, f"expected one of {', '.join(choices)}.")
-        if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
-            raise LearnerError.of({each.name: value}, "whole numbers stay below 2⁶³.")

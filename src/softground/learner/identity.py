@@ -39,7 +39,6 @@ from torch.optim import Optimizer
 
 from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
-from ..features import FEATURES
 from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
 from ..runs.folder import RunFolder, environment, plain
@@ -77,13 +76,8 @@ def settings(learner: Plan) -> dict[str, Any]:
 
     cores = tensor_cores(learner.fabric.device)
     return {
-        "batch_size": learner.batch_size,
-        "seed": learner.seed,
-        "evaluate_every": learner.evaluate_every,
-        "unexplained": learner.unexplained,
+        **learner.settings.described(),
         "augment": described(learner.augment),
-        "clip": learner.clip,
-        "accumulate": learner.accumulate,
         "precision": learner.precision,
         "network": described(learner.network),
         "space": each({shape: task.space for shape, task in tasks.items()}),
@@ -103,7 +97,6 @@ def settings(learner: Plan) -> dict[str, Any]:
             | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
-        **{name: value for name, value in learner.features.items() if value != FEATURES[name].default},
     } | ({"tensor_cores": cores} if cores else {})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,18 +13,18 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError, Setting
-from ..features import checked
 from ..preparing import reporter
 from ..runs.folder import RunFolder
 from ..task import Family, Task
 from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
-from .device import Precision, chosen_fabric, make_fabric, precision_of
+from .device import chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits
 from .loop import Loop
 from .observers import Observer, together
 from .open_choices import settle
-from .plan import Augment, Mode, Plan, check_mode
+from .plan import Augment, Plan
 from .run_folder import MODEL, figures_after_training, figures_before_training, finish, run_folder, suspects
+from .settings import TrainingSettings
 from .stage import Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
 
 if TYPE_CHECKING:
@@ -46,32 +45,20 @@ class Learner(Plan):
     stages
         What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
         family a function ``stages(task)``, or a dict of stages by shape: each shape has teachers of its own.
-    batch_size, seed
-        Examples per batch, over all processes together; the seed of every draw.
-    clip, accumulate
-        The largest norm of a gradient (0: any); batches per gradient step (:mod:`softground.learner.loop`).
+    settings
+        How to train, as :class:`TrainingSettings`; each is also an argument of its own: ``batch_size``, ``accumulate``,
+        ``clip``, ``unexplained``, ``evaluate_every``, ``precision``, ``seed``, ``noise``, ``scaled``.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
-    evaluate_every
-        Epochs between evaluations on test set and validation part (after a stage's last epoch there always is one).
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
-    precision
-        What the network is trained in: ``"32-true"``, or ``"bf16-mixed"``. All else, evaluation too, is in 32 bits.
     fabric
         Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or DDP and launched.
     workers
         Processes that read a data set which is not tensors; 0 reads it in this one.
-    unexplained
-        What to do about examples whose answer no symbols explain (S_y is proved empty): ``"raise"`` an error that names
-        them, or ``"drop"`` them.
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.
-    features
-        Settings that terms carry out (:mod:`softground.features`). ``noise`` is ε, the share of answers that are wrong,
-        or ``"learn"``: examples then count by how probably their answer is correct (:mod:`softground.training.noise`).
-        ``scaled=True`` divides P(z|x) by the network's usage of the symbols (:mod:`softground.training.scaled`).
 
     Attributes
     ----------
@@ -96,21 +83,15 @@ class Learner(Plan):
         network: nn.Module,
         stages: Stages | None = None,
         *,
-        batch_size: int = 64,
-        seed: int = 0,
+        settings: TrainingSettings | None = None,
         augment: Augment | None = None,
-        clip: float = 0.0,
-        accumulate: int = 1,
         device: Literal["auto", "cpu", "cuda"] = "auto",
-        precision: Precision = "32-true",
         fabric: Fabric | None = None,
-        evaluate_every: int = 1,
         workers: int = 0,
-        unexplained: Mode = "raise",
         recipe: Mapping[str, Any] | None = None,
         place: Mapping[str, Any] | None = None,
         note: str = "",
-        **features: Any,
+        **given: Any,
     ) -> None:
         if not isinstance(network, nn.Module):
             raise LearnerError.of({"network": network}, "expected a module of torch, such as PerSite(…) or mlp(…).")
@@ -119,24 +100,13 @@ class Learner(Plan):
         self.network = network
         self.described = stages_by_shape(task, grounding_stages if stages is None else stages)
         self.staged = self.described  # once the learner fits, with what was left open
-        if not (isinstance(clip, int | float) and 0 <= clip < math.inf):
-            raise LearnerError.of({"clip": clip}, "expected a gradient's largest norm, or 0 for any.")
-        self.batch_size, self.accumulate = (
-            whole_number("batch_size", batch_size),
-            whole_number("accumulate", accumulate),
-        )
-        self.evaluate_every, self.workers = (
-            whole_number("evaluate_every", evaluate_every),
-            whole_number("workers", workers, least=0),
-        )
-        self.clip, self.seed, self.augment = float(clip), seed, augment
-        self.unexplained = check_mode(unexplained)
-        self.features = checked(features)
+        self.settings = (settings or TrainingSettings()).changed(**given)
+        self.augment, self.workers = augment, whole_number("workers", workers, least=0)
         self.recipe, self.place = recipe, place
         self.choice_ = {}
         self.note = note
         self.fitting = Lock()
-        self.fabric = chosen_fabric(fabric, device, precision)
+        self.fabric = chosen_fabric(fabric, device, self.settings.precision)
         self.precision = precision_of(self.fabric)
         self.device = self.fabric.device
 
@@ -232,7 +202,7 @@ class Learner(Plan):
             self.input_ = inputs_of(trained)
             parts, found = self.loop.parts, None
             looked = figures_after_training(self, progress, held_out, further)
-            if self.features["noise"]:
+            if self.settings.noise:
                 self.suspects_ = found = suspects(parts, self.history_)
             if folder:
                 self.summary_, read = finish(self, parts, progress, self.seconds_, found, looked, first, folder)

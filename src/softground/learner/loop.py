@@ -107,7 +107,10 @@ class Loop:
     def prepare(self, train: list[Part], held_out: Mapping[str, list[Part]] | None = None) -> None:
         """Put network, data and generators in place; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
-        self.streams, self.stopwatch = Streams(self.learner.seed, fabric.global_rank, device), Stopwatch(device)
+        self.streams, self.stopwatch = (
+            Streams(self.learner.settings.seed, fabric.global_rank, device),
+            Stopwatch(device),
+        )
         draw_from(self.network, self.streams.chance)
         self.module = fabric.setup_module(self.network)
         # Convolutions and normalisations are faster channels last: by a quarter on a CPU, by half on a GPU.
@@ -166,7 +169,9 @@ class Loop:
             record = self.epoch(stage, epoch, base)
             self._check_state(stage, epoch)
             last = epoch + 1 == stage.epochs + progress.waited(stage)
-            figures = self._figures(stage, epoch) if last or (epoch + 1) % self.learner.evaluate_every == 0 else {}
+            figures = (
+                self._figures(stage, epoch) if last or (epoch + 1) % self.learner.settings.evaluate_every == 0 else {}
+            )
             record |= figures
             score = record["feasible"] if stage.keep == "best" else validation_figure(record)
             if stage.keep != "last" and score is not None:
@@ -218,7 +223,9 @@ class Loop:
         waited = self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
         number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
-        batches = deal_batches(self.parts, int(stage.batch_size or self.learner.batch_size), self.streams.order)
+        batches = deal_batches(
+            self.parts, int(stage.batch_size or self.learner.settings.batch_size), self.streams.order
+        )
         descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
         steps = len(batches)
@@ -268,7 +275,7 @@ class Descent:
 
     def __init__(self, loop: Loop, stage: Stage, epoch: int, base: list[float], sizes: Sequence[int]) -> None:
         self.loop, self.stage, self.epoch, self.base, self.sizes = loop, stage, epoch, base, sizes
-        self.every = loop.learner.accumulate
+        self.every = loop.learner.settings.accumulate
         self.groups = math.ceil(len(sizes) / self.every)
 
     def apart(self, step: int) -> AbstractContextManager[None]:
@@ -291,10 +298,10 @@ class Descent:
         if self.stage.learning_rate is not None:
             progress = (self.epoch + group / self.groups) / self.stage.epochs
             set_learning_rate(loop.optimizer, self.base, self.stage.learning_rate(progress))
-        if loop.learner.clip:
+        if loop.learner.settings.clip:
             # Already checked to be finite; on a GPU, another check would wait.
             loop.fabric.clip_gradients(
-                loop.module, loop.optimizer, max_norm=loop.learner.clip, error_if_nonfinite=False
+                loop.module, loop.optimizer, max_norm=loop.learner.settings.clip, error_if_nonfinite=False
             )
         loop.optimizer.step()
 

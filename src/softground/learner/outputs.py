@@ -106,7 +106,7 @@ class Outputs:
         self.network, self.fabric, self.augment = plan.network, plan.fabric, plan.augment
         fabric, network = plan.fabric, plan.network
         self.dtype = next((p.dtype for p in network.parameters() if p.is_floating_point()), None)
-        alone = fabric.device.type == "cuda" and fabric.world_size == 1 and plan.accumulate == 1
+        alone = fabric.device.type == "cuda" and fabric.world_size == 1 and plan.settings.accumulate == 1
         self.passes: Passes | None = None
         if alone and of_known_layers(network) and plan.precision in PRECISIONS:
             self.passes = Passes(self._recorded, network, lambda: [streams.distortion, streams.chance])

@@ -157,7 +157,7 @@ def finish(
         "wall_seconds": seconds,
         "seconds": {part: sum(record["seconds"][part] for record in history) for part in PARTS},
         **{f"solver_{name}": count for name, count in faults.items()},
-        "seed": learner.seed,
+        "seed": learner.settings.seed,
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
@@ -165,7 +165,7 @@ def finish(
         "versions": environment(),
     }
     if found is not None:
-        summary["noise"] = Noise(learner.features["noise"]).at(history)
+        summary["noise"] = Noise(learner.settings.noise).at(history)
         summary["suspects"] = {"count": len(found), "first": [asdict(one) for one in found[:SHOWN]]}
     if fabric.is_global_zero:
         if found is not None:

@@ -26,7 +26,8 @@ from ..training.step import CHAINS, Batch, Memory, Moment, Teacher, Term, Traini
 from .datasets import Batches, Part
 from .device import everyone
 from .evaluation import reader
-from .plan import Mode, Plan
+from .plan import Plan
+from .settings import Mode
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -57,13 +58,15 @@ class TrainedPart(Part):
         self, part: Part, plan: Plan, streams: Streams, total: Callable[[Tensor], Tensor], lap: Callable[[str], None]
     ) -> None:
         super().__init__(part.shape, part.task, part.data)
-        self.network, self.fabric, self.seed = plan.network, plan.fabric, plan.seed
+        self.network, self.fabric, self.seed = plan.network, plan.fabric, plan.settings.seed
         self.streams, self.total, self.lap = streams, total, lap
         self.stages = plan.staged[self.shape]
         self.memory: list[Memory] = [{} for _ in self.stages]
         self.noise: Noise | None = None  # of the last stage that had one, which tells whose answers are suspect
         known, anchors = self.data.known, self.data.anchors
-        self.unexplained = Unexplained(self.task, self.data, plan.unexplained, self.fabric, alone=self.shape is None)
+        self.unexplained = Unexplained(
+            self.task, self.data, plan.settings.unexplained, self.fabric, alone=self.shape is None
+        )
         self.unknown = 1.0
         if known is not None:
             self._refuse_contradictions(known)
@@ -73,7 +76,7 @@ class TrainedPart(Part):
         if anchors is not None:
             check_reads_apart(reader(self.network, self.data.device), anchors, self.task.space, self.data.device)
         labelled: list[Term] = [] if anchors is None else [LabelledInputs(anchors)]
-        self.always: list[Term] = terms(plan.features) + labelled
+        self.always: list[Term] = terms(plan.settings) + labelled
 
     @property
     def key(self) -> str:

@@ -40,7 +40,7 @@ def classes() -> Experiment:
     torch.manual_seed(0)
     network, stages = PerSite(small_network(), IMAGE), small_stages(space, program, EPOCHS)
     task = Task(space, program)
-    return Experiment(task, network, patterns(1, 24), patterns(2, 12), stages, 8, augment=RandomAffine())
+    return Experiment(task, network, patterns(1, 24), patterns(2, 12), stages, batch_size=8, augment=RandomAffine())
 
 
 def reals() -> Experiment:
