@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import sys
 from pathlib import Path
@@ -14,11 +13,8 @@ import torch
 
 from benchmarks.provenance import read_page
 from lessons import Lesson
-from softground.constraints import Not
-from softground.dice import Sampler
 from softground.target import Target
 from softground.tasks.shortcuts import EvenOdd
-from softground.tasks.validity import Validity
 from softground.training import Moment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,59 +26,6 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         pytest.skip("the benchmarks are not part of this distribution")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     return importlib.import_module("shortcuts")
-
-
-def test_the_table_shows_rows_that_are_measured(script: ModuleType) -> None:
-    table = importlib.import_module("shortcuts_table")
-    shown = {key for _, _, rows in table.LINES for _, key, _ in rows}
-    measured = {f"{task}/{row}" for task, rows in script.ROWS.items() for row in rows if task != "inspect"}
-    assert shown <= measured
-    assert {name for _, figures, _ in table.LINES for name in figures} <= set(script.FIGURES)
-
-
-def test_seconds_of_machines_are_never_mixed(script: ModuleType) -> None:
-    spent = importlib.import_module("shortcuts_table").spent
-    gpu = {"environment": {"gpu": "H200", "cpus": 16}, "wall_seconds": 3.0, "cpu_seconds": 2.0}
-    cpu = {"environment": {"gpu": None, "cpus": 2}, "wall_seconds": 90.0, "cpu_seconds": 60.0}
-    runs = {0: gpu, 1: gpu, 2: gpu, 3: cpu, 5: cpu}
-    assert spent(runs, "H200") == "3 (seeds 0–2)"
-    assert spent(runs, "2 CPU cores") == "60 (seeds 3, 5)"
-    assert spent(runs, "16 CPU cores") == "–"
-    cells = importlib.import_module("cells")
-    both = {"row/0": gpu | {"epoch_seconds": 1.0}, "row/1": cpu | {"epoch_seconds": 9.0}}
-    assert "epoch_seconds" not in cells.table(both, [])["row"]
-    assert cells.table({"row/0": both["row/0"]}, [])["row"]["epoch_seconds"] == 1.0
-
-
-def test_a_run_repeated_on_a_cpu_gives_its_seconds_and_counts_in_no_mean(script: ModuleType, tmp_path: Path) -> None:
-    table, made = importlib.import_module("shortcuts_table"), {"commit": "abc1234", "symbol_accuracy": 0.9}
-    figures = {"symbol_ece": 0.1, "ood_symbol_accuracy": 0.8}
-    gpu = made | figures | {"environment": {"gpu": "H200", "cpus": 16}, "wall_seconds": 3.0}
-    cpu = made | figures | {"environment": {"gpu": None, "cpus": 2}, "cpu_seconds": 60.0, "symbol_accuracy": 0.5}
-    for name, runs in (("s", {"half/ours/0": gpu}), ("s_cpu", {"half/ours/0": cpu})):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"command": "c", "runs": runs}))
-    (line,) = [line for line in table.table(tmp_path / "s.json").splitlines() if line.startswith("| Half")]
-    assert "| 90.00 / 10.00 / 80.00 |" in line
-    assert "| 3 (seed 0) | 60 (seed 0 again: 50.0 / 10.0 / 80.0) |" in line
-
-
-def test_groundings_of_a_successors_run(script: ModuleType) -> None:
-    """Drawn from S_y, invalid boards too; they stay in it while they walk, and both kinds move."""
-    cell = importlib.import_module("successor_cell")
-    task, dice = Validity(boards="both").task(), Sampler(0)
-    y = task.constraint.encode([True, Not(True)]).repeat(50)
-    z = cell.drawn(task, y, dice)
-    assert bool(task.constraint.feasible(z, y).all())
-    assert len(z.unique(dim=0)) > 80
-    belief = task.space.belief(torch.zeros(len(y), 16, 4))
-    step, first = cell.board_step(task), z
-    for _ in range(20):
-        z = step(dice, z, Target.at(belief, y, 1.0))
-    assert bool(task.constraint.feasible(z, y).all())
-    moved = (z != first).any(1)
-    assert bool(moved[y >= 0].float().mean() > 0.8)
-    assert bool(moved[y < 0].float().mean() > 0.8)
-    assert [cell.cooled(epoch) for epoch in (0, 10, 11, 1000)] == [1.0, 1.0, 0.95, 0.01]
 
 
 def test_a_successor_learns_from_the_likeliest_draw(script: ModuleType) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-import softground
 from cli_cases import hurry
 from papers.li2023.__main__ import main
 from papers.li2023.cell import Where
 from papers.li2023.plan import plan, select
 from papers.li2023.work import run
-from softground.cli import COMMANDS
 from softground.tasks import ShortestPaths
 from softground.tasks.sdsp.task import shortest_found
 
@@ -39,13 +36,6 @@ def test_formulas(method: str) -> None:
         assert 0 <= stage["grounded"] <= stage["examples"] == 48
     assert ("curves" in found["result"]) == (method in ("ssl", "ngs", "mapo"))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-
-
-def test_curves_have_every_epoch() -> None:
-    curves = run(CELLS["hwf/standard/log/0"], HERE)["result"]["curves"]
-    assert curves["stage"] == ["I", "I", "II"]
-    for name in ("train_symbol_accuracy", "feasible", "test_symbol_accuracy", "test_calculation_accuracy"):
-        assert all(isinstance(value, float) for value in curves[name])
 
 
 @pytest.mark.parametrize(
@@ -90,14 +80,6 @@ def test_the_mean_distance_is_that_of_the_training_graphs() -> None:
     assert run(cell, HERE)["result"]["stages"]["I"]["test"]["path_accuracy_all"] == pytest.approx(
         found.double().mean().item(), abs=1e-5
     )
-
-
-def test_how_many_solutions_jump() -> None:
-    result = run(CELLS["hwf/jump/0"], HERE)["result"]
-    moved = result["moved"]
-    # A chain that has not accepted has not moved; after ten walks more have.
-    assert 0 < moved["after_1"] <= result["acceptance"] <= 1
-    assert moved["after_1"] < moved["after_10"] <= 1
 
 
 @pytest.mark.parametrize("task", ["hwf", "sudoku", "sdsp"])
@@ -150,27 +132,3 @@ def test_bad_input_is_refused(
     assert main([*arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_a_file_is_no_folder_for_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").touch()
-    assert main(["hwf", "--out", str(tmp_path / "file")]) == 2
-    assert "is a file" in capsys.readouterr().err
-
-
-def test_ctrl_c_says_how_to_go_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*given: object, **named: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("papers.li2023.__main__.run_all", stop)
-    assert main(["sdsp", "--quick", "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == "Interrupted. Finished cells are kept; the same command goes on with the rest.\n"
-
-
-def test_it_is_no_part_of_the_command_line_that_is_installed() -> None:
-    """Nor of the wheel: nothing there imports it."""
-    assert "reproduce" not in COMMANDS
-    source = Path(softground.__file__).parent
-    assert not [path for path in source.rglob("*.py") if re.search(r"^\s*(from|import) papers", path.read_text(), re.M)]

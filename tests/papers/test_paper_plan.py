@@ -2,70 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from paper_cases import cells, on_record, record, stages
+from paper_cases import cells, on_record, record
 from papers.li2023 import choices, layout, published
-from papers.li2023.cell import SEEDS
-from papers.li2023.plan import MOST_SEEDS, plan, select
-from papers.li2023.render import read
+from papers.li2023.plan import MOST_SEEDS, plan
 from papers.li2023.store import Store
 from papers.li2023.sudoku import ENDS, LARGEST, SIZES
-from softground.errors import CheckpointError, SoftgroundError
+from softground.errors import CheckpointError
 from softground.experiments.named import named_recipe
 
 RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "reproduction"
-
-
-def test_names_are_stable() -> None:
-    """Records are found by name: a change here orphans those that are committed."""
-    names = [cell.name for cell in plan("all", MOST_SEEDS)]
-    assert len(names) == len(set(names))
-    records = set(Store(RECORDS).names())
-    assert len(records) > 200
-    assert records <= set(names)
 
 
 def test_every_committed_record_counts() -> None:
     """A recipe that changed since would leave a record that no table shows."""
     store = Store(RECORDS)
     assert [c.name for c in plan("all", MOST_SEEDS) if store.read(c) is not None and not store.finished(c)] == []
-
-
-def test_cells_whose_seeds_part_ways_have_ten() -> None:
-    counts = Counter(cell.family for cell in plan("all"))
-    assert counts["sudoku/50/mcmc"] == counts["sudoku/100/mcmc"] == counts["sudoku/300/ssl"] == MOST_SEEDS
-    assert counts["sudoku/500/mcmc"] == counts["hwf/standard/exp"] == SEEDS
-    assert {counts[f"hwf/standard/{method}"] for method in ("exp-grammatical", "hard-feasible")} == {1}
-    assert "hwf/standard/ssl-code" not in counts  # too dear, unless somebody asks for it
-    assert set(Counter(cell.family for cell in plan("all", 2)).values()) == {2}
-
-
-def test_what_is_read_is_what_cells_ask_for_and_what_there_is(tmp_path: Path) -> None:
-    store, found = Store(tmp_path), {cell.name: cell for cell in plan("sudoku", MOST_SEEDS)}
-    for name in ("sudoku/50/mcmc/9", "sudoku/50/exp/0", "sudoku/50/exp/4"):
-        store.write(found[name], record(found[name], stages(I={"board_accuracy": 0.5})))
-    names = {cell.name for cell in read(store, "sudoku").cells}
-    assert {"sudoku/50/mcmc/8", "sudoku/50/exp/2", "sudoku/50/exp/4"} <= names
-    assert not {"sudoku/50/exp/3", "sudoku/500/sup/3"} & names
-
-
-def test_seeds_come_one_after_the_other_and_the_papers_rows_first() -> None:
-    order = plan("all", 2)
-    assert [cell.seed for cell in order] == [0] * (len(order) // 2) + [1] * (len(order) // 2)
-    assert order[0].name == "hwf/standard/exp/0"
-    ranks = [cell.rank for cell in order[: len(order) // 2]]
-    assert ranks == sorted(ranks)
-    assert {cell.name.split("/")[0] for cell in order if cell.rank == 0} == {"hwf", "sudoku", "sdsp"}
-
-
-def test_it_fits_into_an_hour_and_a_half() -> None:
-    """By the estimates, if fourteen cells at a time go four times as fast as one."""
-    assert sum(cell.seconds for cell in plan("all")) / 4 < 5400
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -141,37 +96,6 @@ def test_every_row_is_the_papers_follows_another_or_was_chosen() -> None:
         theirs = {"ssl", "mcmc"}  # with a second stage, which is the paper's
         assert ours - theirs == (set(choices.FOLLOWS[task]) | decided[task]) & ours
         assert choices.FOLLOWS[task].keys().isdisjoint(decided[task])
-
-
-def test_a_choice_is_on_record_once_all_were_tried_and_it_came_out_best(tmp_path: Path) -> None:
-    page, name = tmp_path / "choose.json", choices.PATHS
-    assert not choices.on_record(name, page)
-    every, own = choices.CANDIDATES[name], choices.CHOSEN[name]
-    other = next(label for label in every if label != own)
-    for candidates, choice, found in (({own: {}}, None, False), (every, other, False), (every, own, True)):
-        page.write_text(json.dumps({"groups": {name: {"candidates": candidates, "choice": choice}}}))
-        assert choices.on_record(name, page) is found
-
-
-def test_without_data_the_built_in_digits_stand_in_and_there_are_no_writers() -> None:
-    real, digits = plan("all", 1), plan("all", 1, real=False)
-    assert {c.name for c in real} - {c.name for c in digits} == {c.name for c in real if "/writer/" in c.name}
-    assert {c.options.get("data", "digits") for c in digits if c.kind == "train"} == {"digits"}
-
-
-def test_cells_are_chosen_by_name_beginning_and_pattern() -> None:
-    everything = plan("all", 2)
-    assert [c.name for c in select(everything, ["hwf/standard/exp"])] == ["hwf/standard/exp/0", "hwf/standard/exp/1"]
-    assert [c.name for c in select(everything, ["sdsp/uniform/sup/1"])] == ["sdsp/uniform/sup/1"]
-    assert {c.family for c in select(everything, ["sudoku/*/mcmc/*"])} == {f"sudoku/{n}/mcmc" for n in SIZES}
-    assert select(everything, []) == everything
-    with pytest.raises(SoftgroundError, match=r"hwf/standard/expo fits no cell.*hwf/standard/exp"):
-        select(everything, ["hwf/standard/expo"])
-
-
-def test_no_seeds_are_refused() -> None:
-    with pytest.raises(SoftgroundError, match="at least one"):
-        plan("all", 0)
 
 
 def test_a_record_counts_only_with_the_same_options(tmp_path: Path) -> None:
