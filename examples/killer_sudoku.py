@@ -10,6 +10,7 @@ import cpmpy as cp
 import torch
 
 import softground as sg
+from softground.inverses import solutions
 
 CELLS = torch.arange(16).view(4, 4)
 BOXES = [CELLS[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2)]
@@ -31,7 +32,7 @@ rule = sg.CPMpy(killer, space)
 def boards(count: int, part: Any) -> sg.Examples:
     """Boards cut into dominoes, each in its own way, and the dominoes' totals; training never looks at ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
-    every = space.states(sg.CPSAT(rule).solutions(rule.encode([()])).index)  # no cages: all 288 boards of Sudoku
+    every = space.states(solutions(sg.CPSAT(rule), rule.encode([()])).index)  # no cages: all 288 boards of Sudoku
     codes = every[torch.randint(len(every), (count,), generator=chance)]
     answers = []
     for board in codes + 1:

@@ -10,6 +10,7 @@ import cpmpy as cp
 import torch
 
 import softground as sg
+from softground.inverses import solutions
 
 HOURS, ROOMS = range(1, 6), 3
 LENGTHS = [2, 1, 1, 1, 1, 1, 1]  # the first lesson is a double one, and begins before the last hour
@@ -31,7 +32,7 @@ rule = sg.CPMpy(timetable, space)
 def examples(count: int, part: Any) -> sg.Examples:
     """Days and their tallies; training never looks at ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
-    every = space.states(sg.CPSAT(rule).solutions(rule.encode([()])).index)  # no tally: all timetables
+    every = space.states(solutions(sg.CPSAT(rule), rule.encode([()])).index)  # no tally: all timetables
     codes = every[torch.randint(len(every), (count,), generator=chance)]
     tallies = [tuple(row.bincount(minlength=len(HOURS)).tolist()) for row in codes]
     return sg.Examples(sg.handwritten(codes + 1, part), tallies, symbols=codes)

@@ -16,7 +16,8 @@ from papers.li2023.baselines import MAPO, BackSearch, Reinforce
 from proofs import SPACE, TABLES, TASK
 from softground.constraints import All, Between, OneOf, Program, Scan, Sum
 from softground.dice import Sampler
-from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table
+from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, solutions
+from softground.inverses.base import start_given
 from softground.inverses.circuit.inverse import Levels
 from softground.inverses.composite import Composite, Group
 from softground.kernels import Kernel
@@ -87,9 +88,9 @@ def test_inverses(make: Any, ground: Any) -> None:
             mass = inverse.law(target).log_mass()
             full = mass.isfinite().nonzero().squeeze(1)
             law = inverse.law(replace(target, weights=target.weights.rows(full), answers=own[full]))
-            found += [mass, law.marginals(), law.mode(), law.draw(Sampler(0)), *law.draw_with_marginals(Sampler(0))]
+            found += [mass, law.marginals(), law.mode(), law.draw(Sampler(0)), law.marginals()]
         if type(inverse) in (Table, Enumeration, Listing):
-            listed, start = inverse.solutions(own), inverse.start(own, 0)
+            listed, start = solutions(inverse, own), inverse.start(own, 0)
             found += [listed.index, listed.owner, listed.offsets, start.z, start.found, start.proved]
         return found
 
@@ -133,7 +134,7 @@ def test_relations_and_ensembles() -> None:
     known = torch.tensor([[1, -1, -1], [-1] * 3])
 
     def everything() -> list[Any]:
-        law, start = inverse.law(Target(space.belief(output), y, 1.0)), inverse.start_given(y, 0, known)
+        law, start = inverse.law(Target(space.belief(output), y, 1.0)), start_given(inverse, y, 0, known)
         held = [rule.feasible(states, each.expand(len(states), *each.shape)) for each in related]
         return [*held, law.mode(), law.marginals(), law.entropy(), start.z, start.found, start.proved]
 

@@ -17,6 +17,7 @@ from proofs import BATCH, BOARD, PROBLEM, SPACE, STATES, SUM, TABLE, TABLES, TAS
 from softground import Categorical, Drop, Exact, Guided, Program, Table, Target, Uniform
 from softground.dice import Sampler
 from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
+from softground.inverses.base import start_given
 from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
 from softground.projections import ChangeOne, Dropped
 from softground.training import Teacher
@@ -125,11 +126,11 @@ def test_first_states_have_the_known_symbols(kind: type[Inverse]) -> None:
     known = torch.full_like(z, -1)
     known[1:, sites] = z[1:, sites]  # the first example knows nothing
     known[-1] = z[-1]  # the last one everything
-    start = inverse.start_given(y, 3, known)
+    start = start_given(inverse, y, 3, known)
     assert start.found.all()
     assert inverse.feasible(start.z, y).all()
     assert ((known < 0) | (start.z == known)).all()
-    assert torch.equal(start.z, inverse.start_given(y, 3, known).z)
+    assert torch.equal(start.z, start_given(inverse, y, 3, known).z)
 
 
 class FibresAlone(Inverse):
@@ -151,7 +152,7 @@ def test_first_states_are_everywhere_in_what_is_left_or_proved_absent(name: str)
     y = inverse.constraint.encode([5] * rows) if name != "listing" else torch.zeros(rows, dtype=torch.long)
     known = KNOWN.repeat(rows, 1)
     known[-2:] = torch.tensor([[0, 0, -1], [0, 0, 0]])  # against the answer, in part and as a whole
-    start = inverse.start_given(y, 0, known)
+    start = start_given(inverse, y, 0, known)
     assert set(map(tuple, start.z[:-2].tolist())) == set(map(tuple, LEFT.tolist()))
     assert start.found.tolist() == [True] * (rows - 2) + [False] * 2
     assert start.proved.all()
@@ -160,12 +161,12 @@ def test_first_states_are_everywhere_in_what_is_left_or_proved_absent(name: str)
 def test_a_search_with_fixed_sites_finds_states_of_a_space_too_large_to_list() -> None:
     space = Categorical([range(10)] * 8)
     program = Program(lambda *digits: sum(digits), space, vectorised=True)
-    smt_rule = TABLES[Inverse][Z3][0]().smt.__class__(lambda z, y: sum(z) == y, space)
+    smt_rule = TABLES[Inverse][Z3][0]().rule.__class__(lambda z, y: sum(z) == y, space)
     known = torch.full((4, 8), -1)
     known[:, [1, 6]] = torch.tensor([9, 3])
     for inverse in (TABLES[Inverse][type(PROBLEM.enumeration)][0]().__class__(space, program), Z3(smt_rule, table=16)):
         y = inverse.constraint.encode([40] * 4)
-        start = inverse.start_given(y, 0, known)
+        start = start_given(inverse, y, 0, known)
         assert start.found.all()
         assert (start.z[:, [1, 6]] == torch.tensor([9, 3])).all()
         assert inverse.feasible(start.z, y).all()

@@ -13,7 +13,7 @@ import torch
 from learner_cases import addition, examples, make_learner
 from softground import SMT, Categorical, Enumeration, Program
 from softground import preparing as seam
-from softground.inverses import Table, solved, table
+from softground.inverses import Table, solutions, solved, table
 from softground.inverses import z3 as z3_file
 from softground.preparing import hushed, preparing, watched
 from softground.report import Display
@@ -153,7 +153,7 @@ def test_tables_and_first_states_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     said.clear()
     monkeypatch.setattr(solved, "QUERIES_PER_WORKER", 1)
     with watched(said.append):
-        z3_file.Z3(smt).solutions(smt.encode([1, 2, 3, 4]))
+        solutions(z3_file.Z3(smt), smt.encode([1, 2, 3, 4]))
     assert said[0] == "Lists of solutions: 2 of 4, 1 s left"
 
 

@@ -39,7 +39,7 @@ RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in l
 LOOKS_UP = {("experiments/named.py", "tasks"), ("learner/learner.py", "model")}
 LOOKS_UP |= {("task.py", "answer_codes"), ("task.py", "posterior")}
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
-HEIRS = {("Recorded", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
+HEIRS = {("RecordedProgram", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 
 
 def imports(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.ImportFrom, bool]]:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from softground.constraints import Program
-from softground.inverses import Table
+from softground.inverses import Table, solutions
 from softground.kernels import Collapsed, Kernel, Metropolis
 from softground.projections import ChangeOne, Drop
 from softground.seeds import stream
@@ -54,7 +54,7 @@ def laws(digits: int, seed: int) -> dict[str, Any]:
     states = torch.zeros(0, space.sites)
     while len(states) < LEAST:
         y = program.answer_ids(space.states(torch.randint(space.size, (1,), generator=generator)))
-        states = space.states(table.solutions(y).index)
+        states = space.states(solutions(table, y).index)
     output = SHARPNESS * torch.randn(1, space.sites, space.outputs, generator=generator, dtype=torch.float64)
     rows, belief = [], space.belief(output)
     assert isinstance(belief, CategoricalBelief)

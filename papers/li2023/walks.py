@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from softground.inverses import Table
+from softground.inverses import Table, solutions
 from softground.kernels import Metropolis
 from softground.projections import ChangeOne, Drop, Dropped
 from softground.target import Target
@@ -39,7 +39,7 @@ class Walk:
     @cached_property
     def states(self) -> Tensor:
         """All of S_y: ``[n, sites]``."""
-        return self.table.space.states(self.table.solutions(self.y).index)
+        return self.table.space.states(solutions(self.table, self.y).index)
 
     @cached_property
     def proposals(self) -> Tensor:

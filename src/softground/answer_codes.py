@@ -21,6 +21,7 @@ from .constraints.relations import pattern
 from .data.columns import answers_of
 from .data.known import known_codes
 from .errors import ConstraintError, DataError, NoLaw
+from .inverses.base import sole, start_given
 from .inverses.composite import Composite, composite
 from .inverses.joint import together
 from .inverses.lists import Lists
@@ -174,7 +175,7 @@ class AnswerCodes:
     def sole(self, rows: int, device: torch.device) -> Tensor:
         """The code of a rule that has one answer for all, such as a Cnf or a list of valid states."""
         formula = isinstance(self.task.constraint, Cnf)  # which holds
-        code = torch.tensor([HOLDS]) if formula else self.task.inverse.sole()
+        code = torch.tensor([HOLDS]) if formula else sole(self.task.inverse)
         if code is None:
             raise DataError("No answers were given; leave them out only where a rule has the same answer for all rows.")
         self._settle(code)
@@ -204,7 +205,7 @@ class AnswerCodes:
         before = self.task.inverse
         if self.task.open and (not before.exact or isinstance(before, Lists)):
             self.task.settle(codes)
-            if isinstance(before, Lists) and before.whole and isinstance(self.task.inverse, Lists):
+            if isinstance(before, Lists) and isinstance(self.task.inverse, Lists):
                 self.task.inverse.join(before)
         if self.task.inverse.exact:
             self.method = "exact"
@@ -242,7 +243,7 @@ class AnswerCodes:
             weights = weights if known is None else weights.given(known)
             return torch.isneginf(task.inverse.law(Target(weights, codes, 1.0)).log_mass())
         if self.method == "chains":
-            start = task.inverse.start(codes, 0) if known is None else task.inverse.start_given(codes, 0, known)
+            start = start_given(task.inverse, codes, 0, known)
             return ~start.found & start.proved
         empty = self.parts.empty(space, codes, known)
         rest = (~empty).nonzero().flatten()

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from . import __version__
 from .errors import CheckpointError
 from .files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
-from .inverses.base import RECORDED
+from .inverses.records import RECORDED, record
 from .learner.device import chosen_device
 from .learner.prediction import Reader
 from .networks import blueprint
@@ -91,7 +91,7 @@ class Model(Reader):
 
     def _facts(self, key: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
         """Space, rule and inputs of one task; the rule's tables go to the ``tensors``, under ``key``."""
-        kept = None if self.task is None else self.task.inverse.record()  # type: ignore[union-attr]
+        kept = None if self.task is None else record(self.task.inverse)  # type: ignore[union-attr]
         facts = writable(kept[0]) if kept else None
         tensors |= {f"{key}/{name}": value for name, value in (kept[1] if kept and facts else {}).items()}
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
@@ -165,7 +165,7 @@ def _space_and_task(
         space = make_space(found["space"])
         if found["rule"] is None:
             return space, None
-        inverse = RECORDED[found["rule"]["kind"]].rebuild(space, found["rule"], tables)
+        inverse = RECORDED[found["rule"]["kind"]](space, found["rule"], tables)
         return space, Task(space, inverse.constraint, inverse, name=name)
     if not isinstance(given, Task):
         raise CheckpointError(f"{given} was given; the model was saved with one task.")

@@ -21,6 +21,7 @@ from torch.distributions import Distribution, constraints, register_kl
 from .answer_codes import answer_list
 from .dice import Sampler
 from .errors import InverseError, SpaceError
+from .inverses.base import solutions
 from .spaces.belief import CategoricalBelief
 from .target import Target
 
@@ -166,7 +167,7 @@ class Posterior(Distribution):
             states = [space.states(torch.arange(space.size, device=device))] * len(self._y)
         else:
             try:
-                found = self.task.inverse.solutions(self._y)
+                found = solutions(self.task.inverse, self._y)
             except InverseError as error:
                 raise NotImplementedError(str(error)) from error
             states = [space.states(index) for index in torch.split(found.index, found.count.tolist())]

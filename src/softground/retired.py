@@ -57,6 +57,15 @@ MEMBERS |= {("boards", "authors"): _PAPERS}
 The same goes for the values of any setting, by its name and the value: ``("usage", "estimated")``.
 """
 
+METHODS = {
+    "pinned": "Register a function: @softground.inverses.pinned.register.",
+    "default_kernel": "Register a function: @softground.inverses.own_kernel.register.",
+    "most_probable": "Register a function: @softground.inverses.mode_by_search.register.",
+    "solutions": "Override set(y), which gives S_y as a set; Enumeration.set shows how a list becomes one.",
+    "static_law": "What a GPU can record is found by a rehearsal.",
+}
+"""Methods that an inverse of one's own may still have, and what to write instead."""
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
@@ -24,6 +25,7 @@ from .errors import ConstraintError, InfeasibleAnswer, Setting, SoftgroundError
 from .inverses.base import Inverse
 from .inverses.enumeration import default_inverse
 from .inverses.ladder import Budget, Choice, climb
+from .inverses.listing import Listing
 from .metrics import accuracies
 from .spaces.base import Space
 
@@ -113,7 +115,7 @@ class Task(Generic[S]):
         if inverse is None:
             way = _Way(default_inverse(constraint, space), open=space.categorical)
         else:
-            way = _Way(inverse.for_rule(constraint) if isinstance(inverse, Inverse) else inverse, open=False)
+            way = _Way(_with_rule(inverse, constraint), open=False)
         given = (space, constraint, metrics, name, nameless_symbols, detects, budget or Budget(), way)
         for part, value in zip(fields(Task), given, strict=True):
             object.__setattr__(self, part.name, value)
@@ -235,6 +237,15 @@ class Task(Generic[S]):
         if not isinstance(found, Mapping):
             raise SoftgroundError(f"The task's metrics gave {found!r}; expected numbers by name, {{name: value}}.")
         return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
+
+
+def _with_rule(inverse: Inverse, rule: Constraint) -> Inverse:
+    """The inverse, or of a listing that was made without a rule a twin that has it."""
+    if not isinstance(inverse, Listing) or hasattr(inverse, "constraint"):
+        return inverse
+    twin = copy(inverse)
+    twin.constraint = rule
+    return twin
 
 
 def as_task(rule: Any) -> Task:

@@ -19,7 +19,7 @@ from softground.constraints.scan.messages import OneByOne, suffix
 from softground.constraints.scan.tree import Tree
 from softground.dice import Sampler
 from softground.errors import ConstraintError, InfeasibleAnswer
-from softground.inverses import Enumeration, Scanned
+from softground.inverses import Enumeration, Scanned, most_probable
 from softground.kernels import Exact, default_kernel
 from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
@@ -94,7 +94,7 @@ def test_the_log_partition_and_its_gradient_are_those_of_brute_force(seed: int) 
         assert torch.allclose(value[finite], expected[finite], atol=1e-12)
         assert bool((value[~finite] < -1e29).all())
         if isinstance(recursion, Tree):
-            z, marginals = recursion.sample_with_marginals(*at, read, Sampler(seed))
+            z, marginals = recursion.sample(*at, read, Sampler(seed)), recursion.marginals(*at, read)
             wanted = gradient[1].masked_fill(~allowed, 0.0)[finite]
             assert torch.allclose(case.scan.unread(marginals)[finite], wanted, atol=1e-12)
             assert bool(case.scan.feasible(case.scan.unread(z), y)[finite].all())
@@ -118,7 +118,7 @@ def test_marginals_of_long_scans_are_those_of_the_recursion_site_by_site(sites: 
         assert torch.allclose(tree.log_partition(*given, scores), total, rtol=1e-12)
         many = tree.log_partition(*(part.repeat(200, *[1] * (part.ndim - 1)) for part in (*given, scores)))
         assert torch.allclose(many, total.repeat(200), rtol=1e-12)  # where plain products may be faster
-        z, marginals = tree.sample_with_marginals(*given, scores, Sampler(0))
+        z, marginals = tree.sample(*given, scores, Sampler(0)), tree.marginals(*given, scores)
         assert torch.allclose(marginals, expected, atol=1e-11)
         assert bool((marginals.gather(2, z[..., None]) > 0).all())
         assert bool(scan.feasible(z, y).all())
@@ -128,7 +128,7 @@ def test_marginals_of_long_scans_are_those_of_the_recursion_site_by_site(sites: 
 def test_a_batch_may_be_empty(digits: int) -> None:
     scan = addition_scan(digits)
     law = Scanned(scan).law(Target(scan.space.uniform(0, CPU), scan.encode([7])[:0], 1.0))
-    z, marginals = law.draw_with_marginals(Sampler(0))
+    z, marginals = law.draw(Sampler(0)), law.marginals()
     assert [part.shape for part in (z, marginals, law.log_mass())] == [(0, 2 * digits), (0, 2 * digits, 10), (0,)]
 
 
@@ -219,7 +219,7 @@ def test_the_most_probable_solution_is_the_best_of_all(seed: int) -> None:
         solutions, target = case.solutions(row), Target(belief.rows(slice(row, row + 1)), case.scan.encode([row]), 1.0)
         if not len(solutions):
             with pytest.raises(InfeasibleAnswer):
-                Scanned(case.scan).most_probable(target)
+                most_probable(Scanned(case.scan), target)
         else:
             (z,) = Scanned(case.scan).law(target).mode()
             scores = belief.rows(torch.full((len(solutions),), row)).log_prob(solutions)

@@ -24,5 +24,5 @@ def test_a_formula_understands_the_programs_answers() -> None:
         assert ours.values[row][ours.mask[row]].tolist() == theirs.values[row][theirs.mask[row]].tolist()
     start = inverse.start(y[:5], seed=0)
     assert bool(program.feasible(start.z, y[:5]).all())
-    assert bool(inverse.smt.feasible(start.z, y[:5]).all())
-    assert inverse.smt.answer(y[0]) == program.answer(y[0])
+    assert bool(inverse.rule.feasible(start.z, y[:5]).all())
+    assert inverse.rule.answer(y[0]) == program.answer(y[0])

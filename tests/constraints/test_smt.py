@@ -17,6 +17,7 @@ from smt_cases import ragged, value
 from softground.constraints.base import Constraint
 from softground.constraints.smt import SMT
 from softground.errors import ConstraintError, InverseError
+from softground.inverses import solutions
 from softground.inverses.base import Inverse
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped
@@ -224,9 +225,9 @@ def test_a_formula_over_unknown_constants_alone_is_refused() -> None:
     space = Categorical([range(10), range(10)])
     smt = SMT(lambda z, y: z3.Int("w") == y, space)
     with pytest.raises(ConstraintError, match=r"over unknown constants alone \(w\)"):
-        Z3(smt).solutions(smt.encode([2]))
+        solutions(Z3(smt), smt.encode([2]))
     helped = SMT(lambda z, y: z3.Int("w") + z[0] == y, space)
-    assert Z3(helped).solutions(helped.encode([2])).index.tolist() == list(range(100))
+    assert solutions(Z3(helped), helped.encode([2])).index.tolist() == list(range(100))
 
 
 def test_both_keep_to_their_protocols() -> None:

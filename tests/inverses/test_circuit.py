@@ -17,6 +17,7 @@ from softground.errors import InfeasibleAnswer, InverseError, SoftgroundError
 from softground.inverses import INVERSES, Circuit
 from softground.inverses.circuit import inverse as compiling
 from softground.inverses.circuit.inverse import Levels
+from softground.inverses.records import RECORDED, record
 from softground.spaces import CategoricalBelief
 from softground.target import Target
 
@@ -103,9 +104,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_record_rebuilds_it_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts, tensors = circuit().record()  # type: ignore[misc]
+    facts, tensors = record(circuit())  # type: ignore[misc]
     monkeypatch.setattr(compiling, "compiled", None)
-    rebuilt = Circuit.rebuild(SPACE, facts, tensors)
+    rebuilt = RECORDED["circuit"](SPACE, facts, tensors)
     weights, y = SPACE.belief(outputs(5)), circuit().constraint.encode(ANSWERS)
     law, own = (inverse.law(Target(weights, y, 1.0)) for inverse in (rebuilt, circuit()))
     assert torch.equal(law.log_mass(), own.log_mass())
@@ -114,9 +115,9 @@ def test_a_record_rebuilds_it_without_the_compiler(monkeypatch: pytest.MonkeyPat
     wrong += [("elements", tensors["holds/elements"] + 99), ("elements", tensors["holds/elements"] - 99)]
     for part, other in wrong:
         with pytest.raises(ValueError, match="does not fit together"):
-            Circuit.rebuild(SPACE, facts, tensors | {f"holds/{part}": other})
+            RECORDED["circuit"](SPACE, facts, tensors | {f"holds/{part}": other})
     with pytest.raises(ValueError, match="does not fit together"):
-        Circuit.rebuild(SPACE, facts | {"fails": 10**6}, tensors)
+        RECORDED["circuit"](SPACE, facts | {"fails": 10**6}, tensors)
 
 
 def test_by_name() -> None:

@@ -11,6 +11,8 @@ import torch
 
 from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
 from softground.errors import ConstraintError, InverseError
+from softground.inverses import solutions
+from softground.inverses.base import start_given
 from softground.solver.cpsat import CPSATEngine
 from softground.solver.engine import FibreQuery, Limits, StartQuery
 
@@ -109,7 +111,7 @@ def test_starts_are_feasible_different_and_proved() -> None:
     assert start.z.tolist() != CPSAT(rule).start(y, 1).z.tolist()
     known = torch.full((30, 6), -1)
     known[:, 2] = torch.arange(30) % 6
-    given = CPSAT(rule).start_given(y[:30], 0, known)
+    given = start_given(CPSAT(rule), y[:30], 0, known)
     assert given.found.all()
     assert (given.z[:, 2] == known[:, 2]).all()
     assert rule.feasible(given.z, y[:30]).all()
@@ -128,7 +130,7 @@ def test_lists_are_whole_capped_or_unknown(table: int) -> None:
     assert len(states) == 5
     assert rule.feasible(states, torch.full((5,), ids[1])).all()
     with pytest.raises(InverseError, match="more than solutions_cap=5"):
-        CPSAT(rule, table=table, solutions_cap=5).solutions(torch.tensor(ids[1:]))
+        solutions(CPSAT(rule, table=table, solutions_cap=5), torch.tensor(ids[1:]))
 
 
 def factors(z: Any, y: Any) -> Any:

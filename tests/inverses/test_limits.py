@@ -11,9 +11,22 @@ import torch
 from problems import PROBLEMS, Problem, small_sum
 from softground.constraints import Program
 from softground.errors import InverseError
-from softground.inverses import Enumeration, Listing, Table, default_inverse, enumeration, sets, table
+from softground.inverses import (
+    Enumeration,
+    Listing,
+    Table,
+    codes,
+    default_inverse,
+    enumeration,
+    records,
+    solutions,
+    table,
+)
 from softground.inverses.base import candidates
-from softground.inverses.sets import Listed, Solutions
+from softground.inverses.codes import ByAnswer, Solutions, entries
+from softground.inverses.records import RECORDED, record
+from softground.inverses.sets import Listed
+from softground.learner.recording import asks_nothing
 from softground.preparing import human
 from softground.projections import Drop, Dropped
 from softground.spaces import Categorical
@@ -55,7 +68,7 @@ def test_states_are_worked_through_in_chunks(problem: Problem, chunk: int, monke
     monkeypatch.setattr(table, "CHUNK_STATES", chunk)
     monkeypatch.setattr(enumeration, "CHUNK_STATES", chunk)
     for inverse in (problem.table, problem.enumeration):
-        assert torch.equal(inverse.solutions(y).index, expected.solutions(y).index)
+        assert torch.equal(solutions(inverse, y).index, solutions(expected, y).index)
         fibre, whole = inverse.fibre(z, y, drop), expected.fibre(z, y, drop)
         assert torch.equal(fibre.mask, whole.mask)
         assert torch.equal(fibre.values, whole.values)
@@ -85,7 +98,8 @@ def padded(inverse: Table, rows: int) -> bool:
     target = Target(PROBLEM.belief(rows), y, 1.0)
     ((_, of),) = inverse.law(target).of
     assert isinstance(of, Listed)
-    assert inverse.static_law(target) is (of.longest > 0)
+    inverse.law(target).marginals()  # what is kept is made once
+    assert asks_nothing(inverse.law(target).marginals) is (of.longest > 0)
     return of.longest > 0
 
 
@@ -107,10 +121,11 @@ def test_a_table_with_an_answer_that_nothing_has_is_ragged() -> None:
     y = program.encode([2, 3])
     target = Target(program.space.uniform(2, CPU), y, 1.0)
     assert inverse.solvable
-    assert inverse.static_law(target)
+    inverse.law(target).marginals()
+    assert asks_nothing(inverse.law(target).marginals)
     program.encode([77])
     assert not inverse.solvable
-    assert not inverse.static_law(target)
+    assert not asks_nothing(inverse.law(target).marginals)
     assert inverse.law(target).mode().tolist() == [[0, 2], [1, 2]]
 
 
@@ -119,7 +134,7 @@ def test_states_without_an_answer_are_in_no_row() -> None:
     program = Program(lambda a, b: None if a == b else a - b, space)
     inverse = Table(program)
     y = program.encode([1, -2, 0])
-    assert [space.states(part).tolist() for part in inverse.solutions(y).index.split([2, 1])] == [
+    assert [space.states(part).tolist() for part in solutions(inverse, y).index.split([2, 1])] == [
         [[1, 0], [2, 1]],
         [[0, 2]],
     ]
@@ -131,27 +146,27 @@ def test_states_without_an_answer_are_in_no_row() -> None:
 
 def test_the_limits_of_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     inverse = PROBLEM.table
-    monkeypatch.setattr(table, "RECORD_STATES", 64)
-    monkeypatch.setattr(table, "RECORD_ANSWERS", PROBLEM.program.known)
-    assert inverse.record() is not None
-    monkeypatch.setattr(table, "RECORD_STATES", 63)
-    assert inverse.record() is None
-    monkeypatch.setattr(table, "RECORD_STATES", 64)
-    monkeypatch.setattr(table, "RECORD_ANSWERS", PROBLEM.program.known - 1)
-    assert inverse.record() is None
+    monkeypatch.setattr(records, "STATES", 64)
+    monkeypatch.setattr(records, "ANSWERS", PROBLEM.program.known)
+    assert record(inverse) is not None
+    monkeypatch.setattr(records, "STATES", 63)
+    assert record(inverse) is None
+    monkeypatch.setattr(records, "STATES", 64)
+    monkeypatch.setattr(records, "ANSWERS", PROBLEM.program.known - 1)
+    assert record(inverse) is None
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_a_record_is_refused_where_it_does_not_fit(problem: Problem) -> None:
-    facts, tensors = problem.table.record()  # type: ignore[misc]
-    rebuilt: Any = Table.rebuild(problem.space, facts, tensors)
+    facts, tensors = record(problem.table)  # type: ignore[misc]
+    rebuilt: Any = RECORDED["table"](problem.space, facts, tensors)
     everything = problem.space.states(torch.arange(problem.space.size))
     assert torch.equal(rebuilt.answer_ids(everything), problem.table.answer_ids(everything))
     answer, known = tensors["answer"], problem.program.known
     wrong = [answer[1:], torch.where(answer == answer[0], -2, answer), torch.where(answer == answer[0], known, answer)]
     for other in wrong:
         with pytest.raises(ValueError, match="does not fit the symbols"):
-            Table.rebuild(problem.space, facts, tensors | {"answer": other})
+            RECORDED["table"](problem.space, facts, tensors | {"answer": other})
 
 
 @pytest.mark.parametrize("vectorised", [True, False])
@@ -213,8 +228,8 @@ def test_random_starts_are_spread_over_the_solutions() -> None:
 def test_runs_of_any_size_give_the_same_law(problem: Problem, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     known, sizes = problem.ragged.law(problem.target(2, 0.7)), problem.space.sizes
     marginals, mass, mode = known.marginals(), known.log_mass(), known.mode()
-    monkeypatch.setattr(sets, "BLOCK_LIMIT", limit)
-    made = sets.runs(sizes)
+    monkeypatch.setattr(codes, "BLOCK_LIMIT", limit)
+    made = codes.runs(sizes)
     assert [site for run in reversed(made) for site in run] == list(range(problem.space.sites))
     for run in made:
         joint = math.prod(sizes[site] for site in run)
@@ -237,12 +252,14 @@ def test_candidates_count_in_each_rows_own_radix() -> None:
 
 def test_rows_of_solutions_may_be_empty() -> None:
     rows = [torch.tensor([4, 7]), torch.tensor([], dtype=torch.long), torch.tensor([1])]
-    found = Solutions.of(rows, CPU)
+    made = ByAnswer.of(rows, (8,), CPU)
+    place, owner, offsets = entries(*made.rows(torch.arange(3)).unbind(1))
+    found = Solutions(made.index(place), owner, offsets)
     assert found.index.tolist() == [4, 7, 1]
     assert found.owner.tolist() == [0, 0, 2]
     assert found.offsets.tolist() == [0, 2, 2, 3]
     assert found.count.tolist() == [2, 0, 1]
-    assert Solutions.of([], CPU).index.dtype == torch.long
+    assert made.drawn(torch.tensor([1, 9, 2]), 0)[1].tolist() == [False, False, True]
 
 
 def test_a_listing_of_one_state_and_fibres_of_none() -> None:
@@ -290,7 +307,11 @@ def test_a_space_within_the_cap_is_listed_whole() -> None:
 
 def test_copies_on_another_device_are_whole() -> None:
     other, inverse, listing = torch.device("meta"), PROBLEM.table, Listing(PROBLEM.space, PROBLEM.states)
-    pairs = list(zip(vars(inverse.columns(CPU)).values(), vars(inverse.columns(other)).values(), strict=True))
+    pairs = [(inverse.columns(CPU).answer, inverse.columns(other).answer)]
+    pairs += [
+        (getattr(inverse.columns(CPU).states, n), getattr(inverse.columns(other).states, n))
+        for n in ("codes", "offsets")
+    ]
     for ask in (listing.states, listing.codes, listing._indices):
         pairs.append((ask(CPU), ask(other)))
         assert ask(other) is ask(other)  # copied once

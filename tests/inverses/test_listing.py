@@ -7,7 +7,7 @@ import torch
 
 from softground.constraints import Not, Program
 from softground.errors import InverseError
-from softground.inverses import Enumeration, Listing
+from softground.inverses import Enumeration, Listing, solutions
 from softground.kernels import Exact, default_kernel
 from softground.projections import Dropped
 from softground.spaces import Categorical
@@ -64,9 +64,9 @@ def test_feasibility_solutions_and_starts() -> None:
     z = space.states(torch.arange(space.size))
     y = torch.zeros(len(z), dtype=torch.long)
     assert torch.equal(listing.feasible(z, y), program.feasible(z, y))
-    solutions = listing.solutions(y[:3])
-    assert solutions.count.tolist() == [len(solutions.index) // 3] * 3
-    assert torch.equal(solutions.index[: solutions.count[0]], program.feasible(z, y).nonzero()[:, 0])
+    all_states = solutions(listing, y[:3])
+    assert all_states.count.tolist() == [len(all_states.index) // 3] * 3
+    assert torch.equal(all_states.index[: all_states.count[0]], program.feasible(z, y).nonzero()[:, 0])
     start = listing.start(y, seed=1)
     assert bool(start.found.all())
     assert bool(program.feasible(start.z, y).all())

@@ -15,6 +15,7 @@ from softground.constraints.scan import long_sums, messages
 from softground.constraints.scan.long_sums import Convolved, Totals, convolve
 from softground.constraints.scan.messages import OneByOne
 from softground.inverses import Scanned
+from softground.inverses.records import RECORDED, record
 from softground.target import Target
 from softground.task import Task
 from softground.tasks.addition import addition_task
@@ -103,7 +104,7 @@ def test_a_large_batch_is_taken_in_parts(step: Any, monkeypatch: pytest.MonkeyPa
         y = inverse.constraint.encode(range(30, 35))
         law, rows = inverse.law(Target(belief, y, 1.0)), inverse.scan.tables(CPU).together
         assert (rows >= 5) is (most == 10**9)
-        z, marginals = law.draw_with_marginals(Sampler(0))
+        z, marginals = law.draw(Sampler(0)), law.marginals()
         assert bool(inverse.feasible(z, y).all() & inverse.feasible(inverse.start(y, 0).z, y).all())
         found.append([law.log_mass(), marginals, law.marginals(), law.mode().float()])
     for other in found[1:]:
@@ -153,17 +154,17 @@ def test_a_saved_rule_keeps_the_values_alone() -> None:
     space = Categorical([(0, 5, 2), (-3, 4), (1, 0)])
     inverse = Scanned(Scan(operator.add, space, order=[2, 0, 1]))
     y = inverse.constraint.encode([2, 9, 77])
-    record = inverse.record()
-    assert record is not None
-    facts, tensors = record
+    kept = record(inverse)
+    assert kept is not None
+    facts, tensors = kept
     assert set(tensors) == {"cues", "accepts", "values"}
-    again = Scanned.rebuild(space, facts, tensors)
+    again = RECORDED["scan"](space, facts, tensors)
     weights = space.belief(torch.randn(3, 3, len(space.symbols), generator=torch.Generator().manual_seed(0)).double())
     one, two = (each.law(Target(weights, y, 1.0)).log_mass() for each in (inverse, again))
     assert torch.equal(one, two)
     assert torch.isinf(one).tolist() == [False, False, True]
     with pytest.raises(ValueError, match="values"):
-        Scanned.rebuild(space, facts, tensors | {"values": tensors["values"][:, 1:]})
+        RECORDED["scan"](space, facts, tensors | {"values": tensors["values"][:, 1:]})
 
 
 def test_states_are_all_totals_on_the_way_and_named_from_the_least_at_the_end() -> None:
@@ -182,7 +183,7 @@ def test_draws_and_marginals_together_are_those_apart(task: Task) -> None:
     y = scan.encode([3, 7, 12])
     belief = task.space.belief(torch.randn(3, task.space.sites, 10, generator=generator).double())
     law = task.inverse.law(Target(belief, y, 1.0))
-    z, marginals = law.draw_with_marginals(Sampler(0))
+    z, marginals = law.draw(Sampler(0)), law.marginals()
     assert torch.equal(z, law.draw(Sampler(0)))
     assert torch.equal(marginals, law.marginals())
     assert bool(task.feasible(z, y).all())

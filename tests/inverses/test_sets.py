@@ -23,10 +23,25 @@ from softground.constraints.scan.long_sums import Convolved
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.tree import Tree
 from softground.errors import InfeasibleAnswer, InverseError
-from softground.inverses import Circuit, Enumeration, Inverse, Listing, Lists, Scanned, Table, default_inverse, sets
+from softground.inverses import (
+    Circuit,
+    Enumeration,
+    Inverse,
+    Listing,
+    Lists,
+    Scanned,
+    Table,
+    complements,
+    default_inverse,
+    sets,
+)
+from softground.inverses import codes as codes_file
+from softground.inverses.base import start_given
 from softground.inverses.circuit.inverse import Compiled
+from softground.inverses.complements import cubes_of
+from softground.inverses.listing import Shared
 from softground.inverses.scanned import Chain
-from softground.inverses.sets import Law, Listed, Set, Shared, cubes_of
+from softground.inverses.sets import Law, Listed, Set
 from softground.spaces import CategoricalBelief
 from softground.tasks.addition import addition_scan
 
@@ -194,7 +209,7 @@ def test_the_law_is_that_of_enumeration(name: str, gamma: float, monkeypatch: py
     assert near(plain.marginals(), marginals)
     assert near(taped.marginals(), marginals)
     assert near(torch.autograd.grad(taped.log_mass().sum(), scores)[0], marginals)
-    drawn, also = plain.draw_with_marginals(Sampler(0))
+    drawn, also = plain.draw(Sampler(0)), plain.marginals()
     assert near(also, marginals)
     assert bool(inside.gather(1, inverse.space.index(drawn)[:, None]).all())
     best, mode = log_weight >= log_weight.amax(1, keepdim=True) - 1e-12, inverse.space.index(plain.mode())
@@ -262,7 +277,7 @@ def test_single_precision_and_inference_mode(name: str) -> None:
         assert near(law.marginals(), marginals, 1e-4)
         assert law.marginals().dtype == torch.float32
         assert near(law.entropy(), inverse.law(Target(weights, y, 0.3)).entropy(), 1e-3)
-        z, _ = law.draw_with_marginals(Sampler(0))
+        z = law.draw(Sampler(0))
         for states in (z, law.draw(Sampler(0)), law.mode()):
             assert bool(inside.gather(1, inverse.space.index(states)[:, None]).all())
 
@@ -273,7 +288,7 @@ def test_without_gradients_there_is_no_tape(name: str) -> None:
     scores = beliefs(name, len(y)).scores.requires_grad_()
     with torch.no_grad():
         law = inverse.law(Target(CategoricalBelief(inverse.space, scores), y, 1.0))
-        found = [law.log_mass(), law.marginals(), law.entropy(), law.draw_with_marginals(Sampler(0))[1]]
+        found = [law.log_mass(), law.marginals(), law.entropy(), law.marginals()]
     assert not any(each.requires_grad for each in found)
 
 
@@ -318,7 +333,7 @@ def test_known_symbols(name: str) -> None:
     assert near(law.log_mass(), mass)
     assert near(law.marginals(), marginals)
     assert bool((law.mode()[:, 1] == known[:, 1]).all() & (law.draw(Sampler(0))[:, 1] == known[:, 1]).all())
-    start = inverse.start_given(y, 0, known)
+    start = start_given(inverse, y, 0, known)
     assert bool(start.found.all() & (start.z[:, 1] == known[:, 1]).all())
     if not bool(inside[0].all()):
         wrong = torch.cat([torch.full_like(known[:1], -1), states[~inside[0]][:1]])
@@ -343,7 +358,7 @@ def test_an_empty_set_has_no_mass_and_nothing_to_draw(name: str) -> None:
     assert not bool(gradient[[1, 3]].any())
     plain = inverse.law(Target(beliefs(name, 5), y, 1.0))
     asked: list[Callable[[], Any]] = [law.marginals, law.mode, plain.marginals]
-    for ask in [*asked, lambda: plain.draw(Sampler(0)), lambda: plain.draw_with_marginals(Sampler(0))]:
+    for ask in [*asked, lambda: plain.draw(Sampler(0)), plain.marginals]:
         with pytest.raises(InfeasibleAnswer, match="row") as caught:
             ask()
         assert caught.value.examples == (1, 3)
@@ -382,7 +397,7 @@ def test_large_batches_are_taken_in_parts_once_for_all(name: str, monkeypatch: p
     assert max(rows) == 2
     assert max(most) < 6  # parts of parts are let go of
     assert all(near(one, two) for one, two in zip(found, expected, strict=True))
-    drawn, marginals = law.draw_with_marginals(Sampler(0))
+    drawn, marginals = law.draw(Sampler(0)), law.marginals()
     assert torch.equal(drawn, law.draw(Sampler(0)))
     assert near(marginals, expected[1])
     taped = inverse.law(Target(CategoricalBelief(SPACE, scores), y, 1.0))
@@ -398,7 +413,7 @@ def test_large_batches_are_taken_in_parts_once_for_all(name: str, monkeypatch: p
 def test_cubes_hold_every_state_that_is_not_listed_once(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """In single runs of sites, and in runs of one site each."""
     for limit in (2048, 1):
-        monkeypatch.setattr(sets, "runs", lambda sizes, limit=limit: sets._runs(sizes, limit))
+        monkeypatch.setattr(codes_file, "BLOCK_LIMIT", limit)
         listed = torch.rand(SPACE.size, generator=torch.Generator().manual_seed(int(10 * share))) < share
         codes = cubes_of(listed.nonzero().flatten(), False, SPACE)
         which = torch.tensor([[0, codes.shape[1]]])
@@ -420,7 +435,7 @@ def test_an_unknown_answer_in_a_space_without_indices() -> None:
     law = inverse.law(Target(belief := space.belief(output), y, 1.0))
     assert law.log_mass()[1] == pytest.approx(0.0, abs=1e-9)
     assert near(law.marginals()[1], belief.marginals()[1])
-    z, _ = law.draw_with_marginals(Sampler(0))
+    z = law.draw(Sampler(0))
     assert bool(inverse.feasible(z, y).all())
     assert law.mode()[1].tolist() == belief.mode()[1].tolist()
 
@@ -443,11 +458,11 @@ def test_the_cubes_of_few_lists_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     inverse = Table(Program(total, SPACE))
     y = inverse.program.encode([Not(3), Not(5), Not(0)])
     for limit, kept in ((10**6, 3), (1, 1)):
-        monkeypatch.setattr(sets, "CUBES_KEPT", limit)
-        inverse._cubes.clear()
+        monkeypatch.setattr(complements, "CUBES_KEPT", limit)
+        inverse._cubes._kept.clear()
         for one in y:
             inverse.law(Target(beliefs("ragged", 1), one[None], 1.0)).log_mass()
-        assert len(inverse._cubes) == kept
+        assert len(inverse._cubes._kept) == kept
 
 
 def test_a_law_of_reals_has_no_entropy_of_symbols() -> None:

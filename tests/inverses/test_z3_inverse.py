@@ -15,6 +15,7 @@ from smt_cases import ragged, value
 from softground.constraints.program import Program
 from softground.constraints.smt import SMT
 from softground.errors import InverseError
+from softground.inverses import solutions
 from softground.inverses.base import Fibre
 from softground.inverses.enumeration import Enumeration
 from softground.inverses.z3 import Z3
@@ -95,21 +96,21 @@ def test_fibres_starts_and_solutions_on_a_small_problem() -> None:
     sites = torch.arange(3).expand(4, -1)
     brute, y = Enumeration(space, program), smt.encode(answers)
     truth = ragged(brute.fibre(z, program.encode(answers), Dropped(sites)))
-    expected = brute.solutions(program.encode(answers))
+    expected = solutions(brute, program.encode(answers))
     for table in (4096, 40, 0):
         inverse = Z3(smt, table=table)
         assert ragged(inverse.fibre(z, y, Dropped(sites))) == truth
-        solutions = inverse.solutions(y)
+        all_states = solutions(inverse, y)
         for name in ("index", "owner", "offsets"):
-            assert torch.equal(getattr(solutions, name), getattr(expected, name))
+            assert torch.equal(getattr(all_states, name), getattr(expected, name))
         start = inverse.start(y, seed=0)
         assert start.found.tolist() == [True, True, True, False]
         assert start.proved.all()
         assert smt.feasible(start.z[:3], y[:3]).all()
     with pytest.raises(InverseError, match="solutions_cap"):
-        Z3(smt, solutions_cap=3).solutions(y)
+        solutions(Z3(smt, solutions_cap=3), y)
     with pytest.raises(InverseError, match="gave up"):
-        Z3(smt, table=0, rlimit=1).solutions(y)
+        solutions(Z3(smt, table=0, rlimit=1), y)
 
 
 def test_sudoku_by_search() -> None:
@@ -126,7 +127,7 @@ def test_sudoku_by_search() -> None:
     sites = torch.tensor([2, 3, 6, 7, 8, 9, 12, 13]).expand(12, -1)
     fibre = inverse.fibre(start.z, y, Dropped(sites))
     assert fibre.complete.all()
-    boards = inverse.solutions(y[:1])
+    boards = solutions(inverse, y[:1])
     assert boards.count.tolist() == [288]
     every = space.states(boards.index)
     kept = torch.tensor([0, 1, 4, 5, 10, 11, 14, 15])
@@ -264,7 +265,7 @@ def test_a_start_is_borrowed_from_a_row_with_the_same_answer_and_known_symbols(m
 
     monkeypatch.setattr(inverse, "_solve", first_alone)
     known = torch.tensor([[2, -1], [4, -1], [2, -1], [-1, -1], [-1, 3]])
-    start = inverse.pinned(inverse.rule.encode([5, 5, 5, 5, 5]), 0, known)
+    start = inverse.start_pinned(inverse.rule.encode([5, 5, 5, 5, 5]), 0, known)
     assert start.found.tolist() == [True, False, True, False, False]
     assert start.z[[0, 2]].tolist() == [[2, 3]] * 2
     assert asked == [5, 4, 4, 4]

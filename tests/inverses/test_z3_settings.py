@@ -60,7 +60,7 @@ def test_settings_end_up_where_they_are_read() -> None:
     inverse = Z3(
         smt, cap=2, table=3, rlimit=4, timeout=5.0, limit=6.0, memory=7, workers=1, cache=9, tries=10, solutions_cap=11
     )
-    assert (inverse.smt, inverse.space, inverse.constraint) == (smt, smt.space, smt)
+    assert (inverse.rule, inverse.space, inverse.constraint) == (smt, smt.space, smt)
     assert (inverse.cap, inverse.tries, inverse.solutions_cap, inverse._cache_size) == (2, 10, 11, 9)
     assert inverse.limits == Limits(3, 4, 5.0, 6.0, 7)
     assert (inverse.queries, inverse.hits, inverse.capped, inverse.solver_seconds) == (0, 0, 0, 0.0)

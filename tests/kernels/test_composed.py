@@ -12,7 +12,7 @@ from problems import PROBLEMS
 from softground.constraints import Program
 from softground.dice import Dice, Sampler
 from softground.errors import LearnerError
-from softground.inverses import Listing
+from softground.inverses import Listing, own_kernel
 from softground.inverses.base import Inverse
 from softground.kernels import Composed, DirectWalk, Exact, Guided, Info, Kernel, Uniform
 from softground.kernels.base import redrawn
@@ -72,8 +72,10 @@ class Plain(Inverse):
     def start(self, *given: Any) -> Any:
         raise NotImplementedError
 
-    def default_kernel(self) -> Kernel | None:
-        return self.own
+
+@own_kernel.register
+def _(inverse: Plain) -> Kernel | None:
+    return inverse.own
 
 
 def test_the_kernel_where_none_is_named() -> None:

@@ -14,6 +14,7 @@ from test_kernels_exact import EXACT_KERNELS, broken, kernels
 from budget import p_value
 from problems import PROBLEMS
 from softground.dice import Sampler
+from softground.inverses import solutions
 from softground.kernels import Collapsed, Composed, Exact, Guided, Kernel, Uniform
 from softground.projections import ChangeOne, RandomDrop
 from softground.target import Target
@@ -62,16 +63,16 @@ FORMULA_KERNELS: dict[str, Kernel] = {
 @pytest.mark.parametrize("name", FORMULA_KERNELS)
 def test_draws_agree_on_real_formulas(name: str) -> None:
     y = TASK.constraint.encode([12])
-    solutions = TASK.inverse.solutions(y).index
+    all_states = solutions(TASK.inverse, y).index
     output = torch.randn(1, 5, 13, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     belief = TASK.space.belief(output)
-    repeated = belief.rows(torch.zeros(len(solutions), dtype=torch.long))
-    law = (repeated.log_prob(TASK.space.states(solutions)) / 0.8).softmax(0)
+    repeated = belief.rows(torch.zeros(len(all_states), dtype=torch.long))
+    law = (repeated.log_prob(TASK.space.states(all_states)) / 0.8).softmax(0)
     chains = 4_000
     target = Target.at(belief.rows(torch.zeros(chains, dtype=torch.long)), y.expand(chains), 0.8)
-    start = TASK.space.states(solutions[:1]).expand(chains, -1)
+    start = TASK.space.states(all_states[:1]).expand(chains, -1)
     kernel = FORMULA_KERNELS[name]
     z, _ = kernel.step(Sampler(11), start, target)
-    found = torch.searchsorted(solutions, TASK.space.index(z))
-    counts = torch.bincount(found, minlength=len(solutions)).double()
+    found = torch.searchsorted(all_states, TASK.space.index(z))
+    counts = torch.bincount(found, minlength=len(all_states)).double()
     assert p_value(counts, law) > ALARM

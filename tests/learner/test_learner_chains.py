@@ -14,7 +14,7 @@ from learner_cases import adam, addition, chains_of, examples, kernel, make_lear
 from softground import Constant, Exponential, Learner, Linear, Logarithmic, Stage, Task, ZeroDegree, grounding_stages
 from softground.dice import Dice
 from softground.inverses import Enumeration, Table
-from softground.inverses.base import Fibre, Inverse, Start
+from softground.inverses.base import Fibre, Solving, Start
 from softground.kernels import Info, Kernel
 from softground.projections import Dropped
 from softground.seeds import stream
@@ -60,7 +60,7 @@ def test_the_next_stage_leaves_the_chains_where_they_were() -> None:
 
 
 @dataclass
-class Exhausted(Inverse):
+class Exhausted(Solving):
     """An inverse whose solver gives up on some answers, once the chains have started."""
 
     inner: Table | Enumeration

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from papers.li2023.baselines import Z3Reals
 from softground.dice import Sampler
+from softground.inverses import most_probable as nearest_point
 from softground.learner.prediction import most_probable
 from softground.projections import Dropped
 from softground.reals import Gaussian, PointMass
@@ -158,7 +159,7 @@ def quadratic_program(rule: Differences, y: Tensor, centre: Tensor) -> float:
 def test_nearest_points_against_a_quadratic_program() -> None:
     rule, y = setting(6, 60, seed=7)
     centre = 3 * torch.randn(60, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    point = Intervals(rule, tolerance=1e-7, limit=5_000).most_probable(Target(GaussianBelief(centre, 1.0), y, 1.0))
+    point = nearest_point(Intervals(rule, tolerance=1e-7, limit=5_000), Target(GaussianBelief(centre, 1.0), y, 1.0))
     assert bool(rule.feasible(point, y).all())
     ours = (point - centre).square().sum(-1)
     truth = torch.tensor([quadratic_program(rule, *pair) for pair in zip(y, centre, strict=True)]).double()
@@ -197,7 +198,7 @@ def test_a_point_that_nobody_looked_at_is_feasible_or_left_out(monkeypatch: pyte
     y = task.constraint.encode(graphs.examples().y)
     target, z = Target(GaussianBelief(0.5 * graphs.distances, 0.0), y, 0.0), task.inverse.start(y, 0).z
     looked, _ = PointMass(task.inverse).step(Sampler(0), z, target)
-    monkeypatch.setattr(Intervals, "static_law", lambda *_: True)
+    monkeypatch.setattr(Intervals, "recorded", lambda *_: True)
     after, _ = PointMass(task.inverse).step(Sampler(0), z, target)
     assert bool(task.feasible(after, y).all())
     assert torch.allclose(after, looked, atol=1e-2)
@@ -216,7 +217,7 @@ def test_what_the_task_trains_on_is_near_the_nearest_point(margin: float) -> Non
         centre = scale * graphs.distances.double() + spread * noise
         exact = Intervals(task.constraint, tolerance=1e-6, limit=20_000)  # type: ignore[arg-type]
         target = Target(GaussianBelief(centre, 1.0), y, 1.0)
-        points = [inverse.most_probable(target) for inverse in (task.inverse, exact)]
+        points = [nearest_point(inverse, target) for inverse in (task.inverse, exact)]
         ours, least = ((point - centre).norm(dim=1) for point in points if point is not None)
         assert float((ours / least).mean()) < 1.01
 
@@ -227,7 +228,7 @@ def test_constrained_prediction_is_the_nearest_point() -> None:
     belief = task.space.belief(2 * torch.randn(20, 6, generator=torch.Generator().manual_seed(0)))
     z = most_probable(task, belief, y, torch.arange(20))
     assert bool(task.feasible(z, y).all())
-    assert torch.allclose(z, task.inverse.most_probable(Target(belief, y, 1.0)), atol=1e-3)  # type: ignore[arg-type]
+    assert torch.allclose(z, nearest_point(task.inverse, Target(belief, y, 1.0)), atol=1e-3)  # type: ignore[arg-type]
     assert torch.equal(most_probable(task, belief, None, torch.arange(20)), belief.mode())
     own = task.feasible(belief.mode(), y)
     assert torch.equal(z[own], belief.mode()[own])

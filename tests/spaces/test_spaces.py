@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softground.errors import NonFiniteOutput, SpaceError
-from softground.inverses.sets import codes_of, joint_scores
+from softground.inverses.codes import codes_of, joint_scores
 from softground.spaces import Categorical
 
 FORMULA = Categorical([range(1, 10), "+-*/", range(1, 10)])

@@ -19,10 +19,9 @@ from papers.li2023 import baselines
 from problems import small_sum
 from softground import inverses, kernels, projections, schedules, training
 from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
-from softground.constraints.program import Recorded
 from softground.data.anchors import Anchors
 from softground.inverses import Inverse, Listing, Scanned
-from softground.inverses.scanned import RecordedScan
+from softground.inverses.records import RECORDED, RecordedProgram, RecordedScan, record
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
 from softground.projections import Drop, Move, Projection, RandomBlock, RandomDrop, SwapInside
 from softground.reals import AddNoise, Conditional, Equations, Gaussian, PointMass
@@ -206,8 +205,8 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         Boards: (lambda: Boards(4), BOARD, "sudoku_rule::the_groups_are_the_parts"),
         All: (lambda: All([Sum(range(SPACE.sites))], SPACE), SUM, "pieces::a_state_is_feasible_where_every_part_holds"),
         Cnf: (lambda: CLAUSES.rule, CLAUSES, "cnf::feasible_states_are_those_found_by_hand"),
-        Recorded: (lambda: inverses.Table.rebuild(SPACE, *TABLE.record()).program, SUM, SAVED),  # type: ignore[misc]
-        RecordedScan: (lambda: Scanned.rebuild(SPACE, *Scanned(scan()).record()).scan, SUM, SAVED),  # type: ignore[misc]
+        RecordedProgram: (lambda: RECORDED["table"](SPACE, *record(TABLE)).constraint, SUM, SAVED),  # type: ignore[misc]
+        RecordedScan: (lambda: RECORDED["scan"](SPACE, *record(Scanned(scan()))).constraint, SUM, SAVED),  # type: ignore[misc]
         Equations: (lambda: TOTALS.rule, TOTALS, "equations::feasible_is_the_definition"),
         Differences: (lambda: REAL.rule, LINE, "difference::feasible_is_the_definition"),
     },

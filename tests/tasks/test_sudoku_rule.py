@@ -11,6 +11,7 @@ import torch
 from softground.constraints import Not
 from softground.dice import Sampler
 from softground.errors import SpaceError
+from softground.inverses import solutions
 from softground.inverses.z3 import Z3
 from softground.projections import Dropped, SwapInside
 from softground.tasks.sudoku.boards import all_boards, random_boards
@@ -56,8 +57,8 @@ def test_sixteen_by_sixteen_boards_are_understood() -> None:
 
 def test_the_list_of_boards_is_z3s() -> None:
     smt = sudoku_smt(4)
-    solutions = Z3(smt, solutions_cap=300).solutions(torch.zeros(1, dtype=torch.long))
-    assert torch.equal(solutions.index.sort().values, smt.space.index(BOARDS))
+    all_states = solutions(Z3(smt, solutions_cap=300), torch.zeros(1, dtype=torch.long))
+    assert torch.equal(all_states.index.sort().values, smt.space.index(BOARDS))
 
 
 @pytest.mark.parametrize("size", [4, 9])

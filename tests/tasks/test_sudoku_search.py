@@ -11,6 +11,7 @@ import torch
 
 from softground.data.digits import load_digits
 from softground.errors import DataError, LearnerError
+from softground.inverses import most_probable as mode_of
 from softground.learner import Learner
 from softground.networks import PerSite, lenet
 from softground.target import Target
@@ -77,7 +78,7 @@ def test_misread_boards_are_mended_by_the_rule() -> None:
     boards, task = random_boards(9, 6, rng), sudoku_task(9)
     scores, y = sure(boards, 3, rng), torch.zeros(6, dtype=torch.long)
     assert not bool(task.feasible(scores.argmax(2), y).any())
-    found = task.inverse.most_probable(Target(task.space.belief(scores), y, 1.0))
+    found = mode_of(task.inverse, Target(task.space.belief(scores), y, 1.0))
     assert torch.equal(found, torch.from_numpy(boards))
 
 
@@ -86,11 +87,11 @@ def test_known_digits_stay_and_an_answer_about_which_nothing_is_known_is_left_to
     noise = torch.randn(1, 81, 9, generator=torch.Generator().manual_seed(0))
     known = torch.from_numpy(np.where(np.arange(81) % 3, board, -1))
     belief = task.space.belief(noise).given(known)
-    found = task.inverse.most_probable(Target(belief, torch.zeros(1, dtype=torch.long), 1.0))
+    found = mode_of(task.inverse, Target(belief, torch.zeros(1, dtype=torch.long), 1.0))
     assert found is not None
     assert torch.equal(found[known >= 0], known[known >= 0])
     assert bool(task.constraint.admissible(found).all())
-    assert task.inverse.most_probable(Target(belief, ~torch.zeros(1, dtype=torch.long), 1.0)) is None
+    assert mode_of(task.inverse, Target(belief, ~torch.zeros(1, dtype=torch.long), 1.0)) is None
 
 
 def test_a_search_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from lessons import Lesson
 from problems import PROBLEMS, Problem
 from softground.dice import Dice, Sampler
 from softground.errors import InfeasibleAnswer
+from softground.inverses import solutions
 from softground.kernels import Exact, Info, Kernel
 from softground.kernels.base import redrawn
 from softground.schedules import Constant
@@ -74,7 +75,7 @@ def test_gradient_at_gamma_one_is_the_semantic_losss() -> None:
     log_p = task.space.belief(output).scores
     semantic = torch.zeros((), dtype=torch.float64)
     for row in range(4):
-        everything = task.space.states(task.inverse.solutions(y[row : row + 1]).index)  # type: ignore[attr-defined]
+        everything = task.space.states(solutions(task.inverse, y[row : row + 1]).index)  # type: ignore[attr-defined]
         assert bool(program.feasible(everything, program.answer_ids(z)[row].expand(len(everything))).all())
         total = sum(log_p[row, i, everything[:, i]] for i in range(7))
         semantic = semantic - torch.logsumexp(total, 0)  # type: ignore[arg-type]

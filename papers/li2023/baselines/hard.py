@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from softground.errors import LearnerError
+from softground.inverses import most_probable
 from softground.target import Target
 from softground.training.first_states import first_states, ready
 from softground.training.step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
@@ -67,7 +68,7 @@ class BestMapping(Teacher):
         return {name: rows for name, rows in memory.items() if name != CHAINS}
 
     def teach(self, batch: Batch) -> Tensor:
-        z = batch.task.inverse.most_probable(Target(batch.evidence, batch.y, 1.0))
+        z = most_probable(batch.task.inverse, Target(batch.evidence, batch.y, 1.0))
         if z is None:
             raise LearnerError(
                 f"The best mapping needs the most probable z of all S_y, which {batch.task.inverse!r} does not know. "

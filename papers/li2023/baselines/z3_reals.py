@@ -17,7 +17,7 @@ from torch import Tensor
 
 from softground.constraints.smt import load_z3
 from softground.errors import InverseError
-from softground.inverses.base import Fibre, Inverse, Start
+from softground.inverses.base import Fibre, Solving, Start, mode_by_search
 from softground.preparing import preparing
 from softground.projections.base import Dropped
 from softground.reals.gaussian import GaussianBelief, snap
@@ -27,15 +27,13 @@ from softground.tasks.sdsp.differences import Differences, nearest
 from softground.tasks.sdsp.task import PATH_INVERSES
 
 
-class Z3Reals(Inverse):
+class Z3Reals(Solving):
     """Completions and first states for :class:`~softground.tasks.sdsp.differences.Differences`, by Z3.
 
     A fibre holds the one completion that Z3 gave, and is marked incomplete; 'unsat' is a proof that there is none.
     ``rlimit``, ``timeout`` and ``memory`` are Z3's deterministic measure of work, seconds, and MiB (None sets no limit)
     per query; beyond any of them the answer is 'unknown'.
     """
-
-    cost = "solver"
 
     def __init__(
         self, rule: Differences, *, rlimit: int = 20_000_000, timeout: float = 60.0, memory: int | None = None
@@ -45,7 +43,6 @@ class Z3Reals(Inverse):
         self.space = rule.space
         self.rlimit, self.timeout, self.memory = rlimit, timeout, memory
         self.queries = self.unknowns = self.timeouts = self.memouts = 0
-        self.solver_seconds = 0.0
 
     def __repr__(self) -> str:
         return f"Z3Reals({self.space!r}, margin {self.rule.margin:g})"
@@ -76,10 +73,6 @@ class Z3Reals(Inverse):
                 fibre = self.fibre(zeros, y[row : row + 1], everything)
                 found.append((fibre.values[:, 0], fibre.mask[:, 0], fibre.complete))
         return Start(*map(torch.cat, zip(*found, strict=True)))
-
-    def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
-        """As :class:`~softground.tasks.sdsp.differences.Intervals` does: Z3 decides, it does not measure distances."""
-        return nearest(self.rule.rows(target.answers), target.weights.mean)
 
     def _solve(self, state: list[float], answer: Tensor, sites: list[int]) -> tuple[list[float] | None, bool]:
         """A model of the dropped sites or None, and whether 'none' is a proof."""
@@ -125,3 +118,9 @@ class Z3Reals(Inverse):
 @PATH_INVERSES.register("z3")
 def _of_paths(rule: Differences, nonnegative: bool, **solver: Any) -> Z3Reals:
     return Z3Reals(rule, **solver)
+
+
+@mode_by_search.register
+def _(inverse: Z3Reals, target: Target[GaussianBelief]) -> Tensor:
+    """As :class:`~softground.tasks.sdsp.differences.Intervals` does: Z3 decides, it does not measure distances."""
+    return nearest(inverse.rule.rows(target.answers), target.weights.mean)

@@ -210,31 +210,3 @@ class Program(Constraint):
                 "for every state, or None where there is none."
             ) from error
         return NO_ANSWER if answer is None else self.answers.number(exact(answer))
-
-
-class Recorded(Program):
-    """A program known by the ids of its states' answers, as a saved model keeps it.
-
-    ``keys`` are the answers; ``width`` is the whole numbers in each answer of a vectorised program, 0 for a plain one.
-    """
-
-    def __init__(
-        self, space: Categorical, ids: Callable[[Tensor], Tensor], keys: Sequence[Hashable], width: int, form: Any
-    ) -> None:
-        super().__init__(_not_saved, space)
-        self.ids, self.vectorised, self.width, self.form = ids, width > 0, max(width, 1), form
-        for key in keys:
-            self.answers.number(key)
-
-    def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
-        return self.ids(z).long()
-
-    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        return self.explained(self.ids(z).long(), y)
-
-    def admissible(self, z: Tensor) -> Tensor:
-        return self.ids(z) != NO_ANSWER
-
-
-def _not_saved(*symbols: Any) -> Any:
-    raise ConstraintError("The rule's function was not saved with the model; only its table of answers was.")

@@ -1,7 +1,19 @@
 """Inverses: given Π(z) = u and y, which completions exist?"""
 
-from .base import INVERSES, Fibre, Inverse, Start, complete
+from .base import (
+    INVERSES,
+    Fibre,
+    Inverse,
+    Start,
+    complete,
+    mode_by_search,
+    most_probable,
+    own_kernel,
+    pinned,
+    solutions,
+)
 from .circuit import Circuit
+from .codes import Solutions
 from .cpsat import CPSAT
 from .enumeration import Enumeration, default_inverse
 from .ladder import Budget, Choice, GivesWay, climb
@@ -9,7 +21,7 @@ from .listing import Listing
 from .lists import Lists
 from .rungs import RUNGS
 from .scanned import Scanned
-from .sets import Law, Set, Solutions
+from .sets import Law, Set
 from .table import Table
 from .z3 import Z3
 
@@ -33,4 +45,14 @@ __all__ = [
     "Start",
     "Table",
 ]
-__all__ += ["Set", "climb", "complete", "default_inverse"]
+__all__ += [
+    "Set",
+    "climb",
+    "complete",
+    "default_inverse",
+    "mode_by_search",
+    "most_probable",
+    "own_kernel",
+    "pinned",
+    "solutions",
+]

@@ -7,16 +7,20 @@ An inverse returns the **fibre**
 every completion v of the dropped sites up to a cap, with a flag that says whether that is all of them.
 A complete fibre is a set, the same by any method; a single completion would depend on the solver's
 choice, and a kernel that accepts a solver's favourite does not sample Q*.
+
+What else is asked of inverses are functions here. Kinds of inverses that know a better way register it, as in
+``@pinned.register``.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from functools import partial, singledispatch
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,12 +30,11 @@ from ..dice import Sampler, any_of
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..registry import Registry
+from ..retired import METHODS
 from ..spaces.belief import CategoricalBelief
 from ..target import Target
-from .sets import Law, Listed, Sets, Solutions, Stated, by_rows, codes_of, cubes
-
-Record = tuple[dict[str, Any], dict[str, Tensor]]
-RECORD_ANSWERS = 2**18  # the most answers that a record writes as text
+from .codes import Solutions, entries, index_of, ragged
+from .sets import Law, Listed, Sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +69,23 @@ class Start:
 
 
 class Inverse(ABC):
-    """Computes fibres, and the first feasible state of each chain. It declares what else it can do."""
+    """Computes fibres, and the first feasible state of each chain; most know S_y as a set, and with it Q*."""
 
     space: Any
     constraint: Constraint  # the rule; a listing needs none
-    static: ClassVar[bool] = (
-        False  # whether fibre() does no device-to-host synchronisation, so that a GPU can record it
-    )
-    exact: ClassVar[bool] = False  # whether law() gives Q* without a search
-    cost: ClassVar[Literal["tensor", "solver"]] = "tensor"  # tensor code, or a solver that takes milliseconds per fibre
-    solver_seconds: float = 0.0  # spent in a solver so far
-    has_mode: bool = False  # whether most_probable() finds the mode, though the law is not known
+    exact: bool = False  # whether law() gives Q* without a search
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if gone := [name for name in METHODS if name in vars(cls)]:
+            raise InverseError(f"{cls.__name__}.{gone[0]} would never be called. {METHODS[gone[0]]}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("solutions", "most_probable", "start_given"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        text = f"inverse.{name}(…) is now softground.inverses.{name}(inverse, …)."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return partial(globals()[name], self)
 
     @abstractmethod
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
@@ -86,142 +95,133 @@ class Inverse(ABC):
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, without any label."""
 
-    def start_given(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """:meth:`start` in what known symbols leave of S_y: codes ``known[batch, sites]``, −1 where it is unknown."""
-        z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
-        proved, pinned = found.clone(), (known >= 0).any(1)
-        for rows in (pinned.nonzero().flatten(), (~pinned).nonzero().flatten()):
-            if len(rows):
-                some = self.pinned(y[rows], seed, known[rows]) if pinned[rows[0]] else self.start(y[rows], seed)
-                z[rows], found[rows], proved[rows] = some.z, some.found, some.proved
-        return Start(z, found, proved)
-
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """:meth:`start_given` for rows that all have a known symbol.
-
-        Where the law is known, a uniform draw from it. Otherwise one of the fibre over the known sites; an inverse that
-        searches does better to search with the known sites fixed.
-        """
-        z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
-        proved, dice = ~found, Sampler(seed, y.device)
-        if self.exact:
-            return drawn(self, self.space.uniform(len(y), y.device).given(known), y, seed)
-        free = (known < 0).sum(1)
-        for count in sorted(set(free.tolist())):
-            rows = (free == count).nonzero().flatten()
-            if not count:
-                found[rows] = self.feasible(z[rows], y[rows])
-                continue
-            dropped = Dropped((known[rows] < 0).nonzero()[:, 1].view(len(rows), count))
-            fibre = self.fibre(z[rows], y[rows], dropped)
-            option = any_of(dice, fibre.mask | (fibre.count == 0)[:, None])
-            chosen = fibre.values[torch.arange(len(rows), device=y.device), option]
-            z[rows], found[rows] = complete(z[rows], dropped, chosen), fibre.count > 0
-            proved[rows] = fibre.complete
-        return Start(z, found, proved)
-
-    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Whether z ∈ S_y for each row."""
-        return self.constraint.feasible(z, y)
-
-    @property
-    def faults(self) -> dict[str, int]:
-        """How often a solver failed so far, by name."""
-        return {}
-
-    def solutions(self, y: Tensor) -> Solutions:
-        """All of S_y for each answer, where that can be listed."""
+    def set(self, y: Tensor) -> Sets:
+        """S_y of each answer."""
         raise InverseError(
             f"{self!r} cannot list S_y, and so has no law. Tables, listings and scans have one; Z3, and enumeration of "
             "a small space, can list S_y."
         )
-
-    def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
-        """For each answer the sorted indices of states of S_y, and whether these are all of them.
-
-        A solver that may stop in between overrides this; nothing that it has found is lost then.
-        """
-        found = self.solutions(y)
-        each = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
-        return [(found.index[a:b].cpu(), True) for a, b in each]
-
-    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
-        """The inverse to list at most ``most`` states of each S_y by, in so many seconds each, by so many processes."""
-        return self
 
     def law(self, target: Target[Any]) -> Law:
         """Q* itself, for a batch."""
         if torch.is_inference_mode_enabled():  # some of what is made is kept
             with outside_inference():
                 return self.law(target)
-        y = target.answers
-        if (mask := self.beside(y)) is None or not bool(mask.any()):
-            return Law(self.set(y), target.weights)
-        return Law(by_rows(y, [(~mask, self.set), (mask, self._in_cubes)]), target.weights)
+        return Law(self.set(target.answers), target.weights)
 
-    def set(self, y: Tensor) -> Sets:
-        """S_y of each answer."""
-        found = self.solutions(y)
-        which, sizes = torch.stack([found.offsets[:-1], found.count], 1), self.space.sizes
-        return Listed(which, codes_of(found.index, sizes), sizes)
+    def feasible(self, z: Tensor, y: Tensor) -> Tensor:
+        """Whether z ∈ S_y for each row."""
+        return self.constraint.feasible(z, y)
 
-    def beside(self, y: Tensor) -> Tensor | None:
-        """Which answers :meth:`set` is not asked for, but what is :meth:`stated`: ``[rows]`` bool; None for none."""
-        return None
 
-    def stated(self, y: Tensor) -> Stated:
-        """The states that one such answer ``y[1]`` holds or excludes; never asked of an unknown answer."""
-        raise NotImplementedError
+class Solving(Inverse):
+    """An inverse that asks a solver, which takes milliseconds per fibre."""
 
-    def _in_cubes(self, y: Tensor) -> Sets:
-        return cubes(y, self.space, self.stated, self._cubes)
-
-    @cached_property
-    def _cubes(self) -> dict[Any, Tensor]:
-        return {}
-
-    def static_law(self, target: Target[Any]) -> bool:
-        """Whether the law's draws and marginals ask the device for nothing, and leave each other nothing to read."""
-        return False
-
-    def most_probable(self, target: Target[Any]) -> Tensor | None:
-        """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one.
-
-        A search that gives up leaves some z outside S_y in a row.
-        """
-        return self.law(target).mode() if self.exact else None
-
-    def sole(self) -> Tensor | None:
-        """The encoded answer of all states that have one, where it is the same for all; the rule's, if it knows."""
-        return self.constraint.sole()
+    solver_seconds: float = 0.0  # spent in the solver so far
 
     @property
-    def described(self) -> Inverse:
-        """What is compared where a run is resumed."""
-        return self
-
-    def default_kernel(self) -> Any:
-        """The kernel that suits this inverse, where it needs one of its own."""
-        return None
-
-    def for_rule(self, rule: Constraint) -> Inverse:
-        """This inverse, for a task with that ``rule``; one that was made without a rule returns a twin that has it."""
-        return self
-
-    def record(self) -> Record | None:
-        """What a saved model keeps of the rule: facts, with a ``kind`` of :data:`RECORDED`, and tensors; or None."""
-        return None
-
-    @classmethod
-    def rebuild(cls, space: Any, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Inverse:
-        """The inverse, with its rule, from a :meth:`record`; raises ValueError where that does not fit together."""
-        raise NotImplementedError
+    def faults(self) -> dict[str, int]:
+        """How often the solver failed so far, by name."""
+        return {}
 
 
 INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 """Factories ``(rule, **settings) -> Inverse`` by name; the settings are those of a solver."""
-# Inverses by the kind that their records name. They can be rebuilt without the user's function.
-RECORDED: Registry[type[Inverse]] = Registry("kind of rule")
+
+
+def solver_behind(inverse: Inverse) -> Solving | None:
+    """The inverse by a solver that this one is, or that made its lists."""
+    behind = getattr(inverse, "rest", inverse)
+    return behind if isinstance(behind, Solving) else None
+
+
+def cost(inverse: Inverse) -> str:
+    """What its fibres take: ``"tensor"`` code, or a ``"solver"``."""
+    return "solver" if isinstance(inverse, Solving) else "tensor"
+
+
+@singledispatch
+def sole(inverse: Any) -> Tensor | None:
+    """The encoded answer of all states that have one, where it is the same for all, ``[1, …]``; else None."""
+    return inverse.constraint.sole()  # type: ignore[no-any-return]
+
+
+@singledispatch
+def own_kernel(inverse: Any) -> Any:
+    """The kernel that suits an inverse without a law, where it needs one of its own."""
+    return None
+
+
+@singledispatch
+def mode_by_search(inverse: Any, target: Target[Any]) -> Tensor | None:
+    """The likeliest z ∈ S_y of each example, where an inverse without a law finds it; None where it cannot.
+
+    A search that gives up leaves some z outside S_y in a row.
+    """
+    return None
+
+
+def finds_mode(inverse: Inverse) -> bool:
+    """Whether :func:`most_probable` is known to find something."""
+    return inverse.exact or mode_by_search.dispatch(type(inverse)) is not mode_by_search.dispatch(object)
+
+
+def most_probable(inverse: Inverse, target: Target[Any]) -> Tensor | None:
+    """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
+    return inverse.law(target).mode() if inverse.exact else mode_by_search(inverse, target)
+
+
+def solutions(inverse: Inverse, y: Tensor) -> Solutions:
+    """All of S_y for each answer, where that can be listed: by its list, else as the fibre over all sites."""
+    of = inverse.set(y)
+    if isinstance(of, Listed) and not of.cubes:
+        place, owner, offsets = entries(*of.which.unbind(1))
+        return Solutions(index_of(of.codes[:, place], of.sizes), owner, offsets)
+    sites = torch.arange(inverse.space.sites, device=y.device)[None]
+    zeros, everything = torch.zeros_like(sites), Dropped(sites, shared=True)
+    found = [inverse.fibre(zeros, one, everything) for one in torch.split(y, 1)]
+    if not all(bool(fibre.complete.all()) for fibre in found):
+        raise InverseError(f"{inverse!r} cannot list all states of these answers: there are too many.")
+    rows = [inverse.space.index(fibre.values[0][fibre.mask[0]]) for fibre in found]
+    return Solutions(torch.cat(rows), *ragged(torch.tensor([len(row) for row in rows], device=y.device)))
+
+
+def start_given(inverse: Inverse, y: Tensor, seed: int, known: Tensor | None) -> Start:
+    """A first state in what known symbols leave of each S_y: codes ``known[batch, sites]``, −1 where it is unknown."""
+    if known is None:
+        return inverse.start(y, seed)
+    z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
+    proved, given = found.clone(), (known >= 0).any(1)
+    for rows in (given.nonzero().flatten(), (~given).nonzero().flatten()):
+        if len(rows):
+            some = pinned(inverse, y[rows], seed, known[rows]) if given[rows[0]] else inverse.start(y[rows], seed)
+            z[rows], found[rows], proved[rows] = some.z, some.found, some.proved
+    return Start(z, found, proved)
+
+
+@singledispatch
+def pinned(inverse: Any, y: Tensor, seed: int, known: Tensor) -> Start:
+    """:func:`start_given` for rows that all have a known symbol.
+
+    Where the law is known, a uniform draw from it. Otherwise one of the fibre over the known sites; an inverse that
+    searches does better to search with the known sites fixed.
+    """
+    if inverse.exact:
+        return drawn(inverse, inverse.space.uniform(len(y), y.device).given(known), y, seed)
+    z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
+    proved, dice, free = ~found, Sampler(seed, y.device), (known < 0).sum(1)
+    for count in sorted(set(free.tolist())):
+        rows = (free == count).nonzero().flatten()
+        if not count:
+            found[rows] = inverse.feasible(z[rows], y[rows])
+            continue
+        dropped = Dropped((known[rows] < 0).nonzero()[:, 1].view(len(rows), count))
+        fibre = inverse.fibre(z[rows], y[rows], dropped)
+        option = any_of(dice, fibre.mask | (fibre.count == 0)[:, None])
+        chosen = fibre.values[torch.arange(len(rows), device=y.device), option]
+        z[rows], found[rows] = complete(z[rows], dropped, chosen), fibre.count > 0
+        proved[rows] = fibre.complete
+    return Start(z, found, proved)
 
 
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:

@@ -92,11 +92,6 @@ class Composite:
         for group, own in zip(self.groups, answers, strict=True):
             yield group, group.inverse.law(group.target(scores, own))
 
-    def static(self, scores: Tensor, answers: Sequence[Tensor]) -> bool:
-        """Whether marginals do no device-to-host synchronisation, so that a GPU can record them."""
-        each = zip(self.groups, answers, strict=True)
-        return all(group.inverse.static_law(group.target(scores, own)) for group, own in each)
-
     def log_mass(self, target: Target[CategoricalBelief]) -> Tensor:
         r""":math:`\sum_c \log \sum_{z \in S_y^c} w(z)`, differentiable; −∞ where a part is empty: ``[batch]``."""
         laws = self.laws(target.weights.scores, self.answers(target.answers))

@@ -11,7 +11,7 @@ from ..constraints.cpmpy import CPMpy, load_cp_model
 from ..errors import InverseError
 from ..projections.base import Dropped
 from ..solver.engine import End
-from .base import INVERSES, Fibre, Inverse, candidates
+from .base import INVERSES, Fibre, candidates
 from .enumeration import default_inverse
 from .solved import Settings, Solved
 
@@ -40,6 +40,7 @@ class CPSAT(Solved):
     """
 
     solver = ("CP-SAT", "work and timeout")
+    for_lists = {"table": EVALUATED}  # noqa: RUF012
 
     def __init__(self, rule: CPMpy, *, table: int = 1024, **settings: Any) -> None:
         if not isinstance(rule, CPMpy):
@@ -71,10 +72,6 @@ class CPSAT(Solved):
         each = [everything[self.rule.feasible(everything, torch.full((len(everything),), i))] for i in answers]
         most = self.solutions_cap
         return [(states[:most], "whole" if len(states) <= most else "capped") for states in each]
-
-    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
-        limit = 2 * min(max(1.0, seconds), 1e6)
-        return CPSAT(self.rule, table=EVALUATED, limit=limit, workers=workers, solutions_cap=most)
 
     def _evaluates(self, answers: Iterable[int]) -> bool:
         return all(self.rule.evaluates(i) for i in answers)

@@ -1,7 +1,7 @@
 """The inverse by enumeration: try every combination of the dropped sites, as one batched tensor operation."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -14,8 +14,9 @@ from ..errors import InverseError
 from ..preparing import preparing, time_left
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
-from .base import INVERSES, Fibre, Inverse, Start, candidates, complete
-from .sets import Solutions
+from .base import INVERSES, Fibre, Inverse, Start, candidates, complete, pinned
+from .codes import ByAnswer
+from .sets import Listed
 
 CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
 QUICK = 0.2  # seconds: what takes longer is not made larger, so that one sees how far it is
@@ -61,9 +62,9 @@ class Enumeration(Inverse):
 
         Where the whole space is within the cap it is listed instead, so that 'not found' is a proof.
         """
-        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1, device=y.device))
+        return self.start_pinned(y, seed, torch.full((len(y), self.space.sites), -1, device=y.device))
 
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+    def start_pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
         """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
         space, generator = self.space, torch.Generator().manual_seed(seed)
         whole = space.size <= self.cap
@@ -111,12 +112,21 @@ class Enumeration(Inverse):
             block.append(site)
         return block or [self.space.sites - 1]
 
-    def solutions(self, y: Tensor) -> Solutions:
+    def set(self, y: Tensor) -> Listed:
         """S_y by listing the space; see :class:`~softground.inverses.table.Table` for many answers."""
         everything = Dropped(torch.arange(self.space.sites, device=y.device)[None])
         zeros = torch.zeros(1, self.space.sites, dtype=torch.long, device=y.device)
         rows = [self.fibre(zeros, y[b : b + 1], everything) for b in range(len(y))]
-        return Solutions.of([self.space.index(f.values[0][f.mask[0]]) for f in rows], y.device)
+        return listed([self.space.index(f.values[0][f.mask[0]]) for f in rows], self.space, y.device)
+
+
+pinned.register(Enumeration, Enumeration.start_pinned)
+
+
+def listed(rows: Sequence[Tensor], space: Categorical, device: torch.device) -> Listed:
+    """The S_y of a batch, by the indices of its states."""
+    found = ByAnswer.of(rows, space.sizes, device)
+    return Listed(found.rows(torch.arange(len(rows), device=device)), found.codes, found.sizes)
 
 
 def _paced(count: int, most: int, device: torch.device) -> Iterator[Tensor]:

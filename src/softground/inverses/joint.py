@@ -21,7 +21,7 @@ from ..constraints.cnf import Cnf
 from ..constraints.pieces import All
 from ..constraints.smt import in_formula, left_out
 from ..preparing import preparing
-from .base import Inverse
+from .base import Inverse, start_given
 from .lists import Lists
 from .solved import Solved
 from .z3 import Z3
@@ -43,7 +43,7 @@ def together(
     [[False, True], [False, False]]
     """
     if whole.exact:
-        start = whole.start(y, 0) if known is None else whole.start_given(y, 0, known)
+        start = start_given(whole, y, 0, known)
         return ~start.found & start.proved, ~start.found & ~start.proved
     fixed = [(-1,) * whole.space.sites] * len(y) if known is None else map(tuple, known.tolist())
     rows = [*zip(map(tuple, y.view(len(y), -1).tolist()), fixed, strict=True)]

@@ -20,6 +20,7 @@ from .ladder import RUNGS as RUNGS
 from .ladder import Ask, Cache, GivesWay
 from .lists import MOST_EACH, Found, Key, Lists, keys
 from .scanned import Scanned
+from .solved import Solved
 from .table import Table, seconds_for
 
 CHUNK_STATES = 2**18  # of a relation, tried at a time
@@ -70,10 +71,11 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
 
 def _tried(ask: Ask) -> Iterator[dict[Key, Found]]:
     """S_y of one answer after the other, by a solver that evaluates its formula, or by the rule itself."""
-    size, inverse = ask.space.size, ask.inverse.lister(ask.space.size, ask.budget.seconds, 1)
+    size, inverse = ask.space.size, ask.inverse
+    lister = inverse.lister(size, ask.budget.seconds, 1) if isinstance(inverse, Solved) else None
     for y in torch.split(ask.answers, 1):
-        if inverse.cost == "solver":
-            (listed,) = inverse.some_solutions(y)
+        if lister is not None:
+            (listed,) = lister.some_solutions(y)
             if not listed[1]:
                 raise GivesWay(f"the solver could not decide all states of the answer {ask.constraint.answer(y[0])!r}")
         else:
@@ -100,13 +102,13 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
     """List S_y of every answer, by a solver."""
     if ask.inverse.exact:
         return ask.inverse, "S_y is listed"
-    if ask.inverse.cost != "solver":
+    if not isinstance(ask.inverse, Solved):
         raise GivesWay("no solver lists S_y of a rule of this kind; those in CPMpy and Z3 can be solved")
     if not ask.space.indexable:
         raise GivesWay(f"{many(ask.space.size)} states have no 64-bit numbers")
     answers, total = len(ask.answers), 0
     with preparing("Lists of solutions", answers) as done:
-        for some in timed(_listed(ask), answers, ask.budget.seconds, "lists of solutions"):
+        for some in timed(_listed(ask, ask.inverse), answers, ask.budget.seconds, "lists of solutions"):
             ask.found |= some
             total += sum(len(index) for index, _ in some.values())
             done(len(ask.found))
@@ -123,12 +125,12 @@ def lists(ask: Ask) -> tuple[Inverse, str]:
     return _whole(ask), f"{total:,} solutions of {answers:,} answers, proved to be all"
 
 
-def _listed(ask: Ask) -> Iterator[dict[Key, Found]]:
+def _listed(ask: Ask, solver: Solved) -> Iterator[dict[Key, Found]]:
     """Lists of some answers at a time: first a few, by one process, then as many as there are processors."""
     most = max(1, min(MOST_EACH, ask.budget.solutions))
     kept = Cache(ask.constraint, ask.space, ask.budget.cache)
     each = min(ask.budget.seconds, max(LEAST, PROBE * ask.budget.seconds / len(ask.answers)))  # seconds for an answer
-    lister, missing = ask.inverse.lister(most, each, 1), []
+    lister, missing = solver.lister(most, each, 1), []
     for y in torch.split(ask.answers, 1):
         if known := _known(kept, y, most):
             yield known
@@ -139,7 +141,7 @@ def _listed(ask: Ask) -> Iterator[dict[Key, Found]]:
         turns += torch.split(torch.cat(missing[PROBE:]), ROUND * (os.cpu_count() or 1))
     for turn, y in enumerate(turns):
         if turn == PROBE and len(missing) > PROBE + ROUND:
-            lister = ask.inverse.lister(most, each, os.cpu_count() or 1)
+            lister = solver.lister(most, each, os.cpu_count() or 1)
         if known := _known(kept, y, most):  # another process was faster
             yield known
         y = y[[key not in known for key in keys(y)]]
@@ -202,10 +204,9 @@ def parts(ask: Ask) -> tuple[Inverse, str]:
 @RUNGS.register("chains")
 def chains(ask: Ask) -> tuple[Inverse, str]:
     """Walk; what was listed gives first states."""
-    kept = {key: index for key, (index, _) in ask.found.items() if len(index)}
-    return Lists(
-        ask.inverse, kept, whole=False
-    ) if kept else ask.inverse, "S_y can be neither listed nor summed within the budget, so that chains walk"
+    if isinstance(ask.inverse, Solved):
+        ask.inverse.begun = {key[0]: index for key, (index, _) in ask.found.items() if len(index)}
+    return ask.inverse, "S_y can be neither listed nor summed within the budget, so that chains walk"
 
 
 def _answer(ask: Ask, key: Key) -> object:

@@ -7,33 +7,27 @@ followed, and the work is proportional to the completions found, not to the comb
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ..constraints.answers import EVERYTHING
-from ..constraints.exact import exact
 from ..constraints.scan import Scan
-from ..constraints.scan.long_sums import Totals
-from ..constraints.scan.messages import LOG_ZERO, last_width, suffix
+from ..constraints.scan.messages import LOG_ZERO, suffix
 from ..constraints.scan.rule import Tables
-from ..constraints.scan.tabulate import Tabulation
 from ..constraints.scan.tree import Tree
 from ..dice import Dice, Sampler
-from ..errors import ConstraintError
 from ..projections.base import Dropped
-from ..spaces.categorical import Categorical, CategoricalBelief
-from ..target import Target
-from .base import RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start
+from ..spaces.categorical import Categorical
+from .base import Fibre, Inverse, Start
+from .complements import Cubes
 from .enumeration import default_inverse
-from .sets import How, Set, Sets, by_rows, reduced
+from .sets import How, Set, Sets, reduced, where
 
 
-@RECORDED.register("scan")
 class Scanned(Inverse):
     """Fibres, starts and the law of a :class:`~softground.constraints.Scan`.
 
@@ -45,7 +39,7 @@ class Scanned(Inverse):
     def __init__(self, scan: Scan, *, cap: int = 100_000) -> None:
         self.scan = self.constraint = scan
         self.space: Categorical = scan.space
-        self.cap = cap
+        self.cap, self._cubes = cap, Cubes(scan.space)
 
     def __repr__(self) -> str:
         return f"Scanned({self.scan!r})"
@@ -90,34 +84,11 @@ class Scanned(Inverse):
 
     def set(self, y: Tensor) -> Sets:
         tables = self.scan.tables(y.device)
-        if tables.plain or not bool((refused := tables.refused(y)).any()):
-            return Chain(y, self.scan)
-        return by_rows(y, [(each, partial(Chain, scan=self.scan)) for each in (~refused, refused)])
+        return Chain(y, self.scan) if tables.plain else where(y, y == EVERYTHING, self._chains, self._cubes)
 
-    def beside(self, y: Tensor) -> Tensor | None:
-        return None if self.scan.tables(y.device).plain else y == EVERYTHING
-
-    def static_law(self, target: Target[CategoricalBelief]) -> bool:
-        # Else the device is asked which S_y are empty, or where a long sum is less than any double.
-        tables = self.scan.tables(target.answers.device)
-        return self.scan.solvable and tables.plain and not isinstance(tables.layers, Totals)
-
-    def record(self) -> Record | None:
-        scan, answers = self.scan, self.scan.answers.keys
-        if len(answers) > RECORD_ANSWERS or not scan.ready:
-            return None
-        tables = scan.tables(torch.device("cpu"))
-        finals = list(scan.tabulation.states[-1]) if scan.computes else []
-        facts = {"kind": "scan", "order": scan.order, "answers": list(answers), "computes": scan.computes}
-        answered = {"cues": tables.cues[: len(answers)].int(), "accepts": tables.accepts[: len(answers)]}
-        if isinstance(tables.layers, Totals):
-            return facts | {"finals": finals}, answered | {"values": tables.layers.values}
-        layers = {f"layers/{t}": layer.int() for t, layer in enumerate(tables.layers)}
-        return facts | {"finals": finals}, answered | layers
-
-    @classmethod
-    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Scanned:
-        return cls(RecordedScan(space, facts, tensors))
+    def _chains(self, y: Tensor) -> Sets:
+        refused = self.scan.tables(y.device).refused(y)
+        return where(y, refused, *[partial(Chain, scan=self.scan)] * 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +120,7 @@ class Chain(Set):
         recursion, at = self._tables.given(self.which)
         if isinstance(recursion, Tree):
             return self.scan.unread(recursion.marginals(*at, self.scan.read(scores)))
-        with torch.enable_grad():
-            leaf = scores.detach().requires_grad_()
-            return torch.autograd.grad(self.reduce(leaf, "sum").sum(), leaf)[0]
+        return self.slopes(scores, "sum")
 
     @torch.no_grad()
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
@@ -160,64 +129,9 @@ class Chain(Set):
         recursion, at = self._tables.given(self.which)
         return self.scan.unread(recursion.sample(*at, self.scan.read(scores), to))
 
-    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        recursion, at = self._tables.given(self.which)
-        if isinstance(recursion, Tree):
-            z, marginals = recursion.sample_with_marginals(*at, self.scan.read(scores), dice)
-            return self.scan.unread(z), self.scan.unread(marginals)
-        with torch.enable_grad():
-            leaf = scores.detach().requires_grad_()
-            z, total = recursion.sample_with_total(*at, self.scan.read(leaf), dice)
-            return self.scan.unread(z), torch.autograd.grad(total.sum(), leaf)[0]
-
     @property
     def _tables(self) -> Tables:
         return self.scan.tables(self.which.device)
-
-
-class RecordedScan(Scan):
-    """A scan known by its tables, as a saved model keeps it. Where it does not compute, only the answers seen count."""
-
-    def __init__(self, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        super().__init__(_not_saved, space, order=facts["order"])
-        if "values" in tensors:
-            layers: Sequence[Tensor] = _totals(tensors["values"], [space.sizes[site] for site in self.order])
-        else:
-            layers = [tensors[f"layers/{t}"].long() for t in range(space.sites)]
-        widths = [layer.shape[1] - 1 for layer in layers] + [last_width(layers)]
-        ends = zip(layers, widths[1:], strict=True)
-        if any(int(layer.min()) < 0 or int(layer.max()) > dead for layer, dead in ends):
-            raise ValueError("its tables do not fit each other")
-        self.computes = bool(facts["computes"])
-        finals = facts["finals"] if self.computes else range(widths[-1])
-        self._tabulation = Tabulation(layers, [*map(range, widths[:-1]), finals])
-        self._numbers = {exact(answer): number for number, answer in enumerate(facts["answers"])}
-        self._kept_cues, self._kept_accepts = tensors["cues"].tolist(), tensors["accepts"].tolist()
-        if not self.computes:
-            self.accept = self._kept_accept
-        self.encode(facts["answers"])
-
-    def _kept_accept(self, state: int, answer: Hashable) -> bool:
-        return bool(self._kept_accepts[self._numbers[answer]][state])
-
-    def _show(self, answer: Hashable) -> list[int]:
-        if not self.computes and answer not in self._numbers:
-            raise ConstraintError(
-                f"The answer {answer!r} was not seen before the model was saved, and its rule was saved for the "
-                "answers seen. Give the rule itself: softground.load(path, task=…)."
-            )
-        return super()._show(answer) if self.computes else list(self._kept_cues[self._numbers[answer]])
-
-
-def _totals(values: Tensor, sizes: list[int]) -> Totals:
-    """The layers of a running sum, if the saved values fit the space."""
-    if values.shape != (len(sizes), max(sizes)) or int(values.min()) < 0:
-        raise ValueError("its values do not fit the space")
-    return Totals(values.long(), sizes)
-
-
-def _not_saved(state: Any, symbol: Any) -> Any:
-    raise ConstraintError("The scan's step was not saved with the model; only its tables were.")
 
 
 def _sorted(owner: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,24 +7,17 @@ A set has one operation, :math:`\log \sum_{z \in S_y} w(z)`, computed by sums ov
 is a slope of that number: with respect to θ_i(s) it is Q*_i(s). Where every sum on the way gives its slope to its best
 term instead of dealing it out, what arrives at the sites is the mode; where to one drawn by its share, a draw.
 
-**Complements** subtract nothing, since of 1 − M no digits may be left. A list's complement is a list of *cubes*: beside
-the prefix tree of the listed states, each prefix that no listed state has, with all ends. A site of which a cube says
-nothing has one symbol more, *any*, whose weight is the sum over the site's symbols. The cubes share no state; that of
-no prefix at all is the whole space, the S_y of an unknown answer. A scan inverts what it accepts instead, and a circuit
-is that of the negated formula.
-
 References: J. Goodman, Semiring parsing, CL 25 (1999); J. Eisner, Inside-outside and forward-backward algorithms are
 just backprop (2016).
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, Self
 
@@ -32,19 +25,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ..constraints.answers import EVERYTHING, NOTHING
 from ..constraints.base import outside_inference
 from ..constraints.scan.messages import LOG_ZERO
 from ..dice import Dice
 from ..errors import InfeasibleAnswer, InverseError
-from ..spaces.categorical import Categorical, CategoricalBelief
+from ..spaces.categorical import CategoricalBelief
+from .codes import alphabets, entries, joint_scores, symbols, ways
 
 PART_ROWS = 512  # examples whose lists are worked on together: those of length-7 formulas stay in a CPU's cache
 PART_STATES = 2**22  # of lists that are worked on together
-CUBES_KEPT = 2**22  # of complements
-# Largest table of partial scores per example when log P is looked up by state index. 2,048 float32 numbers
-# stay in a CPU's first-level cache; the exact figure changes nothing but speed.
-BLOCK_LIMIT = 2048
 
 How = Literal["sum", "best"] | Dice
 
@@ -88,18 +77,6 @@ def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
     return torch.where(chooses[..., None], log_weights, torch.zeros_like(log_weights).masked_fill(others, -torch.inf))
 
 
-def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
-    """The owner of each entry, and where each row begins, for rows with ``count`` entries."""
-    owner = torch.arange(len(count), device=count.device).repeat_interleave(count)
-    return owner, torch.nn.functional.pad(count.cumsum(0), (1, 0))
-
-
-def entries(first: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The entries of a list that rows begin at and hold so many of, and :func:`ragged`."""
-    owner, offsets = ragged(count)
-    return torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner], owner, offsets
-
-
 @dataclass(frozen=True, eq=False)
 class Set(ABC):
     """S_y of every example of a batch. A kind has to say how it reduces; the rest follows from that."""
@@ -135,10 +112,6 @@ class Set(ABC):
         """The mode, the smallest of several, or a draw: ``[rows, sites]``."""
         return self.slopes(scores, to).argmax(-1)
 
-    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        """A draw and the marginals, which may share their work."""
-        return self.choose(scores, dice), self.marginals(scores)
-
     def slopes(self, scores: Tensor, how: How) -> Tensor:
         """The slopes of what the set reduces to, with respect to the scores: ``[rows, sites, K]``."""
         with torch.enable_grad():
@@ -147,6 +120,23 @@ class Set(ABC):
 
 
 Sets = Set | Sequence[tuple[Tensor, Set]]  # of a whole batch, or of some of its rows each
+
+
+def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]]) -> Sets:
+    """The sets of a batch by masks that divide it, made of the answers of their rows."""
+    found = list[tuple[Tensor, Set]]()
+    for mask, make in parts:
+        if len(rows := mask.nonzero().flatten()):
+            made = make(y[rows])
+            found += [(rows, made)] if isinstance(made, Set) else [(rows[own], of) for own, of in made]
+    return found if len(found) > 1 else found[0][1] if found else parts[0][1](y)
+
+
+def where(y: Tensor, mask: Tensor | None, make: Callable[[Tensor], Sets], other: Callable[[Tensor], Sets]) -> Sets:
+    """The sets that ``make`` makes, and in rows of the mask those of the ``other``."""
+    if mask is None or not bool(mask.any()):
+        return make(y)
+    return by_rows(y, [(~mask, make), (mask, other)])
 
 
 class Law:
@@ -164,36 +154,28 @@ class Law:
 
     def log_mass(self) -> Tensor:
         """log Σ w(z) over S_y, differentiable in the weights; −∞ for an empty S_y: ``[batch]``."""
-        mass = self._each(lambda of, scores: (of.reduce(scores, "sum"),))[0]
+        mass = self._each(lambda of, scores: of.reduce(scores, "sum"))
         return mass.masked_fill(mass < LOG_ZERO / 2, -torch.inf)
 
     def marginals(self) -> Tensor:
         """Q*'s marginals, the gradient of :meth:`log_mass`, differentiable as well: ``[batch, sites, K]``."""
         self._refuse_empty()
         if not (torch.is_grad_enabled() and self.weights.scores.requires_grad):
-            return self._each(lambda of, scores: (of.marginals(scores),))[0].to(self.scores.dtype).contiguous()
-        total = self._each(lambda of, scores: (of.reduce(scores, "sum"),))[0].sum()
+            return self._each(lambda of, scores: of.marginals(scores)).to(self.scores.dtype).contiguous()
+        total = self._each(lambda of, scores: of.reduce(scores, "sum")).sum()
         return torch.autograd.grad(total, self.scores, create_graph=True)[0]
 
     @torch.no_grad()
     def mode(self) -> Tensor:
         """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
         self._refuse_empty()
-        return self._each(lambda of, scores: (of.choose(scores, "best"),))[0]
+        return self._each(lambda of, scores: of.choose(scores, "best"))
 
     @torch.no_grad()
     def draw(self, dice: Dice) -> Tensor:
         """One independent draw per example: ``[batch, sites]``."""
         self._refuse_empty()
-        return self._each(lambda of, scores: (of.choose(scores, dice),))[0]
-
-    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
-        """:meth:`draw` and :meth:`marginals`, which may share their work."""
-        if torch.is_grad_enabled() and self.weights.scores.requires_grad:
-            return self.draw(dice), self.marginals()
-        self._refuse_empty()
-        drawn, marginals = self._each(lambda of, scores: of.choose_with_marginals(scores, dice))
-        return drawn, marginals.to(self.scores.dtype).contiguous()
+        return self._each(lambda of, scores: of.choose(scores, dice))
 
     def entropy(self) -> Tensor:
         r"""H[Q*] in nats, ``[batch]``, differentiable in the weights.
@@ -206,28 +188,26 @@ class Law:
         mass = self.log_mass()
         return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
 
-    def _each(self, ask: Callable[[Set, Tensor], tuple[Tensor, ...]]) -> list[Tensor]:
+    def _each(self, ask: Callable[[Set, Tensor], Tensor]) -> Tensor:
         """What is asked of every set, part after part of the batch, in the order of the batch."""
-        scores, found = self.scores, list[tuple[Tensor, ...]]()
         if torch.is_inference_mode_enabled():  # in which there are no slopes
             with outside_inference():
                 trainable = copy(self)
-                trainable.scores = scores.clone()
+                trainable.scores = self.scores.clone()
                 return trainable._each(ask)
+        found = list[Tensor]()
         for rows, of in self.of:
-            own, most = scores if rows is None else scores[rows], of.together()
+            own, most = self.scores if rows is None else self.scores[rows], of.together()
             if most >= len(own):
                 found.append(ask(of, own))
                 continue
             parts = [slice(first, first + most) for first in range(0, len(own), most)]
             found += [ask(of.rows(part), own[part]) for part in parts]
         if len(found) == 1:
-            return list(found[0])
-        joined = [torch.cat(column) for column in zip(*found, strict=True)]
+            return found[0]
         if len(self.of) == 1:
-            return joined
-        order = torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()
-        return [column[order] for column in joined]
+            return torch.cat(found)
+        return torch.cat(found)[torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()]
 
     def _refuse_empty(self) -> None:
         with torch.no_grad():
@@ -237,7 +217,7 @@ class Law:
                 own = self.scores if rows is None else self.scores[rows]
                 empty = of.empty(own)
                 if bool(empty.any()):
-                    refuse_empty(self._each(lambda of, scores: (of.empty(scores),))[0])
+                    refuse_empty(self._each(lambda of, scores: of.empty(scores)))
 
 
 def refuse_empty(empty: Tensor) -> None:
@@ -247,30 +227,6 @@ def refuse_empty(empty: Tensor) -> None:
         raise InfeasibleAnswer(
             f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", examples=rows
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Solutions:
-    """All of S_y for a batch of answers, as ragged rows of state indices.
-
-    Example b owns ``index[offsets[b] : offsets[b + 1]]``; ``owner`` repeats b over its row.
-    """
-
-    index: Tensor
-    owner: Tensor
-    offsets: Tensor
-
-    @classmethod
-    def of(cls, rows: Sequence[Tensor], device: torch.device) -> Solutions:
-        """One tensor of state indices per example."""
-        count = torch.tensor([len(row) for row in rows], dtype=torch.long, device=device)
-        flat = torch.cat([torch.zeros(0, dtype=torch.long, device=device), *(row.to(device) for row in rows)])
-        return cls(flat, *ragged(count))
-
-    @property
-    def count(self) -> Tensor:
-        """|S_y| per example."""
-        return self.offsets.diff()
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,15 +261,31 @@ class Listed(Set):
 
     def marginals(self, scores: Tensor) -> Tensor:
         """In four fifths of the time."""
-        return self._dealt(self._looked_up(scores), scores)
+        found = self._looked_up(scores)
+        parts, share, width = [], found.shares(), scores.shape[2] + self.cubes
+        # Shares are added up by run, then summed down to its sites by one product; those of any go by the site's own.
+        for own, place, run in zip(found.joint, found.places, alphabets(self._sizes), strict=True):
+            if found.rows is None:
+                table = share.new_zeros(own.shape).scatter_add_(1, place, share)
+            else:
+                table = share.new_zeros(own.numel()).index_add_(0, place, share).view_as(own)
+            parts.append((table @ ways(run, width, share.dtype, share.device)).view(len(own), len(run), width))
+        dealt = torch.cat(parts[::-1], 1)
+        if not self.cubes:
+            return dealt
+        free = one_hot(torch.tensor(self.sizes, device=dealt.device), width).to(dealt.dtype)
+        return (dealt * (1 - free))[..., :-1] + (dealt * free).sum(-1, keepdim=True) * scores.softmax(-1)
 
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
-        """In half the time."""
-        return self._taken(self._looked_up(scores, to if isinstance(to, str) else "sum"), scores, to)
-
-    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        found = self._looked_up(scores)
-        return self._taken(found, scores, dice), self._dealt(found, scores)
+        """In half the time. Sites of which a cube says nothing choose on their own."""
+        entry = self._looked_up(scores, to if isinstance(to, str) else "sum").chosen(to)
+        each = zip(self.codes, alphabets(self._sizes), strict=True)
+        z = torch.cat([symbols(run, entry.device)[code[entry].long()] for code, run in each][::-1], 1)
+        if not self.cubes:
+            return z
+        free = z == torch.tensor(self.sizes, device=z.device)
+        own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
+        return torch.where(free, own.view_as(z), z)
 
     def _looked_up(self, scores: Tensor, how: How = "sum") -> _Found:
         """The log-weights of all that each example owns, and where they were found."""
@@ -325,39 +297,12 @@ class Listed(Set):
         if self.longest:
             beyond = torch.arange(self.longest, device=count.device) >= count[:, None]
             places = [code.unfold(0, self.longest, 1)[first].long() for code in self.codes]
-            x = sum_of([own.gather(1, place) for own, place in zip(joint, places, strict=True)])
+            x = reduce(add, [own.gather(1, place) for own, place in zip(joint, places, strict=True)])
             return _Found(x.masked_fill(beyond, -torch.inf), places, joint, first, None)
         entry, owner, offsets = entries(first, count)
         places = [owner * own.shape[1] + code[entry] for own, code in zip(joint, self.codes, strict=True)]
-        x = sum_of([own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True)])
+        x = reduce(add, [own.flatten().index_select(0, place) for own, place in zip(joint, places, strict=True)])
         return _Found(x, places, joint, entry, (owner, offsets))
-
-    def _dealt(self, found: _Found, scores: Tensor) -> Tensor:
-        """Shares added up by run, then summed down to its sites by one product; those of any go by the site's own."""
-        parts, share, width = [], found.shares(), scores.shape[2] + self.cubes
-        for own, place, run in zip(found.joint, found.places, alphabets(self._sizes), strict=True):
-            if found.rows is None:
-                table = share.new_zeros(own.shape).scatter_add_(1, place, share)
-            else:
-                table = share.new_zeros(own.numel()).index_add_(0, place, share).view_as(own)
-            parts.append((table @ _ways(run, width, share.dtype, share.device)).view(len(own), len(run), width))
-        dealt = torch.cat(parts[::-1], 1)
-        if not self.cubes:
-            return dealt
-        free = one_hot(torch.tensor(self.sizes, device=dealt.device), width).to(dealt.dtype)
-        return (dealt * (1 - free))[..., :-1] + (dealt * free).sum(-1, keepdim=True) * scores.softmax(-1)
-
-    def _taken(self, found: _Found, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
-        """The states chosen; sites of which a cube says nothing choose on their own."""
-        entry, parts = found.chosen(to), []
-        for code, run in zip(self.codes, alphabets(self._sizes), strict=True):
-            parts.append(_symbols(run, entry.device)[code[entry].long()])
-        z = torch.cat(parts[::-1], 1)
-        if not self.cubes:
-            return z
-        free = z == torch.tensor(self.sizes, device=z.device)
-        own = scores.argmax(-1) if isinstance(to, str) else to.categorical(only_where(free, scores).flatten(0, 1))
-        return torch.where(free, own.view_as(z), z)
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
@@ -387,167 +332,3 @@ class _Found(NamedTuple):
         if self.rows is not None:
             return self.entry[chosen_rows(self.x, *self.rows, to)]
         return self.entry + (self.x.argmax(-1) if isinstance(to, str) else to.categorical(self.x))
-
-
-@lru_cache(maxsize=64)
-def _ways(sizes: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Which symbols the codes of a run of sites stand for, ``[codes, sites · K]`` of 0 and 1."""
-    return one_hot(_symbols(sizes, device), width).flatten(1).to(dtype)
-
-
-@lru_cache(maxsize=64)
-def _symbols(sizes: tuple[int, ...], device: torch.device) -> Tensor:
-    """The symbols of every code of a run of sites, ``[codes, sites]``."""
-    return torch.cartesian_prod(*map(torch.arange, sizes)).view(-1, len(sizes)).to(device)
-
-
-sum_of = partial(reduce, add)
-
-
-def joint_scores(each: Sequence[Tensor], sizes: tuple[int, ...]) -> list[Tensor]:
-    """Scores of sites, ``[rows, size]`` each, as those of runs of neighbouring sites together, the last run first.
-
-    A state then takes one look-up per run: for length-7 formulas two (of 324 and 1,296 entries) instead of seven.
-    """
-    found = []
-    for sites in runs(sizes):
-        joint = each[sites[-1]]
-        for site in reversed(sites[:-1]):
-            joint = (each[site][:, :, None] + joint[:, None, :]).flatten(1)
-        found.append(joint)
-    return found
-
-
-def runs(sizes: tuple[int, ...]) -> list[range]:
-    """The runs of neighbouring sites whose joint tables are no larger than they may be, the last one first."""
-    return _runs(sizes, BLOCK_LIMIT)
-
-
-@lru_cache(maxsize=256)
-def _runs(sizes: tuple[int, ...], limit: int) -> list[range]:
-    found, stop = list[range](), len(sizes)
-    while stop:
-        start, entries = stop - 1, sizes[stop - 1]
-        while start and entries * sizes[start - 1] <= limit:
-            start -= 1
-            entries *= sizes[start]
-        found.append(range(start, stop))
-        stop = start
-    return found
-
-
-def alphabets(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The sizes of the sites' alphabets, run by run."""
-    return _alphabets(sizes, BLOCK_LIMIT)
-
-
-@lru_cache(maxsize=256)
-def _alphabets(sizes: tuple[int, ...], limit: int) -> list[tuple[int, ...]]:
-    return [sizes[run.start : run.stop] for run in _runs(sizes, limit)]
-
-
-def codes_of(index: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """States by their indices as codes in runs of sites, ``[runs, states]``, as small as they are."""
-    found, small = list[Tensor](), _small(sizes)
-    for run in runs(sizes):
-        count = math.prod(sizes[site] for site in run)
-        found.append((index % count).to(small))
-        index = index // count
-    return torch.stack(found)
-
-
-def index_of(codes: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Undoes :func:`codes_of`."""
-    index = torch.zeros_like(codes[0], dtype=torch.long)
-    for code, sites in zip(codes.flip(0), reversed(runs(sizes)), strict=True):
-        index = index * math.prod(sizes[site] for site in sites) + code
-    return index
-
-
-def _small(sizes: tuple[int, ...]) -> torch.dtype:
-    return torch.int16 if max(BLOCK_LIMIT, *sizes) < 2**15 else torch.long
-
-
-@dataclass(frozen=True, eq=False)
-class Shared(Set):
-    """One list for all examples, as one-hot ``codes[states, sites · K]``: its log-weights are one product."""
-
-    codes: Tensor
-    filled = True
-
-    def reduce(self, scores: Tensor, how: How) -> Tensor:
-        return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)
-
-    def slopes(self, scores: Tensor, how: How) -> Tensor:
-        """By the same codes, without a tape, in half the time."""
-        codes = self.codes.to(scores.dtype)
-        x = scores.flatten(1) @ codes.T
-        if how == "sum":
-            return (x.softmax(-1) @ codes).view_as(scores)
-        return codes[x.argmax(-1) if isinstance(how, str) else how.categorical(x)].view_as(scores)
-
-
-Stated = tuple[Tensor, bool]  # sorted indices of states, and whether S_y is these or all others
-
-
-def cubes(y: Tensor, space: Categorical, stated: Callable[[Tensor], Stated], kept: dict[Any, Tensor]) -> Listed:
-    """S_y as cubes for every answer, some of which are ``kept``; what ``stated`` says is not asked of unknown ones."""
-    codes, place = torch.unique(y, return_inverse=True)
-    found = []
-    for number, code in enumerate(codes.tolist()):
-        key = code, y.device
-        if key not in kept:
-            nothing = code in (EVERYTHING, NOTHING)  # is excluded, or holds
-            index, inside = (y[:0], code == NOTHING) if nothing else stated(codes[number, None])
-            own = cubes_of(index, inside, space)
-            if sum(len(each[0]) for each in kept.values()) + len(own[0]) > CUBES_KEPT:
-                kept.clear()
-            kept[key] = own
-        found.append(kept[key])
-    count = torch.tensor([len(own[0]) for own in found], dtype=torch.long, device=y.device)
-    which = torch.stack([count.cumsum(0) - count, count], 1)[place]
-    return Listed(which, torch.cat(found, 1), space.sizes, cubes=True)
-
-
-def cubes_of(index: Tensor, inside: bool, space: Categorical) -> Tensor:
-    """The cubes of states, or those beside them, by their codes in runs of sites: ``[runs, cubes]``, in order.
-
-    >>> space = Categorical([range(2)] * 3)
-    >>> cubes_of(space.index(torch.tensor([[0, 1, 0]])), False, space).tolist()  # 00*, 011, 1**, in base 3
-    [[2, 4, 17]]
-    """
-    sizes, wider = space.sizes, tuple(size + 1 for size in space.sizes)
-    codes, begins = list[Tensor](), list[Tensor]()
-    known, stride, small = index.new_zeros(min(1, len(index))), 1 if inside else space.size, _small(wider)
-
-    def found(prefix: Tensor, depth: int) -> None:
-        rest, own = prefix, list[Tensor]()
-        for run in runs(wider):
-            code, radix = torch.zeros_like(prefix), 1
-            for site in reversed(run):
-                symbol, rest = (rest % sizes[site], rest // sizes[site]) if site < depth else (sizes[site], rest)
-                code, radix = code + symbol * radix, radix * wider[site]
-            own.append(code.to(small))
-        codes.append(torch.stack(own))
-        begins.append(prefix * stride if depth else prefix)  # a huge space has no indices, but itself
-
-    if inside:
-        found(index, len(sizes))
-    elif not len(index):
-        found(index.new_zeros(1), 0)
-    for depth, size in enumerate(() if inside or not len(index) else sizes, 1):
-        stride //= size
-        children = (known[:, None] * size + torch.arange(size, device=index.device)).flatten()
-        known = torch.unique_consecutive(index // stride)
-        found(children[~torch.isin(children, known)], depth)
-    return torch.cat(codes, 1)[:, torch.cat(begins).argsort()]
-
-
-def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]]) -> Sets:
-    """The sets of a batch by masks that divide it, made of the answers of their rows."""
-    found = list[tuple[Tensor, Set]]()
-    for mask, make in parts:
-        if len(rows := mask.nonzero().flatten()):
-            made = make(y[rows])
-            found += [(rows, made)] if isinstance(made, Set) else [(rows[own], of) for own, of in made]
-    return found if len(found) > 1 else found[0][1] if found else parts[0][1](y)

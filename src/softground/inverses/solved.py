@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -25,8 +25,9 @@ from ..projections.base import Dropped
 from ..solver import backend
 from ..solver.crew import Crew
 from ..solver.engine import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
-from .base import Fibre, Inverse, Start
-from .sets import Solutions
+from .base import Fibre, Solving, Start, pinned
+from .enumeration import listed
+from .sets import Listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +78,13 @@ START_RETRIES = 3  # from other places, where the solver gave up or died
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
-class Solved(Inverse):
-    """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule."""
+class Solved(Solving):
+    """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule.
 
-    cost = "solver"
+    First states of answers in ``begun`` are drawn from lists that were found before.
+    """
+
+    for_lists: ClassVar[dict[str, Any]] = {}  # settings of an inverse that only lists
 
     @property
     @abstractmethod
@@ -100,8 +104,8 @@ class Solved(Inverse):
         self.limits = Limits(given.table, given.work, given.timeout, given.limit, given.memory)
         self.cap, self.solutions_cap, self.tries = given.cap, given.solutions_cap, given.tries
         self._solver = Crew(rule, self.limits, given.workers, given.chunk, forks=given.workers > 1)
-        self.solver_seconds = 0.0
         self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
+        self.begun: dict[int, Tensor] = {}  # indices of states, by answers
         self._ends: Counter[End] = Counter()
         self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Reply] = OrderedDict()
@@ -154,14 +158,14 @@ class Solved(Inverse):
         It is known for sure where there is none. Where the solver gives up or dies, it is asked again from other
         places; then a state of another row with the same answer is used.
         """
-        return self.pinned(y, seed, torch.full((len(y), self.space.sites), -1))
+        return self.start_pinned(y, seed, torch.full((len(y), self.space.sites), -1))
 
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
+    def start_pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
         """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
         generator = torch.Generator().manual_seed(seed)
         seeds = torch.randint(2**62, (len(y),), generator=generator, device="cpu").tolist()
         answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
-        replies = [Reply([], "unknown")] * len(answers)
+        replies = [self._begun(*row) for row in zip(answers, fixed, seeds, strict=True)]
         for attempt in range(1 + START_RETRIES):
             rows = [row for row, reply in enumerate(replies) if reply.unknown]
             queries = [
@@ -178,6 +182,13 @@ class Solved(Inverse):
         proved = torch.tensor([reply.end == "whole" for reply in replies], dtype=torch.bool, device=y.device)
         return Start(z.long().view(len(y), self.space.sites), found, proved)
 
+    def _begun(self, y: int, fixed: tuple[int, ...], seed: int) -> Reply:
+        """A first state from a list that was found before."""
+        if max(fixed) >= 0 or y not in self.begun:
+            return Reply([], "unknown")
+        state = self.space.states(self.begun[y][seed % len(self.begun[y])])
+        return Reply([tuple(state.tolist())], "whole")
+
     def empty(self, y: int, known: Sequence[int]) -> bool | None:
         """Whether nothing in S_y has the known symbols, −1 where one is unknown; None where the solver gives up."""
         free = tuple(site for site, code in enumerate(known) if code < 0)
@@ -187,7 +198,7 @@ class Solved(Inverse):
         (reply,) = self._solve([FibreQuery(self.rule.key(y), codes, free, cap=0, listing=True)])
         return None if reply.unknown else reply.end == "whole" and not reply.states
 
-    def solutions(self, y: Tensor) -> Solutions:
+    def set(self, y: Tensor) -> Listed:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
         answers = list(dict.fromkeys(y.tolist()))
         index = {}
@@ -200,7 +211,7 @@ class Solved(Inverse):
                     f"or raise {'solutions_cap' if over else limits}."
                 )
             index[i] = self.space.index(states)
-        return Solutions.of([index[i] for i in y.tolist()], y.device)
+        return listed([index[i] for i in y.tolist()], self.space, y.device)
 
     def listed(self, answers: Sequence[int]) -> list[tuple[Tensor, End]]:
         """Of each answer (an id), states of S_y ``[count, sites]`` in lexicographic order and whether they are all:
@@ -226,6 +237,11 @@ class Solved(Inverse):
             (torch.tensor(states[i][: self.solutions_cap], dtype=torch.long).view(-1, self.space.sites), ends[i])
             for i in answers
         ]
+
+    def lister(self, most: int, seconds: float, workers: int) -> Self:
+        """The same to list at most ``most`` states of each S_y, in so many seconds each, by so many processes."""
+        limit = 2 * min(max(1.0, seconds), 1e6)
+        return type(self)(self.rule, limit=limit, workers=workers, solutions_cap=most, **self.for_lists)  # type: ignore[call-arg]
 
     def some_solutions(self, y: Tensor) -> list[tuple[Tensor, bool]]:
         return [(self.space.index(states), end == "whole") for states, end in self.listed(y.tolist())]
@@ -258,3 +274,6 @@ class Solved(Inverse):
             self.solver_seconds += time.perf_counter() - begin
         self._ends.update(reply.end for reply in replies)
         return replies
+
+
+pinned.register(Solved, Solved.start_pinned)

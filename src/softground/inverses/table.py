@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from ..constraints.program import NO_ANSWER, Program, Recorded
+from ..constraints.program import NO_ANSWER, Program
 from ..errors import InverseError
 from ..preparing import human, preparing
 from ..projections.base import Dropped
-from ..spaces.categorical import Categorical, CategoricalBelief
-from ..target import Target
-from .base import INVERSES, RECORD_ANSWERS, RECORDED, Fibre, Inverse, Record, Start, candidates, drawn
+from ..spaces.categorical import Categorical
+from .base import INVERSES, Fibre, Inverse, Start, candidates, drawn
+from .codes import ByAnswer, codes_of, entries
+from .complements import Cubes, Stated
 from .enumeration import Enumeration, default_inverse
-from .sets import Listed, Solutions, Stated, codes_of, entries, index_of
+from .sets import Listed, Sets, where
 
 CHUNK_STATES = 2**18  # evaluated at a time
 FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
@@ -35,7 +36,6 @@ TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
 TABULATE_SECONDS = 60.0
 SAMPLE, SAMPLE_VECTORISED = 256, 2**16  # states whose time is measured
-RECORD_STATES = 2**24  # the most states that a saved model keeps: 64 MB
 PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
 
@@ -45,10 +45,9 @@ class Columns:
     """The table on one device."""
 
     answer: Tensor  # [states] int32 id of each state's answer, −1 for none
-    # States sorted by answer, then by index, as codes in runs of sites; those without an answer come first. At the end
-    # zeros, as many as the most states of an answer, so that a window of that size fits anywhere.
-    by_answer: Tensor
-    offsets: Tensor  # [answers + 1] where each answer's states begin in by_answer
+    # Those without an answer come first. At the end is state 0, as often as the most states of an answer, so that a
+    # window of that size fits anywhere.
+    states: ByAnswer
 
     @classmethod
     def of(cls, answer: Tensor, known: int, sizes: tuple[int, ...]) -> Columns:
@@ -57,12 +56,8 @@ class Columns:
         none = int((answer == NO_ANSWER).sum())
         count = torch.bincount(order.values[none:].long(), minlength=known)
         longest = int(count.max()) if len(count) else 0
-        begins = torch.nn.functional.pad(count.cumsum(0), (1, 0)) + none
-        return cls(answer, codes_of(torch.nn.functional.pad(order.indices, (0, longest)), sizes), begins)
-
-    def to(self, device: torch.device) -> Columns:
-        """A copy on ``device``."""
-        return Columns(*(part.to(device) for part in vars(self).values()))
+        codes = codes_of(pad(order.indices, (0, longest)), sizes)
+        return cls(answer, ByAnswer(codes, pad(count.cumsum(0), (1, 0)) + none, sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +80,6 @@ class Folded:
         return cls(rows, torch.tensor(strides, device=device), values)
 
 
-@RECORDED.register("table")
 class Table(Inverse):
     """Fibres and solutions from a table of the space, of ``limit`` bytes at most.
 
@@ -119,16 +113,13 @@ class Table(Inverse):
                 done(int(chunk[-1]) + 1)
         answer = torch.cat(parts)
         self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known, self.space.sizes))}
-        count = columns.offsets.diff()
+        count = columns.states.offsets.diff()
         self._answers = int((count > 0).sum())
         self._folded: dict[tuple[torch.device, tuple[int, ...]], Folded] = {}
         self.longest = int(count.max()) if len(count) else 0  # the most states that any answer has
         self._solvable: tuple[int, bool] = (-1, False)
         self._relations: dict[tuple[int, torch.device], Tensor] = {}
-
-    @property
-    def static(self) -> bool:  # type: ignore[override]
-        return self.program.answers.plain
+        self._cubes = Cubes(self.space, self._stated)
 
     @staticmethod
     def bytes_needed(space: Categorical) -> int:
@@ -141,7 +132,8 @@ class Table(Inverse):
     def columns(self, device: torch.device) -> Columns:
         """The table on ``device``, copied once."""
         if device not in self._columns:
-            self._columns[device] = self._columns[torch.device("cpu")].to(device)
+            here = self._columns[torch.device("cpu")]
+            self._columns[device] = Columns(here.answer.to(device), here.states.to(device))
         return self._columns[device]
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
@@ -171,7 +163,7 @@ class Table(Inverse):
         The program may have seen answers since that no state of the table has.
         """
         if (y, device) not in self._relations:
-            found, count = self.program.admitted(y), len(self._columns[torch.device("cpu")].offsets) - 1
+            found, count = self.program.admitted(y), len(self._columns[torch.device("cpu")].states.offsets) - 1
             self._relations[y, device] = torch.cat([found[:count], found[-1:]]).to(device)
         return self._relations[y, device]
 
@@ -188,49 +180,22 @@ class Table(Inverse):
         """Whether z ∈ S_y: one look-up."""
         return self._explained(self.answer_ids(z)[:, None], y)[:, 0]
 
-    def solutions(self, y: Tensor) -> Solutions:
-        """S_y for each answer: ragged rows cut out of the list sorted by answer."""
-        if self.program.answers.inexact(y) is not None:
-            mask = self._explained(self.columns(y.device).answer.expand(len(y), -1), y)
-            owner, index = mask.nonzero(as_tuple=True)
-            return Solutions(index, owner, torch.nn.functional.pad(mask.sum(1).cumsum(0), (1, 0)))
-        place, owner, offsets = entries(*self._rows(y))
-        return Solutions(self._index(place), owner, offsets)
+    def set(self, y: Tensor) -> Sets:
+        return where(y, self.program.answers.inexact(y), self._listed, self._cubes)
 
-    def _index(self, place: Tensor) -> Tensor:
-        """The states at places of the sorted list."""
-        return index_of(self.columns(place.device).by_answer[:, place], self.space.sizes)
+    def _listed(self, y: Tensor) -> Listed:
+        states = self.columns(y.device).states
+        return Listed(states.rows(y), states.codes, states.sizes, longest=self.longest if self._pads(y) else 0)
 
-    def _rows(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Where each answer's states begin in the sorted list, and how many there are."""
-        offsets = self.columns(y.device).offsets
-        known = (y >= 0) & (y < len(offsets) - 1)
-        safe = torch.where(known, y, 0)
-        first = offsets[safe]
-        return first, torch.where(known, offsets[(safe + 1).clamp(max=len(offsets) - 1)] - first, 0)
-
-    def set(self, y: Tensor) -> Listed:
-        longest = self.longest if self._pads(y) else 0
-        return Listed(
-            torch.stack(self._rows(y), 1), self.columns(y.device).by_answer, self.space.sizes, longest=longest
-        )
-
-    def beside(self, y: Tensor) -> Tensor | None:
-        answers = self.program.answers
-        return None if answers.plain else answers.inexact(y)
-
-    def stated(self, y: Tensor) -> Stated:
+    def _stated(self, y: Tensor) -> Stated:
         """By the answers that are admitted, or by all others and the states without one: by those of fewer states."""
-        offsets, answers = self.columns(y.device).offsets, self._admitted(int(y), y.device)
+        states, answers = self.columns(y.device).states, self._admitted(int(y), y.device)
+        offsets = states.offsets
         count = torch.cat([offsets.diff(), offsets[:1]])  # at the end, the states without an answer, which come first
         inside = 2 * int(count[answers].sum()) <= self.space.size
         answers = answers if inside else ~answers
         place, *_ = entries(torch.cat([offsets[:-1], 0 * offsets[:1]])[answers], count[answers])
-        return self._index(place).sort().values, inside
-
-    def static_law(self, target: Target[CategoricalBelief]) -> bool:
-        """Padded rows do no device-to-host synchronisation; they need every answer to have a state."""
-        return self.program.answers.plain and self._pads(target.answers)
+        return states.index(place).sort().values, inside
 
     def _pads(self, y: Tensor) -> bool:
         """Whether exact answers' rows are padded."""
@@ -243,20 +208,16 @@ class Table(Inverse):
         """Whether every exact answer that the program has seen has a state; asked again only when it has seen more."""
         known = self.program.known
         if self._solvable[0] != known:
-            offsets = self._columns[torch.device("cpu")].offsets
+            offsets = self._columns[torch.device("cpu")].states.offsets
             self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))
         return self._solvable[1]
 
     def start(self, y: Tensor, seed: int) -> Start:
         """A state drawn uniformly from S_y for each answer."""
-        generator = torch.Generator().manual_seed(seed)
-        uniform = torch.rand(len(y), generator=generator, dtype=torch.float64, device="cpu").to(y.device)
-        # Not by solutions(y): a million answers have a hundred million states.
-        first, count = self._rows(y)
-        place, found = first + (uniform * count).long(), count > 0
+        index, found = self.columns(y.device).states.drawn(y, seed)
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
-        z[found] = self.space.states(self._index(place[found]))
-        if (other := self.beside(y)) is not None:
+        z[found] = self.space.states(index)
+        if (other := self.program.answers.inexact(y)) is not None:
             some = drawn(self, self.space.uniform(int(other.sum()), y.device), y[other], seed)
             z[other], found[other] = some.z, some.found
         return Start(z, found, torch.ones_like(found))
@@ -264,27 +225,6 @@ class Table(Inverse):
     def answer_ids(self, z: Tensor) -> Tensor:
         """The id of each state's answer; −1 where it has none."""
         return self.columns(z.device).answer[self.space.index(z)]
-
-    def record(self) -> Record | None:
-        rule, answer = self.program, self.columns(torch.device("cpu")).answer
-        if self.space.size > RECORD_STATES or rule.known > RECORD_ANSWERS or rule.relation is not None:
-            return None
-        facts = {"kind": "table", "width": rule.width if rule.vectorised else 0, "form": rule.form}
-        if rule.vectorised:
-            keys = torch.tensor(rule.answers.keys, dtype=torch.long).reshape(-1, rule.width)
-            return facts, {"answer": answer, "keys": keys}
-        return facts | {"keys": list(rule.answers.keys)}, {"answer": answer}
-
-    @classmethod
-    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Table:
-        answer, width = tensors["answer"], int(facts["width"])
-        keys = [tuple(row) for row in tensors["keys"].tolist()] if width else facts["keys"]
-        if answer.shape != (space.size,) or int(answer.min()) < NO_ANSWER or int(answer.max()) >= len(keys):
-            raise ValueError("its table does not fit the symbols")
-        rule = Recorded(space, lambda z: answer[space.index(z)], keys, width, facts["form"])
-        table = cls(rule, limit=cls.bytes_needed(space))
-        rule.ids = table.answer_ids  # which has copies on every device
-        return table
 
 
 def seconds_for(rule: Program) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from ..constraints.cpmpy import CPMpy
 from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
-from .base import INVERSES, Inverse
+from .base import INVERSES
 from .enumeration import default_inverse
 from .solved import Settings, Solved
 
@@ -35,14 +35,10 @@ class Z3(Solved):
             raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…).{instead}")
         load_z3()
         self._check(least=1, rlimit=rlimit)
-        self.smt = rule
         given = Settings(work=rlimit, **{"cap": 64, "table": 4096, "tries": 32} | settings)
         super().__init__(
             rule, rule.shared or rule, given
         )  # another statement of the rule is there because it is faster
-
-    def lister(self, most: int, seconds: float, workers: int) -> Inverse:
-        return Z3(self.smt, limit=2 * min(max(1.0, seconds), 1e6), workers=workers, solutions_cap=most)
 
 
 @default_inverse.register

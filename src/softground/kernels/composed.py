@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..inverses.base import Inverse
+from ..inverses.base import Inverse, own_kernel
 from ..projections.base import Walk
 from ..projections.drop import RandomDrop
 from ..spaces.base import Space
@@ -62,7 +62,7 @@ def default_kernel(inverse: Inverse, space: Space) -> Kernel:
 
     The network's own proposals, with random pairs dropped, serve any rule on symbols.
     """
-    kernel = Exact(inverse) if inverse.exact else inverse.default_kernel()
+    kernel = Exact(inverse) if inverse.exact else own_kernel(inverse)
     if kernel is not None:
         return kernel
     if space.sites < 2:

@@ -41,11 +41,8 @@ class Exact(Kernel):
 
     def step(self, dice: Dice, z: Tensor, target: Target[CategoricalBelief]) -> tuple[Tensor, Info]:
         law = self.inverse.law(target)
-        if self.marginals:
-            after, marginals = law.draw_with_marginals(dice)
-            return after, redrawn(z, after, marginals)
         after = law.draw(dice)
-        return after, redrawn(z, after, None)
+        return after, redrawn(z, after, law.marginals() if self.marginals else None)
 
 
 def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:

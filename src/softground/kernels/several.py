@@ -87,7 +87,7 @@ class Several(Projected):
 
         On a GPU everything stays in its place, unless that is too much: to ask how many there are takes it longer.
         """
-        if self.inverse.static or (mask.is_cuda and mask.numel() <= STAY):
+        if mask.is_cuda and mask.numel() <= STAY:
             return torch.arange(mask.shape[1], device=mask.device).expand(mask.shape), mask
         (row, place), count = mask.nonzero(as_tuple=True), mask.sum(1)
         packed = place.new_zeros(len(mask), max(1, int(count.max())))

@@ -18,6 +18,7 @@ from ..data.gathered import Gathered
 from ..dice import Sampler
 from ..errors import InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
 from ..figures import flat_names
+from ..inverses.base import finds_mode, most_probable
 from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer
 from ..target import Target
@@ -232,12 +233,12 @@ def read_part(part: Part, network: nn.Module, constrained: bool = False) -> Read
 def _constrained(part: Part, belief: Any, y: Tensor) -> Tensor | None:
     """The mode of the rule, z ∈ S_y; where S_y is empty, or a search gave up, what the network reads by itself."""
     inverse, z = part.task.inverse, cast(Tensor, belief.mode())
-    if not (inverse.exact or inverse.has_mode):
+    if not finds_mode(inverse):
         return None
     rest = (~part.task.feasible(z, y)).nonzero().flatten()
     while len(rest):
         try:
-            best = inverse.most_probable(Target(belief.rows(rest), y[rest], 1.0))
+            best = most_probable(inverse, Target(belief.rows(rest), y[rest], 1.0))
             return None if best is None else z.index_copy(0, rest, best)
         except InfeasibleAnswer as error:
             rest = rest[[row for row in range(len(rest)) if row not in error.examples]]

@@ -81,7 +81,7 @@ def settings(learner: Plan) -> dict[str, Any]:
         "precision": learner.precision,
         "network": described(learner.network),
         "space": each({shape: task.space for shape, task in tasks.items()}),
-        "inverse": each({shape: task.inverse.described for shape, task in tasks.items()}),
+        "inverse": each({shape: task.inverse for shape, task in tasks.items()}),
         "stages": {
             stage.name: {
                 "number": number,

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import CheckpointError
+from ..inverses.base import own_kernel
 from ..inverses.ladder import ORDER
 from ..kernels import Kernel, Several, default_kernel
 from ..preparing import hushed, told
@@ -88,7 +89,7 @@ def _settle(learner: Plan, train: list[Part], kept: Choices) -> Choices:
 def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
     """The teacher of a rule that is learnt part by part; also where an inverse without a law was given."""
     task, choice = part.task, part.task.choice
-    if choice is None and (task.inverse.exact or task.inverse.default_kernel() is not None):
+    if choice is None and (task.inverse.exact or own_kernel(task.inverse) is not None):
         return None
     return parts_objective(task, teacher.schedule) if choice is None or choice.rung == "parts" else None
 
@@ -98,7 +99,7 @@ def _walk(
 ) -> tuple[SoftenedGrounding, dict[str, Any] | None]:
     """The teacher with its kernel; and what to keep of it where chains walk."""
     task, inverse = part.task, part.task.inverse
-    if inverse.exact or inverse.default_kernel() is not None or not task.space.categorical or task.space.sites < 2:
+    if inverse.exact or own_kernel(inverse) is not None or not task.space.categorical or task.space.sites < 2:
         return replace(teacher, kernel=default_kernel(inverse, task.space)), None
     best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
     schedule = Constant(best.gamma0) if teacher.schedule == Constant(1.0) else teacher.schedule

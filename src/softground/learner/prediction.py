@@ -14,6 +14,8 @@ from ..data.columns import listed, rowed
 from ..data.examples import Examples, Ragged
 from ..data.known import known_codes
 from ..errors import InfeasibleAnswer, LearnerError
+from ..inverses.base import most_probable as mode_of
+from ..inverses.base import sole
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -35,15 +37,16 @@ def most_probable(
     feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
-    if y is None and (sole := task.inverse.sole()) is not None:
-        y = sole.to(z.device).expand(len(z), *sole.shape[1:])
+    if y is None:
+        one = sole(task.inverse)
+        y = None if one is None else one.to(z.device).expand(len(z), *one.shape[1:])
     fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
     if not len(rest):
         return z
     left = belief.rows(rest)
     try:
-        best = None if y is None else task.inverse.most_probable(Target(left, y[rest], 1.0))
+        best = None if y is None else mode_of(task.inverse, Target(left, y[rest], 1.0))
     except InfeasibleAnswer as error:  # which knows the rows of the rest only
         lost = rest[list(error.examples)]
         raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]

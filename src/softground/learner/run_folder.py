@@ -21,6 +21,7 @@ from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..figures import flat_names, results
 from ..files import cell, replace_file
+from ..inverses.base import solver_behind
 from ..preparing import reporter
 from ..runs.checkpoint import load
 from ..runs.folder import METRICS, RunFolder, environment, plain
@@ -141,7 +142,8 @@ def finish(
     history, results, fabric = progress.history, progress.results, learner.fabric
     faults = Counter[str]()
     for part in parts:
-        faults.update({name: count for name, count in part.task.inverse.faults.items() if count})
+        if solver := solver_behind(part.task.inverse):
+            faults.update({name: count for name, count in solver.faults.items() if count})
     explained = [part.task.feasible(read.predicted[0], part.y) for part, read in zip(parts, trained, strict=True)]
     summary = {
         "task": learner.task.name,

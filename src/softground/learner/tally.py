@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..figures import flat_names
+from ..inverses.base import solver_behind
 from ..training.first_states import WAITING
 from ..training.step import Batch, Moment
 from .stage import Stage
@@ -79,7 +80,7 @@ class Tally:
 
     @property
     def _solver_seconds(self) -> float:
-        return sum(part.task.inverse.solver_seconds for part in self.parts)
+        return sum(s.solver_seconds for part in self.parts if (s := solver_behind(part.task.inverse)))
 
     def add(self, part: TrainedPart, batch: Batch) -> None:
         """The figures of a batch, each for all or for some of its examples, and what the network reads."""
@@ -130,7 +131,8 @@ class Tally:
             record |= part.teacher.numbers(moment)  # those of all shapes are the same
             for term in part.terms:
                 record |= term.numbers(moment)
-            for name, count in part.task.inverse.faults.items():
+            asked = solver_behind(part.task.inverse)
+            for name, count in asked.faults.items() if asked else ():
                 if count:
                     record[f"solver_{name}"] = record.get(f"solver_{name}", 0) + count
             for name, lacking in part.unexplained.counted(part.memory[moment.stage].get(WAITING)).items():

@@ -167,9 +167,6 @@ class ConditionalLaw(Law):
         """The means, as those of :class:`~softground.reals.gaussian.GaussianBelief` are."""
         return self.rule.nearest(self.weights.mean.detach(), self.y)
 
-    def draw_with_marginals(self, dice: Dice) -> tuple[Tensor, Tensor]:
-        return self.draw(dice), self.marginals()
-
     def log_mass(self) -> Tensor:
         """The log-density of y, differentiable in the means."""
         mean, variance = self.weights.mean, self.weights.variance

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..dice import Dice
 from ..errors import LearnerError
-from ..inverses.base import Inverse
+from ..inverses.base import Inverse, most_probable
 from ..kernels.base import Info, Kernel, redrawn
 from ..target import Target
 from .gaussian import GaussianBelief
@@ -28,12 +27,9 @@ class PointMass(Kernel):
     inverse: Inverse
 
     def step(self, dice: Dice, z: Tensor, target: Target[GaussianBelief]) -> tuple[Tensor, Info]:
-        after = self.inverse.most_probable(target)
+        after = most_probable(self.inverse, target)
         if after is None:
             raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
-        if self.static(target):  # it is not known yet whether the point is feasible
+        if after.is_cuda:  # a search that is recorded cannot say yet whether the point is feasible
             after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
         return after, redrawn(z, after, None)
-
-    def static(self, target: Target[Any]) -> bool:
-        return self.inverse.static_law(target)

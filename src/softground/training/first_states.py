@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..dice import Dice
-from ..inverses.base import complete
+from ..inverses.base import complete, start_given
 from ..kernels.base import fibre_weights, pick
 from ..projections.base import Dropped
 from ..spaces.categorical import CategoricalBelief
@@ -36,7 +36,7 @@ OPTIONS = 1000  # most combinations of the sites that are dropped at once
 def first_states(train: TrainingSet, seed: int) -> Memory:
     """A feasible state per example, from the rule and the known symbols alone, and which examples have none."""
     inverse, y, known = train.task.inverse, train.y, train.known
-    start = inverse.start(y, seed) if known is None else inverse.start_given(y, seed, known)
+    start = start_given(inverse, y, seed, known)
     if bool(start.found.all()):
         return {CHAINS: start.z}
     return {CHAINS: start.z, WAITING: torch.where(start.found, 0, torch.where(start.proved, EMPTY, WAITS))}

@@ -101,7 +101,7 @@ class SemanticLoss(Teacher):
     open = True
 
     def begin(self, task: Task) -> SoftenedGrounding:
-        if not task.inverse.exact and type(task.inverse).solutions is Inverse.solutions:
+        if not task.inverse.exact and type(task.inverse).set is Inverse.set:
             raise LearnerError(
                 f"The semantic loss adds up all of S_y, and {task.inverse!r} has no law. Tables, listings and scans "
                 "have one; Z3, and enumeration of a small space, can list S_y. Otherwise sample, with "

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import torch
 
 from ..dice import Sampler
+from ..inverses.base import cost
 from ..kernels import Collapsed, Composed, DirectWalk, Kernel
 from ..projections import ChangeOne, RandomBlock, RandomDrop, Stay, SwapSymbols
 from ..task import Task
@@ -37,7 +38,7 @@ def small(task: Task) -> Iterator[tuple[str, RandomDrop]]:
 def blocks(task: Task) -> Iterator[tuple[str, RandomBlock]]:
     """Random blocks of more sites. A step changes nothing else."""
     for size in BLOCKS if task.space.width > 1 else ():
-        tried = 1 if task.inverse.cost == "solver" else task.space.combinations(size)
+        tried = 1 if cost(task.inverse) == "solver" else task.space.combinations(size)
         if size < task.space.sites and tried <= MOST_TRIED:
             yield f"{size} sites re-solved", RandomBlock(task.space, size)
 

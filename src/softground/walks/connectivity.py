@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import SoftgroundError
+from ..inverses.base import cost
 from ..kernels import Collapsed, Kernel
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
@@ -57,7 +58,7 @@ def fibres(walk: Collapsed, sample: Sample, seed: int, limit: TimeLimit | None =
 
     None where there are too many completions, or more sites than the inverse can complete.
     """
-    z, y = sample.rows(ROWS[walk.inverse.cost], seed)
+    z, y = sample.rows(ROWS[cost(walk.inverse)], seed)
     dice = Sampler(seed)
     dropped = walk.projection.draw(dice, len(z), z.device)
     proposal = walk.move.propose(dice, z, dropped.kept(z.shape[1]))
@@ -145,7 +146,7 @@ def lead(task: Task, kernel: Kernel, sample: Sample, limit: TimeLimit, seed: int
     if pairs is None:
         return None
     z, goal, y = pairs
-    space, most = task.space, STEPS[task.inverse.cost]
+    space, most = task.space, STEPS[cost(task.inverse)]
     scores = torch.where(torch.arange(space.width) == goal[..., None], 0.0, -PULL).double()
     scores = scores.masked_fill(~space.layout(z.device).allowed, -torch.inf)
     target = Target.at(CategoricalBelief(space, scores.log_softmax(-1)), y, 1.0)

@@ -19,6 +19,7 @@ import torch
 
 from ..dice import Sampler
 from ..errors import CheckpointError
+from ..inverses.base import cost, own_kernel
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
 from ..target import Target
@@ -128,7 +129,7 @@ def direct(task: Task) -> Recommendation | None:
             "γ₀ = 1, held constant: there the gradient is the semantic loss's (Proposition 2); no annealing is needed.",
         )
         return Recommendation(Exact(task.inverse), None, 1, 1.0, reasons, "Exact")
-    kernel = None if task.space.categorical else task.inverse.default_kernel()
+    kernel = None if task.space.categorical else own_kernel(task.inverse)
     if kernel is None:
         return None
     reasons = (
@@ -209,7 +210,7 @@ def movement(
 
     The belief is that of a network that prefers some symbols, at random.
     """
-    (rows, most), space = TRIED[task.inverse.cost], task.space
+    (rows, most), space = TRIED[cost(task.inverse)], task.space
     z, y = sample.rows(rows, seed)
     shape = (rows, space.sites, space.outputs) if space.categorical else (rows, space.sites)
     output = LOPSIDED * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

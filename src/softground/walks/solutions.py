@@ -15,10 +15,9 @@ from torch import Tensor
 from ..data.columns import listed
 from ..errors import ConstraintError, InfeasibleAnswer, InverseError, LearnerError
 from ..inverses import Listing
-from ..inverses.base import Inverse
+from ..inverses.base import Inverse, cost, solutions
 from ..inverses.lists import distinct
 from ..preparing import within
-from ..projections.base import Dropped
 from ..target import Target
 from ..task import Task
 from .time_limit import TimeLimit
@@ -111,7 +110,7 @@ def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeL
     order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
     found: list[Found] = []
     for y in torch.split(distinct(task.constraint, task.constraint.encode([answers[i] for i in order[:count]])), 1):
-        z = torch.unique(begun(task.inverse, y, FEW[task.inverse.cost], seed, limit), dim=0)
+        z = torch.unique(begun(task.inverse, y, FEW[cost(task.inverse)], seed, limit), dim=0)
         found += [Found(task.constraint.answer(y[0]), y, z, False)] if len(z) else []
         if not limit.left():
             break
@@ -150,25 +149,17 @@ def _solutions(task: Task, y: Tensor, seed: int, limit: TimeLimit) -> Found:
         count = float(law.log_mass().exp())
         count = float(round(count)) if count < 2**50 else count  # sums of floats end a little beside
         shares = law.marginals()[0] if count else None
-    if task.space.categorical and inverse.cost == "tensor" and (count is None or count <= LISTED):
+    if task.space.categorical and cost(inverse) == "tensor" and (count is None or count <= LISTED):
         z = _listed(inverse, y)
     if z is not None:
         return Found(task.constraint.answer(y[0]), y, z, True, float(len(z)), shares)
-    z = torch.unique(begun(inverse, y, DRAWN[inverse.cost], seed, limit), dim=0)
+    z = torch.unique(begun(inverse, y, DRAWN[cost(inverse)], seed, limit), dim=0)
     return Found(task.constraint.answer(y[0]), y, z, False, count, shares)
 
 
 def _listed(inverse: Inverse, y: Tensor) -> Tensor | None:
     """All of S_y, where the inverse can list it."""
     try:
-        index = inverse.solutions(y).index
-        return inverse.space.states(index)  # type: ignore[no-any-return]
+        return inverse.space.states(solutions(inverse, y).index)  # type: ignore[no-any-return]
     except InverseError:
-        if not inverse.exact:
-            return None
-    everything = torch.arange(inverse.space.sites)[None]
-    try:
-        fibre = inverse.fibre(torch.zeros_like(everything), y, Dropped(everything, shared=True))
-    except InverseError:  # too many combinations to try
         return None
-    return fibre.values[0][fibre.mask[0]] if bool(fibre.complete.all()) else None

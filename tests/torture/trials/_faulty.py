@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from softground.constraints.program import Program
 from softground.constraints.smt import SMT, load_z3
 from softground.data import Examples
-from softground.inverses.base import Fibre, Inverse, Start
+from softground.inverses.base import Fibre, Solving, Start
 from softground.inverses.z3 import Z3
 from softground.kernels import Uniform
 from softground.learner import Learner, Stage
@@ -116,7 +116,7 @@ class Faulty:
 
 
 @dataclass
-class Watched(Inverse):
+class Watched(Solving):
     """An inverse that is timed, and that may be struck from outside during its calls; first states by another one."""
 
     inner: Z3

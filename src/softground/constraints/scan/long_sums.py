@@ -176,13 +176,6 @@ class Convolved:
             drawn.append(z)
         return torch.cat(drawn)
 
-    def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        """Both from the same tree; only the total is differentiable."""
-        tree = self._tree(accepts, scores)
-        with torch.no_grad():
-            z = self._drawn(tree, dice, cues, accepts, scores)
-        return z, self._total(tree, cues, accepts, scores)
-
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``."""
         return self.layers.values.expand(len(z), -1, -1).gather(2, z[..., None]).sum((1, 2))

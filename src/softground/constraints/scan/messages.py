@@ -148,15 +148,6 @@ class OneByOne:
         """Draws from Q*, ``[batch, n]`` in reading order."""
         return draw(self.layers, cues, suffix(self.layers, cues, accepts, scores), scores, dice)
 
-    def sample_with_total(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        """Both from the same messages; only the total is differentiable."""
-        if self._plain(scores):
-            return self.sample(cues, accepts, scores.detach(), dice), self.log_partition(cues, accepts, scores)
-        beta = suffix(self.layers, cues, accepts, scores)
-        with torch.no_grad():
-            z = draw(self.layers, cues, beta, scores, dice)
-        return z, beta[0][:, 0]
-
     def _plain(self, scores: Tensor) -> bool:
         """Whether :func:`total` does."""
         return scores.device.type == "cpu" and all(len(layer) == 1 for layer in self.layers)

@@ -297,14 +297,6 @@ class Tree:
         """Q*'s marginals ``[batch, n, K]``, without a tape."""
         return self._dealt(self._climbed(numbers, final, scores), scores)
 
-    @torch.no_grad()
-    def sample_with_marginals(
-        self, numbers: Tensor, final: Tensor, scores: Tensor, dice: Dice
-    ) -> tuple[Tensor, Tensor]:
-        """Both from the same sums."""
-        climbed = self._climbed(numbers, final, scores)
-        return self._drawn(climbed, scores, dice), self._dealt(climbed, scores)
-
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``: functions from states to states are composed like blocks."""
         maps = self.step.transpose(2, 3)[self.place, cues, z]

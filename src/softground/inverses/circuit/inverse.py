@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,9 +38,10 @@ from ...errors import InverseError
 from ...projections.base import Dropped
 from ...registry import load
 from ...spaces.categorical import Categorical
-from ..base import INVERSES, RECORDED, Fibre, Inverse, Record, Start, drawn
+from ..base import INVERSES, Fibre, Inverse, Start, drawn
+from ..complements import Cubes
 from ..enumeration import Enumeration
-from ..sets import How, Set, Sets, by_rows, only_where, reduced
+from ..sets import How, Set, Sets, by_rows, only_where, reduced, where
 from . import sdd
 
 NODES = 100_000  # elements of a diagram: 64 examples then take some 50 MB
@@ -305,11 +306,9 @@ def _grouped(nodes: list[tuple[int, list[list[int]]]]) -> list[list[list[list[in
     return groups
 
 
-PARTS = ("arity", "place", "elements")
-KEPT = {"holds": HOLDS, "fails": ~HOLDS}  # the circuits of a record
+KEPT = {"holds": HOLDS, "fails": ~HOLDS}
 
 
-@RECORDED.register("circuit")
 class Circuit(Inverse):
     """Fibres, starts and the law of a :class:`~softground.Cnf`, which PySDD compiles once, with its complement.
 
@@ -323,12 +322,13 @@ class Circuit(Inverse):
     exact = True
 
     def __init__(self, rule: Cnf, *, nodes: int = NODES, seconds: float = SECONDS, cap: int = 100_000) -> None:
-        self._made(rule, compiled(rule, nodes, seconds), cap)
+        self.made(rule, compiled(rule, nodes, seconds), cap)
 
-    def _made(self, rule: Cnf, circuits: tuple[Nodes, Nodes], cap: int = 100_000) -> None:
+    def made(self, rule: Cnf, circuits: tuple[Nodes, Nodes], cap: int = 100_000) -> None:
         self.constraint: Cnf = rule
         self.space: Categorical = rule.space
         self.levels = {code: Levels(each) for code, each in zip(KEPT.values(), circuits, strict=True)}
+        self._cubes = Cubes(rule.space)
         self._tried = Enumeration(rule.space, rule, cap=cap)
 
     def __repr__(self) -> str:
@@ -343,32 +343,11 @@ class Circuit(Inverse):
 
     def set(self, y: Tensor) -> Sets:
         """By the circuit of the formula where it holds, by that of its negation where it fails."""
+        return where(y, (y == EVERYTHING) | (y == NOTHING), self._compiled, self._cubes)
+
+    def _compiled(self, y: Tensor) -> Sets:
         true, levels = self.constraint.true.to(y.device), self.levels
         return by_rows(y, [(y == code, partial(Compiled, levels=levels[code], true=true)) for code in levels])
-
-    def beside(self, y: Tensor) -> Tensor:
-        return (y == EVERYTHING) | (y == NOTHING)
-
-    def record(self) -> Record | None:
-        kept = {name: self.levels[code].nodes for name, code in KEPT.items()}
-        facts = {"kind": "circuit", "clauses": [list(clause) for clause in self.constraint.clauses]}
-        tensors = {f"{name}/{part}": getattr(n, part) for name, n in kept.items() for part in PARTS}
-        return facts | {name: nodes.root for name, nodes in kept.items()}, tensors
-
-    @classmethod
-    def rebuild(cls, space: Categorical, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Circuit:
-        sites, parts = space.sites, []
-        for name in KEPT:
-            arity, place, elements = (tensors[f"{name}/{part}"] for part in PARTS)
-            root, last = int(facts[name]), 2 * sites + 2 + len(arity)
-            below = torch.arange(2 * sites + 2, last).repeat_interleave(arity)
-            whole = elements.shape == (len(below), 2) and place.shape == arity.shape and 0 <= root < last
-            if not whole or bool((elements >= below[:, None]).any()) or bool((elements < 0).any()):
-                raise ValueError("its circuit does not fit together")
-            parts.append(Nodes(sites, arity, place, elements, root))
-        inverse = cls.__new__(cls)
-        inverse._made(Cnf([tuple(clause) for clause in facts["clauses"]], space), (parts[0], parts[1]))
-        return inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,9 +372,7 @@ class Compiled(Set):
 
     def marginals(self, scores: Tensor) -> Tensor:
         """In half the time, by the shares that the way up has found."""
-        with torch.enable_grad():
-            leaf = scores.detach().requires_grad_()
-            return torch.autograd.grad(self.reduce(leaf, "sum").sum(), leaf)[0].clamp(min=0.0)
+        return self.slopes(scores, "sum").clamp(min=0.0)
 
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
         """From the root down, in a quarter of the time of slopes through all nodes (the mode in two thirds).
@@ -413,9 +390,6 @@ class Compiled(Set):
             own = choose(only_where(free[:, site], scores[:, site]))
             state[:, site] = torch.where(free[:, site], own, state[:, site])
         return state
-
-    def choose_with_marginals(self, scores: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:
-        return self.choose(scores, dice), self.marginals(scores)
 
 
 @INVERSES.register("circuit")

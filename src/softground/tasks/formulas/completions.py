@@ -47,7 +47,7 @@ from torch import Tensor
 
 from ...constraints.program import Program
 from ...errors import InverseError
-from ...inverses.base import Fibre, Inverse, Start
+from ...inverses.base import Fibre, Inverse, Start, pinned
 from ...inverses.enumeration import Enumeration
 from ...preparing import preparing
 from ...projections.base import Dropped
@@ -345,9 +345,6 @@ class LongFormulas(Inverse):
             return window_fibre(self.program, z, y, dropped)
         return self._enumeration.fibre(z, y, dropped)
 
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        return self._enumeration.pinned(y, seed, known)
-
     def start(self, y: Tensor, seed: int) -> Start:
         generator = torch.Generator().manual_seed(seed)
         if (other := self.program.answers.inexact(y)) is not None:
@@ -368,6 +365,11 @@ class LongFormulas(Inverse):
         parts = [self.start(y[exact], seed), self._enumeration.start(y[~exact], seed)]
         order = torch.cat([exact.nonzero().flatten(), (~exact).nonzero().flatten()]).argsort()
         return Start(*(torch.cat([getattr(p, name) for p in parts])[order] for name in ("z", "found", "proved")))
+
+
+@pinned.register
+def _(inverse: LongFormulas, y: Tensor, seed: int, known: Tensor) -> Start:
+    return inverse._enumeration.start_pinned(y, seed, known)
 
 
 def by_prefix(

@@ -69,7 +69,7 @@ from torch.nn.functional import pad
 
 from ...constraints.base import Constraint
 from ...errors import ConstraintError
-from ...inverses.base import Fibre, Inverse, Start
+from ...inverses.base import Fibre, Inverse, Start, mode_by_search, own_kernel
 from ...inverses.enumeration import default_inverse
 from ...kernels.base import Kernel
 from ...learner.recording import Recorded
@@ -270,7 +270,7 @@ class Intervals(Inverse):
 
     ``spread`` is the standard deviation of the noise above which :meth:`start` takes the least solution, so that chains
     begin in different places; ``nonnegative`` says whether 0 is then their least component, or their mean.
-    ``tolerance`` is the accuracy of :meth:`most_probable`, before it is made exactly feasible, and ``limit`` the most
+    ``tolerance`` is the accuracy of the nearest point, before it is made exactly feasible, and ``limit`` the most
     steps that it takes.
     """
 
@@ -346,19 +346,24 @@ class Intervals(Inverse):
         z = z - (z.amin(-1, keepdim=True) if self.nonnegative else snap(z.mean(-1, keepdim=True)))
         return Start(z, settled & rows.feasible(z), torch.zeros_like(settled))
 
-    def most_probable(self, target: Target[GaussianBelief]) -> Tensor:
-        """The feasible point next to each example's mean, Q* at γ = 0."""
-        rows, most = self.rule.rows(target.answers), self.rule.most_others if self.static_law(target) else None
-        return nearest(rows, target.weights.mean, tolerance=self.tolerance, limit=self.limit, most=most)
+    def recorded(self, y: Tensor) -> bool:
+        """Whether the search for the nearest point is to ask the device for nothing."""
+        return y.is_cuda and self.limit <= MOST_RECORDED
 
-    def static_law(self, target: Target[GaussianBelief]) -> bool:
-        """Of the law at γ = 0, the point that :meth:`most_probable` finds."""
-        return target.answers.is_cuda and self.limit <= MOST_RECORDED
 
-    def default_kernel(self) -> Kernel:
-        from .gibbs import SiteGibbs  # which needs the intervals
+@mode_by_search.register
+def _(inverse: Intervals, target: Target[GaussianBelief]) -> Tensor:
+    """The feasible point next to each example's mean, Q* at γ = 0."""
+    rule, y = inverse.rule, target.answers
+    most = rule.most_others if inverse.recorded(y) else None
+    return nearest(rule.rows(y), target.weights.mean, tolerance=inverse.tolerance, limit=inverse.limit, most=most)
 
-        return SiteGibbs(self.rule)
+
+@own_kernel.register
+def _(inverse: Intervals) -> Kernel:
+    from .gibbs import SiteGibbs  # which needs the intervals
+
+    return SiteGibbs(inverse.rule)
 
 
 @default_inverse.register

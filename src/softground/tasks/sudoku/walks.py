@@ -18,7 +18,7 @@ from torch import Tensor
 from ...constraints import Program
 from ...errors import InverseError
 from ...inverses import Listing
-from ...inverses.base import Fibre, Inverse, Start
+from ...inverses.base import Fibre, Inverse, Start, mode_by_search, pinned
 from ...kernels import KERNELS, DirectWalk, Kernel, Metropolis, Uniform
 from ...projections import Drop, RandomDrop, SwapInside, SwapSymbols, Walk
 from ...projections.base import Dropped
@@ -39,8 +39,6 @@ class Completion(Inverse):
     >>> Completion(9)
     Completion(9×9 boards)
     """
-
-    has_mode = True
 
     def __init__(self, size: int, *, cap: int = 64) -> None:
         self.size, self.cap = size, cap
@@ -73,26 +71,30 @@ class Completion(Inverse):
         true = torch.ones(len(y), dtype=torch.bool, device=y.device)
         return Start(torch.from_numpy(boards).to(y.device), true, true)
 
-    def pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """A random valid board with the known digits for each example, by search."""
-        rng = np.random.default_rng(seed)
-        boards = [next(solutions(self.size, row, rng), None) for row in known.tolist()]
-        z = torch.tensor([board or [0] * self.size**2 for board in boards], device=y.device)
-        found = torch.tensor([board is not None for board in boards], device=y.device)
-        return Start(z, found, torch.ones_like(found))
 
-    def most_probable(self, target: Target[CategoricalBelief]) -> Tensor | None:
-        """By best-first search (:mod:`.search`); where that gave up, the network's own reading."""
-        if bool((target.answers < 0).any()):  # not valid, or nothing is known
-            return None
-        best = target.weights.mode()
-        wrong = (~self.feasible(best, target.answers)).nonzero().flatten()
-        every = [range(self.size**2)] * len(wrong)
-        searched = each_most_probable(self.size, target.weights.scores[wrong], every)
-        for row, found in zip(wrong.tolist(), searched, strict=True):
-            if found is not None:
-                best[row] = torch.tensor(found[1], device=best.device)
-        return best
+@pinned.register
+def _(inverse: Completion, y: Tensor, seed: int, known: Tensor) -> Start:
+    """A random valid board with the known digits for each example, by search."""
+    rng = np.random.default_rng(seed)
+    boards = [next(solutions(inverse.size, row, rng), None) for row in known.tolist()]
+    z = torch.tensor([board or [0] * inverse.size**2 for board in boards], device=y.device)
+    found = torch.tensor([board is not None for board in boards], device=y.device)
+    return Start(z, found, torch.ones_like(found))
+
+
+@mode_by_search.register
+def _(inverse: Completion, target: Target[CategoricalBelief]) -> Tensor | None:
+    """By best-first search (:mod:`.search`); where that gave up, the network's own reading."""
+    if bool((target.answers < 0).any()):  # not valid, or nothing is known
+        return None
+    best = target.weights.mode()
+    wrong = (~inverse.feasible(best, target.answers)).nonzero().flatten()
+    every = [range(inverse.size**2)] * len(wrong)
+    searched = each_most_probable(inverse.size, target.weights.scores[wrong], every)
+    for row, found in zip(wrong.tolist(), searched, strict=True):
+        if found is not None:
+            best[row] = torch.tensor(found[1], device=best.device)
+    return best
 
 
 @BOARD_INVERSES.register("auto")
