@@ -16,7 +16,7 @@ import torch
 import softground as sg
 from inspection_cases import Unlisted, maps_of
 from softground.errors import ConstraintError, SpaceError
-from softground.inspection.map_search import Search, injections
+from softground.inspection.map_search import ImageSearch, injections
 from softground.inspection.maps import Consistent, MapSearch, consistent_maps, fewest_labels
 from softground.inspection.show import settling
 from softground.inspection.support import declared, everything
@@ -294,7 +294,7 @@ def test_maps_of_all_that_may_occur_are_taken_over_where_they_are_the_same(seed:
 def test_the_same_maps_are_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counted(search: Search, *given: Any) -> Any:
+    def counted(search: ImageSearch, *given: Any) -> Any:
         asked.append(search)
         return fewest_labels(search, *given)
 

@@ -24,7 +24,7 @@ from softground.projections import SwapSymbols
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sdsp import SiteGibbs
-from softground.tasks.sdsp.task import sdsp_task
+from softground.tasks.sdsp.path_task import sdsp_task
 from softground.tasks.sudoku import sudoku_task
 from softground.walks import TimeLimit, recommend
 from softground.walks.connectivity import Led, fibres

@@ -23,7 +23,7 @@ from softground.experiments.named import named_recipe
 from softground.learner import Stage
 from softground.schedules import SCHEDULES
 from softground.tasks import TASKS, ShortestPaths
-from softground.tasks.sdsp.task import PATH_INVERSES
+from softground.tasks.sdsp.path_task import PATH_INVERSES
 from softground.tasks.sudoku.boards import BOARDS
 from softground.training import OBJECTIVES, SemanticLoss, SoftenedGrounding, Supervised, ZeroDegree
 

@@ -15,7 +15,7 @@ from papers.li2023.cell import Where
 from papers.li2023.plan import plan, select
 from papers.li2023.work import run
 from softground.tasks import ShortestPaths
-from softground.tasks.sdsp.task import shortest_found
+from softground.tasks.sdsp.path_task import shortest_found
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 CELLS = {cell.name: cell for cell in plan("all", 1, real=False, quick=True)}

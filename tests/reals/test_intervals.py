@@ -20,7 +20,7 @@ from softground.reals import Gaussian, PointMass
 from softground.reals.gaussian import GRID, GaussianBelief, snap
 from softground.target import Target
 from softground.tasks.sdsp import Differences, Intervals, differences, random_graphs, sdsp_task
-from softground.tasks.sdsp.differences import SLACK, Pairs, Search, advance, interval, nearest, project
+from softground.tasks.sdsp.differences import SLACK, DualSearch, RowEntries, advance, interval, nearest, project
 
 
 def setting(nodes: int, count: int, seed: int, margin: float = 0.25) -> tuple[Differences, Tensor]:
@@ -178,9 +178,9 @@ def test_entries_that_bind_nothing_change_nothing() -> None:
     assert bool(rows.marked[0, 0].isinf().all())  # where padding points to: a row without marks
     centre = 3 * torch.randn(20, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     wanted = project(rows, centre, 1e-4, 2_000)
-    pairs = Pairs.of(rows).padded(64)
+    pairs = RowEntries.of(rows).padded(64)
     assert len(pairs.value) % 64 == 0 < int((pairs.value == SLACK).sum())
-    search, tolerance = Search.at(rows, centre, pairs), torch.tensor(1e-4).double()
+    search, tolerance = DualSearch.at(rows, centre, pairs), torch.tensor(1e-4).double()
     for _ in range(100):
         search = advance(centre, rows.marked, tolerance, *pairs, *search)
     assert bool(search.ended.all())

@@ -12,8 +12,8 @@ from softground.report.findings import Findings, Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
 from softground.report.html.charts import (
     WIDTH,
+    ChartLine,
     Epochs,
-    Line,
     Records,
     Scale,
     curves,
@@ -101,7 +101,7 @@ def test_one_epoch_and_a_thousand_can_be_drawn() -> None:
 
 
 def test_lines_go_where_their_values_are() -> None:
-    chart = drawn("charts", "line_chart", shares("a", "", [Line("a", "c1", [(1, 0.0), (3, 1.0)])], Epochs(3, [])))
+    chart = drawn("charts", "line_chart", shares("a", "", [ChartLine("a", "c1", [(1, 0.0), (3, 1.0)])], Epochs(3, [])))
     points = (Page(chart).all("polyline")[0]["points"] or "").split()
     (x1, y1), (x2, y2) = (map(float, p.split(",")) for p in points)
     assert x1 < x2
@@ -360,7 +360,9 @@ def test_the_least_calibration_error_is_the_best() -> None:
 def test_an_epochs_values_are_shown_to_fingers_too() -> None:
     """A title needs a pointer that hovers; a column that was touched has the focus, and the text after it is shown."""
     card = drawn(
-        "charts", "line_chart", shares("Both", "", [Line("a", "c1", [(1, 0.5)]), Line("b", "c2", [])], Epochs(1, []))
+        "charts",
+        "line_chart",
+        shares("Both", "", [ChartLine("a", "c1", [(1, 0.5)]), ChartLine("b", "c2", [])], Epochs(1, [])),
     )
     assert re.search(r'class="hit" tabindex="-1".*?</rect>\s*<text class="told"[^>]*>epoch 1: 50%</text>', card, re.S)
 

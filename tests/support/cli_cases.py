@@ -16,7 +16,7 @@ import pytest
 
 from softground.cli import main
 from softground.report import Display
-from softground.tasks.formulas.data import digits
+from softground.tasks.formulas.data import built_in
 
 # Formulas of length 5 have 11,664 states; 8×8 images are scikit-learn's own size.
 TINY = ["train", "hwf", "--length", "5", "--train-size", "48", "--test-size", "24", "--image-size", "8"]
@@ -33,8 +33,8 @@ PRESETS: dict[str, list[str]] = {
 def hurry() -> Iterator[None]:
     """What a fixture may do where the run itself is not the point: draw few operators, do not wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(digits.OPERATOR_IMAGES, "train", 16)
-        patch.setitem(digits.OPERATOR_IMAGES, "test", 8)
+        patch.setitem(built_in.OPERATOR_IMAGES, "train", 16)
+        patch.setitem(built_in.OPERATOR_IMAGES, "test", 8)
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
 

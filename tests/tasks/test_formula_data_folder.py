@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from softground.errors import DataError
-from softground.tasks.formulas.data import folder, load
+from softground.tasks.formulas.data import load, own_images
 
 NAMES = [*"123456789", "plus", "minus", "times", "divide"]
 
@@ -66,15 +66,15 @@ def test_defaults_and_seeds(tmp_path: Path) -> None:
 
 
 def test_the_split_is_four_fifths_to_one(tmp_path: Path) -> None:
-    train, test = folder.pools(write(tmp_path, 10), None)
+    train, test = own_images.pools(write(tmp_path, 10), None)
     assert set(train.counts) == {8}
     assert set(test.counts) == {2}
 
 
 @pytest.mark.parametrize("suffix", [".png", ".bmp", ".gif", ".PNG"])
 def test_dark_ink_is_inverted_and_bright_ink_is_kept(tmp_path: Path, suffix: str) -> None:
-    bright, _ = folder.pools(write(tmp_path / "bright", 3, suffix=suffix), None)
-    dark, _ = folder.pools(write(tmp_path / "dark", 3, dark=True, suffix=suffix), None)
+    bright, _ = own_images.pools(write(tmp_path / "bright", 3, suffix=suffix), None)
+    dark, _ = own_images.pools(write(tmp_path / "dark", 3, dark=True, suffix=suffix), None)
     assert np.array_equal(bright.images, dark.images)
     assert bright.images[:, 0, 0].max() == 0
     assert bright.images.max() > 230
@@ -86,7 +86,7 @@ def test_polarity_is_decided_for_the_whole_set(tmp_path: Path) -> None:
     tight = np.zeros((14, 14), np.uint8)
     tight[5:7, 5:7] = 255
     Image.fromarray(tight).save(root / "minus" / "0.png")
-    train, _ = folder.pools(root, None)
+    train, _ = own_images.pools(root, None)
     shown = train.images[train.labels == NAMES.index("minus")][0]
     assert shown[0, 0] == 255
     assert shown[5, 5] == 0
@@ -95,7 +95,7 @@ def test_polarity_is_decided_for_the_whole_set(tmp_path: Path) -> None:
 def test_colour_and_jpeg_are_read_as_grey(tmp_path: Path) -> None:
     root = write(tmp_path, 3, dark=True)
     Image.fromarray(255 - picture(0, 9)).convert("RGB").save(root / "1" / "photo.jpeg", quality=95)
-    train, test = folder.pools(root, None)
+    train, test = own_images.pools(root, None)
     assert (train.counts + test.counts)[0] == 4
 
 
@@ -109,7 +109,7 @@ def test_transparent_images_keep_their_ink(tmp_path: Path, ink: int) -> None:
             Image.merge("LA", [Image.new("L", (14, 14), ink), Image.fromarray(alpha)]).save(
                 root / name / f"{number}.png"
             )
-    train, _ = folder.pools(root, None)
+    train, _ = own_images.pools(root, None)
     assert np.array_equal(train.images[0], picture(0, 0))
 
 
@@ -117,7 +117,7 @@ def test_sixteen_bit_images_keep_their_contrast(tmp_path: Path) -> None:
     root = write(tmp_path, 2)
     deep = picture(0, 0).astype(np.uint16) * 257
     Image.fromarray(deep).save(root / "1" / "0.png")
-    train, _ = folder.pools(root, None)
+    train, _ = own_images.pools(root, None)
     assert np.array_equal(train.images[0], picture(0, 0))
 
 
@@ -135,7 +135,7 @@ def test_resizing_pads_instead_of_stretching(tmp_path: Path) -> None:
     root = write(tmp_path, 2, dark=True)
     for number in range(2):
         Image.fromarray(np.full((3, 24), 10 * number, np.uint8)).save(root / "minus" / f"{number}.png")
-    train, _ = folder.pools(root, 24)
+    train, _ = own_images.pools(root, 24)
     bar = train.images[train.labels == NAMES.index("minus")][0]
     assert bar[:8].max() == 0
     assert bar[-8:].max() == 0
@@ -155,7 +155,7 @@ def test_clutter_is_ignored(tmp_path: Path) -> None:
 def test_repeated_pictures_do_not_leak(tmp_path: Path) -> None:
     root = write(tmp_path, 4)
     shutil.copy(root / "1" / "0.png", root / "1" / "4.png")
-    train, test = folder.pools(root, None)
+    train, test = own_images.pools(root, None)
     assert (train.counts + test.counts)[0] == 4
     assert {image.tobytes() for image in train.images}.isdisjoint(image.tobytes() for image in test.images)
 

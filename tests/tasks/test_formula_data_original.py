@@ -74,7 +74,7 @@ def test_original_layout_of_jpegs(tmp_path: Path) -> None:
 
 
 def test_original_layout_has_no_writers(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"use hwf\.npz with image_writer"):
+    with pytest.raises(DataError, match=r"Use hwf\.npz with image_writer"):
         load("hwf", data_dir=unpack(tmp_path), length=5, split="writer")
 
 

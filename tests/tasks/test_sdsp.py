@@ -23,8 +23,8 @@ from softground.target import Target
 from softground.tasks.sdsp import Differences, Intervals, ShortestPaths, random_graphs, sdsp_task
 from softground.tasks.sdsp.graphs import solved
 from softground.tasks.sdsp.networks import PathGNN, PathMLP
+from softground.tasks.sdsp.path_task import search, shortest_found, spearman
 from softground.tasks.sdsp.problem import PATH_KERNELS, dropped
-from softground.tasks.sdsp.task import search, shortest_found, spearman
 
 
 def test_graphs_are_as_the_paper_describes() -> None:

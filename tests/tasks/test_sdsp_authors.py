@@ -174,8 +174,8 @@ def test_the_papers_preset_is_the_authors_setting() -> None:
     [
         ({"margin": 100.5}, DataError, "margin=100.5 was given; expected a number from 0 to 100"),
         ({"margin": -1.0}, ConstraintError, "margin=-1.0 was given"),
-        ({"trees": "binary"}, SoftgroundError, "trees=binary was given; expected one of"),
-        ({"dropped": "third"}, SoftgroundError, "dropped=third was given; expected one of"),
+        ({"trees": "binary"}, SoftgroundError, "trees='binary' was given; expected one of"),
+        ({"dropped": "third"}, SoftgroundError, "dropped='third' was given; expected one of"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -24,7 +24,7 @@ from softground.reals.gaussian import GaussianBelief, snap
 from softground.solver.memory import bounded, short_of_memory
 from softground.target import Target
 from softground.tasks.sdsp.differences import Differences, nearest
-from softground.tasks.sdsp.task import PATH_INVERSES
+from softground.tasks.sdsp.path_task import PATH_INVERSES
 
 
 class Z3Reals(Solving):

@@ -1,7 +1,7 @@
 r"""All maps of symbols that fit what occurs, counted or listed: a search by constraint propagation.
 
 **Relations.** A variable is a symbol whose image under the map is sought; its *domain*, the images still possible, are
-the bits of a whole number. A :class:`Relation` lists the combinations of images that some variables may have. Each
+the bits of a whole number. A :class:`ImageTable` lists the combinations of images that some variables may have. Each
 value of each variable owns the set of combinations that hold it, again as bits, so that a few operations on long
 numbers find the combinations that are left and the values without any, which leave their domains: generalised arc
 consistency by compact tables (J. Demeulenaere et al., CP 2016).
@@ -56,7 +56,7 @@ def members(domain: int) -> tuple[int, ...]:
     return tuple(value for value in range(domain.bit_length()) if domain >> value & 1)
 
 
-class Relation:
+class ImageTable:
     """Combinations of values that the variables of ``scope`` may take: ``allowed[combinations, variables]``."""
 
     def __init__(self, scope: Sequence[int], allowed: Tensor) -> None:
@@ -184,7 +184,7 @@ class Symmetry:
         return self._fixing[value]
 
 
-class Rows(ABC):
+class FittedRows(ABC):
     """What occurs, in groups: the rows ``groups[g]`` speak of the variables ``scopes[g]``."""
 
     scopes: Any  # [groups, variables] bool
@@ -200,7 +200,7 @@ class Node:
     """What is known at one place of a search."""
 
     domains: Domains
-    relations: list[Relation]
+    relations: list[ImageTable]
     pending: Any  # groups of rows not tabulated yet
 
     def fixed(self, images: Mapping[int, int]) -> Node:
@@ -214,7 +214,7 @@ class Node:
 class Propagation:
     """Domains of images, narrowed by ``rows``; with ``injective``, those of one-to-one maps."""
 
-    def __init__(self, rows: Rows, injective: bool, limit: TimeLimit) -> None:
+    def __init__(self, rows: FittedRows, injective: bool, limit: TimeLimit) -> None:
         self.rows, self.injective, self.limit = rows, injective, limit
         self.tried = 0  # images, a measure of the work done
         self.pairs = 2**6  # of a row and a map, tried together
@@ -242,7 +242,7 @@ class Propagation:
             node.relations, changed = list(node.relations), set[int]()
             for group in chosen:
                 scope = np.flatnonzero(self.rows.scopes[group]).tolist()
-                node.relations.append(Relation(scope, self._allowed(scope, group, node.domains)))
+                node.relations.append(ImageTable(scope, self._allowed(scope, group, node.domains)))
                 changed |= set(scope)
         return False
 
@@ -333,7 +333,7 @@ class Counted:
     images: dict[int, int]
 
 
-class Search:
+class ImageSearch:
     """Maps within ``domains`` that fit ``rows``; with ``injective``, the one-to-one ones among them.
 
     ``symmetry`` must take maps that fit to maps that fit.
@@ -342,7 +342,7 @@ class Search:
     def __init__(
         self,
         domains: Sequence[int],
-        rows: Rows,
+        rows: FittedRows,
         limit: TimeLimit,
         injective: bool = False,
         symmetry: Symmetry | None = None,

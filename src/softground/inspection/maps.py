@@ -35,7 +35,7 @@ from torch import Tensor
 
 from ..task import Task
 from ..walks.time_limit import TimeLimit
-from .map_search import WORK, Rows, Search, Symmetry
+from .map_search import WORK, FittedRows, ImageSearch, Symmetry
 from .renamings import Relabellings
 from .support import Support, SymbolRows
 from .symbols import RenamableSymbols, shown
@@ -121,7 +121,7 @@ class MapSearch:
         symmetry: Symmetry | None = None,
         work: int = WORK,
     ) -> None:
-        self._searches: dict[bool, Search] = {}
+        self._searches: dict[bool, ImageSearch] = {}
         self.fitting: Symmetry | None = None  # renamings proved to fit whatever occurs
         self.work, self.symbols = work, RenamableSymbols(task.space, per_site=per_site)
         self.rows, self.limit, self.symmetry = SymbolRows(task, support, self.symbols), limit, symmetry
@@ -129,11 +129,11 @@ class MapSearch:
         occurs = torch.zeros(self.symbols.count, dtype=torch.bool).index_fill_(0, torch.unique(self.rows.of), True)
         self.occurring = occurs.nonzero().flatten().tolist()
 
-    def search(self, one_to_one: bool) -> Search:
+    def search(self, one_to_one: bool) -> ImageSearch:
         """The search for all of them, or for the one-to-one ones."""
         if one_to_one not in self._searches:
             domains, rows, limit = self._domains(one_to_one), self.rows, self.limit
-            made = Search(domains, rows, limit, one_to_one, symmetry=self.symmetry, work=self.work)
+            made = ImageSearch(domains, rows, limit, one_to_one, symmetry=self.symmetry, work=self.work)
             self._searches[one_to_one] = made
         return self._searches[one_to_one]
 
@@ -227,7 +227,7 @@ class Labels:
     finished: bool = True  # False: there are at least this many sets
 
 
-def fewest_labels(search: Search, symbols: Sequence[int], names: Sequence[str]) -> Labels | None:
+def fewest_labels(search: ImageSearch, symbols: Sequence[int], names: Sequence[str]) -> Labels | None:
     """The smallest sets among ``symbols``, which are those that maps disagree on; None where time was up."""
     moved: list[int] = []
     for size in range(len(symbols) + 1):
@@ -254,7 +254,7 @@ def _named(chosen: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[e] for e in chosen)
 
 
-def further_rows(search: Search, rows: Rows, count: int) -> list[int] | None:
+def further_rows(search: ImageSearch, rows: FittedRows, count: int) -> list[int] | None:
     """Some of ``count`` rows that refute all maps but the identity, chosen greedily; None where that is not known."""
     maps = list(islice(search.maps(), MOST_MAPS + 1))
     if not search.finished or len(maps) > MOST_MAPS:

@@ -32,7 +32,7 @@ from ..constraints import Scan
 from ..task import Task
 from ..walks.solutions import Found, Sample
 from ..walks.time_limit import TimeLimit
-from .map_search import WORK, Search, Symmetry, members
+from .map_search import WORK, ImageSearch, Symmetry, members
 from .support import Support, SymbolRows
 from .symbols import RenamableSymbols
 
@@ -67,7 +67,7 @@ def relabellings(task: Task, sample: Sample, limit: TimeLimit, work: int = WORK)
     symbols, found = RenamableSymbols(task.space), sample.found
     tried = Support(torch.cat([f.z for f in found]), torch.cat([f.answers(len(f.z)) for f in found]), "")
     rows = SymbolRows(task, tried, symbols)
-    search = Search(_alike(symbols, sample), rows, limit, injective=True, work=work)
+    search = ImageSearch(_alike(symbols, sample), rows, limit, injective=True, work=work)
     group, finished, possible = Symmetry(), search.finished, search.root.domains
     for base in reversed(range(symbols.count)):
         for image in members(possible[base]):

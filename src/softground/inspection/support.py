@@ -21,7 +21,7 @@ from ..errors import ConstraintError, SpaceError
 from ..task import Task
 from ..walks.solutions import Sample
 from ..walks.time_limit import TimeLimit
-from .map_search import Rows
+from .map_search import FittedRows
 from .symbols import RenamableSymbols
 
 DIFFERENT = 3  # symbols in a combination that is made of few
@@ -42,7 +42,7 @@ class Support:
         return len(self.z)
 
 
-class SymbolRows(Rows):
+class SymbolRows(FittedRows):
     """Combinations that occur; a variable is a symbol, its value the number of the symbol that it is read as."""
 
     def __init__(self, task: Task, support: Support, symbols: RenamableSymbols) -> None:

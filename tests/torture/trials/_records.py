@@ -19,7 +19,7 @@ from softground.cli.loading import load_run
 from softground.report.facts import Facts
 from softground.report.html import run_page
 from softground.runs import RunFolder
-from softground.tasks.formulas.data import digits
+from softground.tasks.formulas.data import built_in
 
 from ._damage import damaged, damaged_json
 from ._sources import Loader
@@ -47,7 +47,7 @@ REPORTED = ("config.json", "metrics.jsonl", "summary.json", "gallery.jsonl", "re
 @contextmanager
 def small_run() -> Iterator[Path]:
     """The folder of a run, made once; while it is there, the built-in operators are few, so that data load fast."""
-    with tempfile.TemporaryDirectory() as folder, patch.dict(digits.OPERATOR_IMAGES, {"train": 16, "test": 8}):
+    with tempfile.TemporaryDirectory() as folder, patch.dict(built_in.OPERATOR_IMAGES, {"train": 16, "test": 8}):
         path = Path(folder) / "run"
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
             assert main([*TINY, "--out", str(path)]) == 0, said.getvalue()

@@ -19,7 +19,7 @@ from softground.data.images import read_symbols
 from softground.tasks.addition import Addition
 from softground.tasks.formulas.data import Split, load
 from softground.tasks.formulas.data.alphabet import decode
-from softground.tasks.formulas.data.folder import NAMES
+from softground.tasks.formulas.data.own_images import NAMES
 from softground.tasks.sudoku import boards
 
 from ._damage import damaged_json

@@ -85,7 +85,7 @@ class Frame(NamedTuple):
     name: str  # of the horizontal axis
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """One line: values by epoch (1, 2, …), and which of the page's colours it has."""
 
     name: str
@@ -107,7 +107,7 @@ class Chart:
 
     heading: str
     lede: str
-    lines: list[Line]
+    lines: list[ChartLine]
     epochs: Epochs
     form: Callable[[float], str]
     low: float = 0.0
@@ -125,7 +125,7 @@ class Chart:
         marks = [1.0, *(v for v in round_steps(1, self.epochs.count, 5, whole=True) if v > 1 and x(v) - x(1) > 18)]
         return Frame(WIDTH, HEIGHT, x, y, rows, [(x(v), f"{v:.0f}") for v in marks], "epoch")
 
-    def at(self, line: Line) -> list[tuple[float, float]]:
+    def at(self, line: ChartLine) -> list[tuple[float, float]]:
         """Coordinates of a line's points, thinned where there are very many."""
         stride = -(-len(line.points) // MOST_POINTS)
         points = line.points[::stride] + ([line.points[-1]] if (len(line.points) - 1) % stride else [])
@@ -148,13 +148,13 @@ class Chart:
         return left, max(0.0, right - left)
 
 
-def shares(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs) -> Chart:
+def shares(heading: str, lede: str, lines: Sequence[ChartLine], epochs: Epochs) -> Chart:
     """Shares, from 0 to 100 percent."""
     inside = [line._replace(points=[(i, v) for i, v in line.points if 0 <= v <= 1]) for line in lines]
     return Chart(heading, lede, [line for line in inside if line.points], epochs, percent)
 
 
-def numbers(heading: str, lede: str, lines: Sequence[Line], epochs: Epochs, bands: Sequence[Band] = ()) -> Chart:
+def numbers(heading: str, lede: str, lines: Sequence[ChartLine], epochs: Epochs, bands: Sequence[Band] = ()) -> Chart:
     """Any numbers: by their logarithms where they span orders of magnitude, else from 0 where none is below."""
     values = [v for line in lines for _, v in line.points] or [0.0, 1.0]
     log = spans(values)
@@ -223,14 +223,14 @@ def curves(history: Records) -> list[Chart]:
         _shares(history, epochs, TRAINING, "Training data"),
         _shares(history, epochs, shapes, "Training data by shape", "Examples that the network's own reading explains."),
         _gamma(history, epochs),
-        numbers("Loss", LOSS, [Line("", "c1", points(history, "loss"))], epochs),
+        numbers("Loss", LOSS, [ChartLine("", "c1", points(history, "loss"))], epochs),
         _shares(history, epochs, chains, "Chains"),
     ]
     for key, figure in known.items():
         if key not in PLACED | held_out.keys() | validation.keys() and not figure.shape:
             where = "On held-out data, after each epoch." if figure.data else "The mean of each epoch."
             where = SOLVER if key.startswith("solver_") else COUNTS.get(key, where)
-            line = Line("", "c1", points(history, key))
+            line = ChartLine("", "c1", points(history, key))
             charts.append(numbers(short(figure).capitalize(), where, [line], epochs))
     return [chart for chart in charts if chart.lines or chart.bands]
 
@@ -255,7 +255,9 @@ def _shares(
     history: Records, epochs: Epochs, names: Mapping[str, tuple[str, str]], heading: str, lede: str = ""
 ) -> Chart:
     """Shares in one picture; by default the lede says what each of them means."""
-    lines = [Line(name, colour(place), points(history, key)) for place, (key, (name, _)) in enumerate(names.items())]
+    lines = [
+        ChartLine(name, colour(place), points(history, key)) for place, (key, (name, _)) in enumerate(names.items())
+    ]
     meanings = [meaning for line, (_, meaning) in zip(lines, names.values(), strict=True) if line.points]
     return shares(heading, lede or " ".join(meanings), lines, epochs)
 
@@ -269,7 +271,7 @@ def _gamma(history: Records, epochs: Epochs) -> Chart:
     if not positive or spans([v for _, v in positive]):
         bands += [(*ends, "γ = 0") for ends in _runs([i for i, v in found if v == 0])]
         found = positive
-    return numbers("Temperature γ", GAMMA, [Line("γ", "c1", found)], epochs, bands)
+    return numbers("Temperature γ", GAMMA, [ChartLine("γ", "c1", found)], epochs, bands)
 
 
 def _runs(epochs: list[int]) -> list[tuple[int, int]]:
@@ -294,7 +296,7 @@ def timing(history: Records) -> Timing:
     """The time of a run."""
     epochs = [(i, split(r["seconds"])) for i, r in enumerate(history, 1) if isinstance(r.get("seconds"), Mapping)]
     parts = [(*words, sum(epoch[part] for _, epoch in epochs)) for part, words in PARTS.items()]
-    lines = [Line(words[1], words[0], [(i, epoch[part]) for i, epoch in epochs]) for part, words in PARTS.items()]
+    lines = [ChartLine(words[1], words[0], [(i, epoch[part]) for i, epoch in epochs]) for part, words in PARTS.items()]
     high = max((value for line in lines for _, value in line.points), default=0.0) or 1.0
     chart = Chart("Epoch by epoch", RISING, lines, epochs_of(history), "{:.3g} s".format, 0.0, high)
     return Timing(parts, sum(spent for *_, spent in parts), chart)

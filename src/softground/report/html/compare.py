@@ -11,7 +11,7 @@ from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts, groups, spreads
 from ..words import flat, in_words, is_number, short
-from .charts import PARTS, Chart, Epochs, Line, colour, keys, numbers, points, shares, timing
+from .charts import PARTS, Chart, ChartLine, Epochs, colour, keys, numbers, points, shares, timing
 from .page import render
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")
@@ -136,7 +136,7 @@ def _charts(runs: Sequence[Run]) -> list[Chart]:
     epochs = Epochs(max([1, *[len(run.facts.history) for run in runs]]), [])
     charts = []
     for name in dict.fromkeys([*held_out, *[k for k in FIRST if k in present], *present]):
-        lines = [Line(run.letter, run.colour, points(run.facts.history, name)) for run in runs]
+        lines = [ChartLine(run.letter, run.colour, points(run.facts.history, name)) for run in runs]
         if any(v for line in lines for _, v in line.points):  # a line that never leaves zero is no news
             heading = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, short(Figure.parse(name)))
             if name not in ("gamma", "loss"):

@@ -81,7 +81,7 @@ def formula_program(length: int = 7, readings: Readings = "grammatical", mixed: 
 
 
 @dataclass
-class Term:
+class Product:
     """One product of the sum: the rational of its known digits, and the unknown digits above and below the line."""
 
     known: Fraction
@@ -138,12 +138,12 @@ def _equation(z3: Any, digits: list[Any], operators: list[int], y: int | Fractio
     return z3.And(equation, _product(Fraction(1), below) != 0) if below else equation
 
 
-def _terms(digits: list[Any], operators: list[int]) -> list[Term] | None:
+def _terms(digits: list[Any], operators: list[int]) -> list[Product] | None:
     """The terms of the sum, in one pass from left to right; None where a known digit 0 divides."""
-    terms: list[Term] = []
+    terms: list[Product] = []
     for code, digit in zip([PLUS, *operators], digits, strict=True):
         if code in (PLUS, MINUS):
-            terms.append(Term(Fraction(1 if code == PLUS else -1)))
+            terms.append(Product(Fraction(1 if code == PLUS else -1)))
         last = terms[-1]
         if not isinstance(digit, int):
             (last.below if code == DIVIDE else last.above).append(digit)

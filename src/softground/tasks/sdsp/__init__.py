@@ -3,8 +3,8 @@
 from .differences import Differences, Intervals
 from .gibbs import BlockGibbs, SiteGibbs
 from .graphs import Graphs, random_graphs
+from .path_task import PathTask, sdsp_task
 from .problem import ShortestPaths
-from .task import PathTask, sdsp_task
 
 __all__ = [
     "BlockGibbs",

@@ -44,8 +44,8 @@ step per constraint (1 / (degrees of its two components), which bounds AAᵀ) an
 converged, its rows choose again the entry that is now least, and it goes on from the weights it has. The point stays
 feasible for the new choice, so the distance can only fall; an example ends when no row gains. Where no row has ties the
 result is **the** nearest point; with ties it is a local optimum: nearest among the points for its choice of
-entries. A last rise (:meth:`~softground.tasks.sdsp.differences.Rows.raised`) of the size of the error makes it exactly
-feasible.
+entries. A last rise (:meth:`~softground.tasks.sdsp.differences.DifferenceRows.raised`) of the size of the error makes
+it exactly feasible.
 
 All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
 a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
@@ -93,7 +93,7 @@ LAST_RISES = 40  # rounds of the last rise where the device is not asked whether
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DifferenceRows:
     """An answer's rows, ready for arithmetic: ``[batch, rows, n]`` weights, ∞ where there is no entry of that kind.
 
     ``others`` are less the margin, so that no sum below needs one.
@@ -115,11 +115,11 @@ class Rows:
         left, right = self.sides(z)
         return (left <= right).all(-1)
 
-    def select(self, index: Tensor) -> Rows:
+    def select(self, index: Tensor) -> DifferenceRows:
         """Some of the batch's examples."""
-        return Rows(self.marked[index], self.others[index])
+        return DifferenceRows(self.marked[index], self.others[index])
 
-    def seen_from(self, z: Tensor, free: Tensor, sites: Tensor) -> Rows:
+    def seen_from(self, z: Tensor, free: Tensor, sites: Tensor) -> DifferenceRows:
         """What the rows ask of the components at ``sites[batch, d]`` while those that are not ``free`` stay as in z.
 
         The others of each row come down to their least: to one component more, the last, which is fixed at 0.
@@ -127,7 +127,7 @@ class Rows:
         fixed = z.masked_fill(free, math.inf)
         index = sites[:, None].expand(-1, self.marked.shape[1], -1)
         parts = ((part.gather(2, index), (part + fixed[:, None]).amin(-1)) for part in (self.marked, self.others))
-        return Rows(*(torch.cat([own, rest[..., None]], -1) for own, rest in parts))
+        return DifferenceRows(*(torch.cat([own, rest[..., None]], -1) for own, rest in parts))
 
     def raised(
         self, z: Tensor, free: Tensor | None = None, rounds: int = MOST_ROUNDS, look: bool = True
@@ -226,12 +226,12 @@ class Differences(Constraint):
             least[left], found[left] = z[has], margin
         return found
 
-    def rows(self, y: Tensor) -> Rows:
-        """Encoded answers as :class:`Rows`. A row without marks asks for nothing."""
+    def rows(self, y: Tensor) -> DifferenceRows:
+        """Encoded answers as :class:`DifferenceRows`. A row without marks asks for nothing."""
         weights, marks = y[:, 0].double(), y[:, 1] > 0
         others = (weights > 0) & ~marks & marks.any(-1, keepdim=True)
         less = weights + y[:, 1].double()
-        return Rows(weights.masked_fill(~marks, math.inf), less.masked_fill(~others, math.inf))
+        return DifferenceRows(weights.masked_fill(~marks, math.inf), less.masked_fill(~others, math.inf))
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         return self.rows(y).feasible(z.double())
@@ -245,7 +245,7 @@ class Differences(Constraint):
         return {j: row.nonzero().flatten().tolist() for j, row in enumerate(y[1] > 0) if bool(row.any())}
 
 
-def interval(rows: Rows, z: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:
+def interval(rows: DifferenceRows, z: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:
     """The lowest and highest feasible shift ``[batch]`` of the components ``block[batch, n]`` (bool) of feasible z."""
     marked, others, inside = rows.marked + z[:, None], rows.others + z[:, None], block[:, None]
     a, b = (marked.masked_fill(out, math.inf).amin(-1) for out in (~inside, inside))
@@ -287,7 +287,7 @@ class Intervals(Inverse):
         self.space = rule.space
         self.spread, self.nonnegative = spread, nonnegative
         self.tolerance, self.limit = tolerance, limit
-        self._last: tuple[Tensor, int, Rows, Tensor] | None = None
+        self._last: tuple[Tensor, int, DifferenceRows, Tensor] | None = None
 
     def __repr__(self) -> str:
         return f"Intervals({self.space!r}, margin {self.rule.margin:g})"
@@ -308,7 +308,7 @@ class Intervals(Inverse):
             state[rest], exists[rest], settled[rest] = self._from_below(few.select(rest), floor[rest], hint[rest], free)
         return Fibre(state[:, None, :-1], exists[:, None], settled & ~exists)
 
-    def _known(self, y: Tensor) -> tuple[Rows, Tensor]:
+    def _known(self, y: Tensor) -> tuple[DifferenceRows, Tensor]:
         """The rows of y and their least solution above 0, remembered for the next step of the same walk."""
         if self._last is None or self._last[0] is not y or self._last[1] != y._version:
             rows = self.rule.rows(y)
@@ -316,7 +316,9 @@ class Intervals(Inverse):
             self._last = y, y._version, rows, base
         return self._last[2:]
 
-    def _from_below(self, rows: Rows, floor: Tensor, hint: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _from_below(
+        self, rows: DifferenceRows, floor: Tensor, hint: Tensor, free: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The least completion of all, brought as near to the hint as the others allow: together, then one by one.
 
         Components that nothing holds up lie where their rise began. They may hold each other down, so that none could
@@ -371,7 +373,7 @@ def _(constraint: Differences, space: object) -> Intervals:
     return Intervals(constraint)
 
 
-class Pairs(NamedTuple):
+class RowEntries(NamedTuple):
     """The ragged list of (row j, other entry k) of all examples; positions are into the flattened ``[batch · n]``."""
 
     row: Tensor
@@ -381,14 +383,14 @@ class Pairs(NamedTuple):
     value: Tensor  # w_jk, less the margin
 
     @classmethod
-    def of(cls, rows: Rows) -> Pairs:
+    def of(cls, rows: DifferenceRows) -> RowEntries:
         """Those of the rows' other entries."""
         example, row, other = torch.isfinite(rows.others).nonzero(as_tuple=True)
         first = example * rows.others.shape[-1]
         return cls(first + row, first + other, first, example, rows.others[example, row, other])
 
     @classmethod
-    def room(cls, rows: Rows, most: int) -> Pairs:
+    def room(cls, rows: DifferenceRows, most: int) -> RowEntries:
         """The same for examples with at most ``most`` of them, without asking the device for their number."""
         value, place = rows.others.flatten(1).topk(most, largest=False, sorted=False)
         n, example = rows.others.shape[-1], torch.arange(len(value), device=value.device)[:, None].expand_as(place)
@@ -396,13 +398,15 @@ class Pairs(NamedTuple):
         parts = first + place // n, first + place % n, first, example, value.clamp(max=SLACK)
         return cls(*(part.flatten() for part in parts))
 
-    def padded(self, size: int) -> Pairs:
+    def padded(self, size: int) -> RowEntries:
         """With entries that bind nothing, up to a number that is a multiple of ``size``."""
         extra = -len(self.value) % size
-        return Pairs(*(pad(part, (0, extra)) for part in self))._replace(value=pad(self.value, (0, extra), value=SLACK))
+        return RowEntries(*(pad(part, (0, extra)) for part in self))._replace(
+            value=pad(self.value, (0, extra), value=SLACK)
+        )
 
 
-class Search(NamedTuple):
+class DualSearch(NamedTuple):
     """Where the search stands: dual weights of the pairs, and of each example its choice, its momentum, its end."""
 
     weight: Tensor
@@ -413,15 +417,15 @@ class Search(NamedTuple):
     ended: Tensor  # [batch]
 
     @classmethod
-    def at(cls, rows: Rows, centre: Tensor, pairs: Pairs) -> Search:
+    def at(cls, rows: DifferenceRows, centre: Tensor, pairs: RowEntries) -> DualSearch:
         """At the outset: no constraint counts."""
         weight, momentum = torch.zeros_like(pairs.value), torch.zeros_like(centre[:, 0])
         return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
 
 
-def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -> Search:
-    """Some accelerated steps on the dual weights; ``parts`` are those of :class:`Pairs`, then of :class:`Search`."""
-    pairs, search = Pairs(*parts[: len(Pairs._fields)]), Search(*parts[len(Pairs._fields) :])
+def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -> DualSearch:
+    """Some accelerated steps on the dual weights; ``parts`` are the entries' fields, then the search's."""
+    pairs, search = RowEntries(*parts[: len(RowEntries._fields)]), DualSearch(*parts[len(RowEntries._fields) :])
     flat, example = centre.flatten(), pairs.example
     chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
     upper = pairs.first + search.choice.flatten().index_select(0, pairs.row)
@@ -458,7 +462,7 @@ def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -
     # Where the steps go against the momentum, or the constraints are new, the momentum starts anew.
     against = torch.zeros_like(search.momentum).index_add_(0, example, (before - weight) * change / step)
     anew = (against > 0) | gains.any(-1)
-    return Search(
+    return DualSearch(
         weight=weight,
         ahead=torch.where(anew.index_select(0, example), weight, ahead),
         choice=torch.where(gains, again, search.choice),
@@ -472,7 +476,7 @@ ADVANCE = Recorded(advance)
 
 
 def nearest(
-    rows: Rows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000, most: int | None = None
+    rows: DifferenceRows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000, most: int | None = None
 ) -> Tensor:
     """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps.
 
@@ -495,16 +499,16 @@ def nearest(
     return result
 
 
-def project(rows: Rows, centre: Tensor, tolerance: float, limit: int, most: int | None = None) -> Tensor:
+def project(rows: DifferenceRows, centre: Tensor, tolerance: float, limit: int, most: int | None = None) -> Tensor:
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
     if tolerance >= COARSE_TOLERANCE:
-        rows, centre = Rows(rows.marked.float(), rows.others.float()), centre.float()
+        rows, centre = DifferenceRows(rows.marked.float(), rows.others.float()), centre.float()
     if most is not None:
-        pairs = Pairs.room(rows, most)
+        pairs = RowEntries.room(rows, most)
     else:  # on a GPU the lists come in few lengths, so that few recordings serve
-        pairs = Pairs.of(rows).padded(PADDING) if centre.is_cuda else Pairs.of(rows)
+        pairs = RowEntries.of(rows).padded(PADDING) if centre.is_cuda else RowEntries.of(rows)
     fixed = centre, rows.marked, torch.full((), tolerance, dtype=centre.dtype, device=centre.device)
-    search = Search.at(rows, centre, pairs)
+    search = DualSearch.at(rows, centre, pairs)
     for _ in range(max(1, limit // STEPS_PER_LOOK)):
         if most is not None:
             search = advance(*fixed, *pairs, *search)
@@ -515,6 +519,6 @@ def project(rows: Rows, centre: Tensor, tolerance: float, limit: int, most: int 
         going = ~search.ended[pairs.example]
         if not centre.is_cuda and int(going.sum()) < SHARE_IN_USE * len(going):
             kept = going.nonzero().flatten()
-            pairs = Pairs(*(part[kept] for part in pairs))
+            pairs = RowEntries(*(part[kept] for part in pairs))
             search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
     return search.point.to(torch.float64, copy=True)  # a recording would overwrite it

@@ -30,7 +30,7 @@ from ...kernels.base import Info, Kernel, redrawn
 from ...projections.base import Projection
 from ...reals.gaussian import GaussianBelief, snap
 from ...target import Target
-from .differences import Differences, Rows, bounds, interval
+from .differences import DifferenceRows, Differences, bounds, interval
 from .truncated import draw as draw_truncated
 from .truncated import mean as truncated_mean
 
@@ -104,7 +104,7 @@ def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return torch.minimum(torch.maximum(snap(value), low), high)
 
 
-def least_sides(rows: Rows, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def least_sides(rows: DifferenceRows, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Of each row, the least marked value with and without the component, then the least other values likewise."""
     here, beside = z[:, site, None], z.clone()
     beside[:, site] = math.inf

@@ -25,7 +25,7 @@ from ...training import SoftenedGrounding, Teacher
 from .gibbs import BlockGibbs, SiteGibbs
 from .graphs import Trees, random_graphs
 from .networks import PathGNN, PathMLP
-from .task import PATH_INVERSES, sdsp_task
+from .path_task import PATH_INVERSES, sdsp_task
 
 DroppedName = Literal["fifth", "sixth"]
 NOISE = 5.0  # the paper's walk adds uniform noise from [−5, 5] to a kept component

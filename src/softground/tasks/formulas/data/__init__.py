@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from ....data.checks import existing_folder
 from ....data.examples import Ragged, Split
 from ....errors import DataError, Setting
-from . import digits, folder, hwf
+from . import built_in, hwf, own_images
 from .alphabet import DIGITS, LONGEST, OPERATORS, value
 from .hwf import SIDES
 from .source import DEFAULT_SIZES, Plan
@@ -91,14 +91,14 @@ def load(
 
 def _load(source: Source, data_dir: Any, plan: Plan, image_size: int | None, split: str, seed: int) -> list[Split]:
     if source == "digits":
-        return digits.load(plan, image_size, seed)
+        return built_in.load(plan, image_size, seed)
     if data_dir is None:
         raise DataError.of(
             {"data": source}, " without ", Setting("data_dir"), f", the folder that holds {HOLDS[source]}; give it."
         )
     root = existing_folder(data_dir, HOLDS[source]).resolve()
     if source == "folder":
-        return folder.load(root, plan, image_size, seed)
+        return own_images.load(root, plan, image_size, seed)
     return hwf.load(root, plan, image_size, split, seed)
 
 

@@ -53,7 +53,7 @@ class NoSuchLength(DataError):
 
 
 @dataclass(frozen=True)
-class Listing:
+class FormulaList:
     """Formulas of one length: row ``n`` shows ``images[index[n]]`` and means ``codes[n]``."""
 
     index: Indices
@@ -68,8 +68,8 @@ class Published:
     """
 
     images: Images
-    train: Listing
-    test: Listing
+    train: FormulaList
+    test: FormulaList
     labels: Indices | None = None
     writers: npt.NDArray[np.str_] | None = None
 
@@ -129,7 +129,7 @@ def _labels(labels: npt.NDArray[Any], alphabet: npt.NDArray[Any] | None) -> Indi
     return np.asarray(np.array([names.index(name) for name in listed], dtype=np.int64)[labels])
 
 
-def _listing(arrays: Arrays, side: str, labels: Indices, length: int, size: int | None, path: Path) -> Listing:
+def _listing(arrays: Arrays, side: str, labels: Indices, length: int, size: int | None, path: Path) -> FormulaList:
     texts, claims, index = (arrays[f"{side}_{part}"] for part in ("expr", "res", "index"))
     if not len(texts) == len(claims) == len(index):
         raise ValueError(f"{side} lists of {len(texts)}, {len(claims)} and {len(index)} rows")
@@ -141,7 +141,7 @@ def _listing(arrays: Arrays, side: str, labels: Indices, length: int, size: int 
     if len(wrong):
         place = places[wrong[0]]
         raise ValueError(f"{side} formula {place}, {texts[place].item()!r}, points to images of other symbols")
-    return Listing(shown, codes)
+    return FormulaList(shown, codes)
 
 
 def read_original(data_dir: Path, length: int, sizes: Sizes) -> Published:
@@ -155,7 +155,7 @@ def read_original(data_dir: Path, length: int, sizes: Sizes) -> Published:
     images = [read_grey(path) for path in paths]
     check_same_size(paths, images, "HWF images all have one size, so fetch them again")
     place = {name: at for at, name in enumerate(names)}
-    train, test = (Listing(np.array([[place[n] for n in row] for row in shown]), codes) for shown, codes in sides)
+    train, test = (FormulaList(np.array([[place[n] for n in row] for row in shown]), codes) for shown, codes in sides)
     return Published(255 - np.stack(images), train, test)
 
 
