@@ -27,16 +27,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from ..errors import ConstraintError
 from .exact import exact, integers, shaped
-
-if TYPE_CHECKING:
-    from .program import Program
 
 T = TypeVar("T", bound=Any)
 
@@ -231,7 +228,17 @@ def resolve(answer: Any, leaf: Callable[[Hashable], T], test: Callable[[Relation
     return leaf(answer)
 
 
-def admits(rule: Program, answer: Any, values: Tensor, defined: Tensor) -> Tensor:
+class Computes(Protocol):
+    """A rule that computes answers: a :class:`~softground.Program`."""
+
+    vectorised: bool
+    width: int
+    form: Any
+    relation: Callable[[Any, Any], Any] | None
+    answers: Any
+
+
+def admits(rule: Computes, answer: Any, values: Tensor, defined: Tensor) -> Tensor:
     """Whether an answer admits each of the ``values``, bool ``[rows]``: ids, or a vectorised program's whole numbers.
 
     Values that are not ``defined`` are those of states without an answer; only a complement admits these.
@@ -240,7 +247,8 @@ def admits(rule: Program, answer: Any, values: Tensor, defined: Tensor) -> Tenso
     def leaf(key: Hashable) -> Tensor:
         if rule.vectorised:
             return (values == torch.tensor(integers(key, rule.width), device=values.device)).all(-1) & defined
-        return defined & (values == rule.answers.ids.get(key, -1))
+        number: int = rule.answers.ids.get(key, -1)
+        return defined & (values == number)
 
     def test(relation: Relation) -> Tensor:
         if isinstance(relation, Meets) and rule.vectorised:
@@ -273,7 +281,7 @@ def met(answer: Any) -> Any:
     return Meets(exact(answer))
 
 
-def _holds(rule: Program, relation: Relation, value: Any) -> bool:
+def _holds(rule: Computes, relation: Relation, value: Any) -> bool:
     """Whether a relation holds of one value."""
     if rule.vectorised:
         like = 0 if rule.form is None and isinstance(relation, Between) else rule.form
@@ -282,7 +290,7 @@ def _holds(rule: Program, relation: Relation, value: Any) -> bool:
     return bool(_related(rule, key, relation.answer)) if isinstance(relation, Meets) else relation.admits(key)
 
 
-def _related(rule: Program, value: Any, answer: Hashable) -> Any:
+def _related(rule: Computes, value: Any, answer: Hashable) -> Any:
     """What the program's own relation says."""
     try:
         return rule.relation(value, answer)  # type: ignore[misc]
