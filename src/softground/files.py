@@ -34,6 +34,8 @@ import numpy as np
 
 from .errors import CheckpointError, Setting
 
+Json = dict[str, Any]
+"""An object of a JSON document."""
 DOCUMENT_LIMIT = 16 * 2**20
 """The largest JSON document read, in bytes: far above any real one, far below what would fill the memory."""
 LINES_LIMIT = 2**25
@@ -184,7 +186,7 @@ def _refuse_constant(token: str) -> NoReturn:
     raise ValueError(f"{token} is not JSON")
 
 
-def parse_object(data: bytes | str) -> dict[str, Any]:
+def parse_object(data: bytes | str) -> Json:
     """A JSON object from text; anything else, including NaN and absurdly deep nesting, is :class:`Unreadable`."""
     try:
         value = json.loads(data, parse_constant=_refuse_constant)
@@ -212,7 +214,7 @@ LARGEST_WHOLE = 2**63  # whole numbers from here on fit into no tensor
 SHOWN = 100  # characters of a value in a message
 
 
-def typed_fields(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def typed_fields(kind: type[Any], given: Mapping[str, Any]) -> Json:
     """The fields of a dataclass that are given, as their types; ValueError for one that it does not have."""
     hints, known = get_type_hints(kind), {f.name for f in fields(kind)}
     if unknown := sorted(set(given) - known):

@@ -23,7 +23,17 @@ from torch import Tensor, nn
 
 from . import __version__
 from .errors import CheckpointError
-from .files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
+from .files import (
+    DOCUMENT_LIMIT,
+    Json,
+    Unreadable,
+    describe,
+    failure,
+    memory_size,
+    parse_object,
+    read_bounded,
+    replace_file,
+)
 from .inverses.records import RECORDED, record
 from .learner.device import chosen_device
 from .learner.prediction import Reader
@@ -33,7 +43,7 @@ from .retired import Retired
 from .runs.checkpoint import digest, pack, part, unpack
 from .runs.codec import decode, encode
 from .spaces.categorical import Categorical
-from .task import Family, Task
+from .task import Family, Shape, Task
 
 FORMAT = 1
 DOCUMENT, TENSORS = "model.json", "model.safetensors"
@@ -68,12 +78,12 @@ class Model(Reader):
     dtype: torch.dtype | None = None
     name: str = "task"
     note: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: Json = field(default_factory=dict)
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
-        document: dict[str, Any] = {
+        document: Json = {
             "task": self.name,
             "note": self.note,
             "network": blueprint.describe(self.network),
@@ -89,7 +99,7 @@ class Model(Reader):
             ]
         write_model(Path(path), document, tensors)
 
-    def _facts(self, key: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    def _facts(self, key: str, tensors: dict[str, Tensor]) -> Json:
         """Space, rule and inputs of one task; the rule's tables go to the ``tensors``, under ``key``."""
         kept = None if self.task is None else record(self.task.inverse)  # type: ignore[union-attr]
         facts = writable(kept[0]) if kept else None
@@ -97,7 +107,7 @@ class Model(Reader):
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
         return {"space": space_facts(self.space), "rule": facts, "input": shape}
 
-    def of(self, shape: Any) -> Model:
+    def of(self, shape: Shape) -> Model:
         """What reads examples of one shape, for a family: the same network, with that shape's space and task."""
         task = self.task[shape] if isinstance(self.task, Family) else None
         space = self.space[shape] if task is None else task.space
@@ -213,7 +223,7 @@ def write_model(folder: Path, document: Mapping[str, Any], tensors: Mapping[str,
     replace_file(folder / DOCUMENT, text)
 
 
-def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_model(folder: Path) -> tuple[Json, dict[str, Tensor]]:
     """The document and the tensors, once the digest agrees; raises CheckpointError."""
     try:
         document = decode(parse_object(read_bounded(folder / DOCUMENT, DOCUMENT_LIMIT)))
@@ -236,7 +246,7 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model again") from error
 
 
-def space_facts(space: Any) -> dict[str, Any] | None:
+def space_facts(space: Any) -> Json | None:
     """The space by its kind and arguments; None for one of the user's own."""
     for name, kind in SPACES.items():
         if type(space) is kind:
@@ -252,7 +262,7 @@ def same_space(found: Mapping[str, Any] | None, space: Any) -> bool:
     return found is None or space_facts(make_space(found)) == space_facts(space)
 
 
-def writable(facts: dict[str, Any] | None) -> dict[str, Any] | None:
+def writable(facts: Json | None) -> Json | None:
     """The facts, if JSON can hold them; symbols may be anything that can be hashed."""
     try:
         encode(facts)

@@ -155,7 +155,7 @@ def many(count: int) -> str:
 class Reporter:
     """Shows a run while it goes on, and reports on it when it has ended. This one stays silent."""
 
-    def watch(self, learner: Any, train: Any, path: Path) -> Callable[[str, dict[str, Any]], object] | None:
+    def watch(self, learner: Any, train: Any, path: Path) -> Callable[..., object] | None:
         """An observer that follows some training examples in the run folder ``path``."""
         return None
 

@@ -147,8 +147,9 @@ def test_what_a_relation_is_made_of_can_be_named() -> None:
 
 
 def _listing() -> Listing:
-    listing = Listing(SPACE, EVERYTHING[TRUTH[0]])
-    Task(SPACE, RULES["plain"](), listing)
+    rule = RULES["plain"]()
+    listing = Listing(SPACE, EVERYTHING[TRUTH[0]]).for_rule(rule)
+    assert Task(SPACE, rule, listing).inverse is listing
     return listing
 
 

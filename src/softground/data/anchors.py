@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from ..errors import DataError
+from ..spaces.base import Space
+from ..spaces.categorical import Categorical
 from .examples import Examples, as_tensor
 
 
@@ -59,9 +61,9 @@ class Anchors:
     def __repr__(self) -> str:
         return f"Anchors({len(self)} of {len(set(self.symbols))} symbols)"
 
-    def codes(self, space: Any) -> Tensor:
+    def codes(self, space: Space) -> Tensor:
         """Each anchor's code at every site, ``[sites, anchors]``; −1 where the site's alphabet has not its symbol."""
-        if not space.categorical:
+        if not isinstance(space, Categorical):
             raise DataError(f"Anchors were given for {space!r}, whose components are reals; they need symbols.")
         if lost := [row for row, symbol in enumerate(self.symbols) if symbol not in space.symbols]:
             raise DataError(
@@ -71,7 +73,7 @@ class Anchors:
         places = [{symbol: code for code, symbol in enumerate(alphabet)} for alphabet in space.alphabets]
         return torch.tensor([[place.get(symbol, -1) for symbol in self.symbols] for place in places])
 
-    def fit(self, space: Any, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    def fit(self, space: Space, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         """Refuse anchors that are not inputs of single sites of examples with this ``shape`` and ``dtype``."""
         if shape != (space.sites, *self.inputs.shape[1:]):
             raise DataError(
@@ -87,7 +89,7 @@ class Anchors:
     def of(
         cls,
         examples: Examples,
-        space: Any,
+        space: Categorical,
         each: int,
         seed: int,
         symbols: Sequence[Hashable] | None = None,
@@ -114,7 +116,7 @@ class Anchors:
         return cls(examples.x[rows, sites], [shown[row][site] for row, site in places], **given)
 
 
-def named_symbols(space: Any, names: Sequence[Hashable]) -> list[Hashable]:
+def named_symbols(space: Categorical, names: Sequence[Hashable]) -> list[Hashable]:
     """Symbols of a space, each once, given by themselves or as they are written.
 
     >>> from softground.spaces import Categorical

@@ -50,7 +50,7 @@ def picked(column: Any, index: Sequence[int]) -> Any:
     return column[list(index)] if isinstance(column, Tensor | np.ndarray) else [column[i] for i in index]
 
 
-def column_of(data: Any, name: str) -> Any:
+def column_of(data: object, name: str) -> Any:
     """What a data set calls ``answers``, ``symbols`` or ``known``, if anything; a subset has those of its whole."""
     if type(data) is not Subset:
         return getattr(data, name, None)
@@ -85,7 +85,7 @@ def known_of(table: Any, names: Names) -> list[Any]:
     return list(zip(*(answers_of(column(table, name)) for name in names), strict=True))
 
 
-def answers_of(values: Sequence[Any]) -> list[Any]:
+def answers_of(values: Sequence[object]) -> list[Any]:
     """Answers, None where one is missing.
 
     >>> answers_of([7, 7.0, float("nan"), None, "seven"])
@@ -94,7 +94,7 @@ def answers_of(values: Sequence[Any]) -> list[Any]:
     return [None if _missing(value) else value for value in values]
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
@@ -160,7 +160,7 @@ def _entry(value: Any, row: int, name: str) -> Tensor:
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
 
 
-def _array(value: Any) -> npt.NDArray[Any]:
+def _array(value: object) -> npt.NDArray[Any]:
     """A copy, which torch may write to."""
     array = np.array(value)
     nested = array.dtype == object and array.ndim > 0  # lists of lists, as Parquet files have them

@@ -94,7 +94,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         y: Sequence[Any],
         symbols: Sequence[Any] | None = None,
         known: Sequence[Any] | None = None,
-        shapes: Sequence[Any] | None = None,
+        shapes: Sequence[Hashable] | None = None,
     ) -> Ragged:
         """Examples of several lengths, for a :class:`~softground.Family`; see :meth:`~softground.data.Ragged.of`."""
         return Ragged.of(x, y, symbols, known, shapes)
@@ -141,7 +141,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
                 f"Positions of {sum(counts)} examples were given; expected 0 to {sum(counts) - 1}, each once, and as "
                 "many for a shape as it has examples."
             )
-        self.places: list[tuple[Any, int]] = [(None, 0)] * len(every)  # shape and row of every position
+        self.places: list[tuple[Hashable, int]] = [(None, 0)] * len(every)  # shape and row of every position
         for shape, where in self.positions.items():
             for row, place in enumerate(where.tolist()):
                 self.places[place] = shape, row
@@ -164,7 +164,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
             if given is not None and len(given) != len(x):
                 raise DataError(f"{len(x)} inputs but {len(given)} of {name}: give one for each input, or none.")
         symbols, known, shapes = rowed(symbols), rowed(known), None if shapes is None else listed(shapes)
-        groups: dict[Any, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         inputs = [as_tensor(one) for one in x]
         if shapes is None and (lone := [place for place, one in enumerate(inputs) if not one.dim()]):
             raise DataError(f"Examples {lone[:8]} are single numbers; expected one input for each site.")
@@ -197,7 +197,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
 
     def rows(self, index: Iterable[int]) -> Ragged:
         """The examples at these positions."""
-        groups: dict[Any, list[tuple[int, int]]] = {}
+        groups: dict[Hashable, list[tuple[int, int]]] = {}
         for place, old in enumerate(index):
             shape, row = self.places[old]
             groups.setdefault(shape, []).append((place, row))
@@ -297,14 +297,14 @@ def held_out(total: int, share: float) -> int:
     return count
 
 
-def _is_numbers(x: Any) -> bool:
+def _is_numbers(x: object) -> bool:
     """Whether inputs are an array, a frame of pandas or nested lists: numbers, to be held as one tensor."""
     if isinstance(x, list):
         return isinstance(x[0] if x else None, list | int | float)
     return hasattr(x, "to_numpy") or (isinstance(x, np.ndarray) and x.dtype != object)
 
 
-def as_tensor(x: Any) -> Tensor:
+def as_tensor(x: object) -> Tensor:
     """Inputs given as an array or a nested list, as one tensor."""
     try:
         if isinstance(x, Tensor):

@@ -10,12 +10,14 @@ from torch import Tensor
 
 from ..errors import DataError
 from ..seeds import stream
+from ..spaces.base import Space
+from ..spaces.categorical import Categorical
 from .examples import Ragged
 
 UNKNOWN = -1
 
 
-def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] = int) -> Tensor:
+def known_codes(known: Any, space: Space, count: int, place: Callable[[int], int] = int) -> Tensor:
     """Known symbols of ``count`` examples as codes ``[count, sites]``, −1 where a site is unknown.
 
     A tensor or array of whole numbers holds codes already, and so does one in place of a row. Any other row has the
@@ -26,7 +28,7 @@ def known_codes(known: Any, space: Any, count: int, place: Callable[[int], int] 
     >>> known_codes([(None, "b"), None], Categorical(["abc", "abc"]), 2).tolist()
     [[-1, 1], [-1, -1]]
     """
-    if not space.categorical:
+    if not isinstance(space, Categorical):
         raise DataError(
             f"Known symbols were given for {space!r}, whose components are reals. Leave them out, or state what is "
             "known of them in the rule."
@@ -60,12 +62,12 @@ def reveal(examples: Any, share: float, seed: int) -> Any:
     return replace(examples, known=torch.where(chance < share, examples.symbols, UNKNOWN))
 
 
-def _is_codes(known: Any) -> bool:
+def _is_codes(known: object) -> bool:
     """Whether these are numbers in a tensor or an array, and no symbols."""
     return isinstance(known, Tensor) or (isinstance(known, np.ndarray) and known.dtype.kind in "iuf")
 
 
-def _encoded(known: Any, space: Any, place: Callable[[int], int]) -> Tensor:
+def _encoded(known: Any, space: Categorical, place: Callable[[int], int]) -> Tensor:
     codes = [{symbol: code for code, symbol in enumerate(alphabet)} | {None: UNKNOWN} for alphabet in space.alphabets]
     table = []
     for number, row in enumerate(known):

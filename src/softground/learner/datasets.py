@@ -20,7 +20,10 @@ from ..data.gathered import Gathered
 from ..data.known import known_codes
 from ..errors import ConstraintError, DataError, LearnerError
 from ..figures import flat_names
-from ..task import Family, Task
+from ..files import Json
+from ..spaces.base import Space
+from ..spaces.categorical import Categorical
+from ..task import Family, Shape, Task
 
 EMPTY = "The data set is empty; give at least one (x, y) pair."
 Data = Dataset[Any] | Mapping[Any, Dataset[Any]]
@@ -110,7 +113,7 @@ class Batches:
         """Where one example stands in the whole data set."""
         return row if self.positions is None else int(self.positions[row])
 
-    def check(self, space: Any) -> None:
+    def check(self, space: Space) -> None:
         """Refuse known symbols, anchors and true symbols (on which a report would mean nothing) that do not fit."""
         if self._known is not None:
             self.known = known_codes(self._known, space, self.count, self.place).to(self.device)
@@ -120,8 +123,8 @@ class Batches:
                 self.anchors.fit(space, self.shape, self.dtype)
         self._check_true(space)
 
-    def _check_true(self, space: Any) -> None:
-        if self.symbols is None or not space.categorical:
+    def _check_true(self, space: Space) -> None:
+        if self.symbols is None or not isinstance(space, Categorical):
             return
         expected = (self.count, space.sites)
         if tuple(self.symbols.shape) != expected or self.symbols.is_floating_point():
@@ -170,7 +173,7 @@ class Batches:
             self._note(x)
             yield index.to(self.device), _to(x, self.device)
 
-    def _note(self, x: Any) -> None:
+    def _note(self, x: object) -> None:
         if isinstance(x, Tensor | Gathered):
             self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
 
@@ -212,7 +215,7 @@ def _collate(items: list[tuple[int, Any]]) -> Any:
         ) from error
 
 
-def _shape(x: Any) -> str:
+def _shape(x: object) -> str:
     shape = getattr(x, "shape", None)
     return type(x).__name__ if shape is None else f"shape {tuple(shape)}"
 
@@ -237,7 +240,7 @@ class Part:
 
     task: Task
 
-    def __init__(self, shape: Any, task: Task | None, data: Batches, space: Any = None) -> None:
+    def __init__(self, shape: Shape, task: Task | None, data: Batches, space: Any = None) -> None:
         self.shape, self.data, self.space = shape, data, space or task.space  # type: ignore[union-attr]
         self.task = task  # type: ignore[assignment]  # only a model whose rule could not be saved has none
 
@@ -246,7 +249,7 @@ class Part:
         """The encoded answers."""
         return self.encode(self.data.answers)
 
-    def encode(self, answers: Sequence[Any]) -> Tensor:
+    def encode(self, answers: Sequence[object]) -> Tensor:
         """Answers of these examples, encoded; an error names the example by its place in the whole data set."""
         try:
             return self.task.constraint.encode(answers).to(self.data.device)
@@ -261,7 +264,7 @@ class Part:
         return self.data.at(torch.arange(len(self.data))).tolist()
 
 
-def tasks_of(task: Task | Family) -> dict[Any, Task]:
+def tasks_of(task: Task | Family) -> dict[Shape, Task]:
     """The tasks by shape."""
     return {None: task} if isinstance(task, Task) else task.tasks
 
@@ -280,7 +283,7 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
 
 
 def data_by_shape(
-    data: Any, shapes: Collection[Any], serves: Callable[[Any], bool]
+    data: Any, shapes: Collection[Shape], serves: Callable[[Shape], bool]
 ) -> list[tuple[Any, Dataset[Any], Tensor]]:
     """The examples of each shape and where they stand in ``data``; a shape that nothing ``serves`` is refused.
 
@@ -307,7 +310,7 @@ def data_by_shape(
     return [(shape, data.parts[shape], data.positions[shape]) for shape in order]
 
 
-def unserved(shape: Any, positions: Tensor, shapes: Collection[Any]) -> DataError:
+def unserved(shape: Shape, positions: Tensor, shapes: Collection[Shape]) -> DataError:
     """The error for examples whose shape is none of a family's."""
     shown = ", ".join(map(str, positions[:SHOWN].tolist())) + (" …" if len(positions) > SHOWN else "")
     return DataError(
@@ -361,7 +364,7 @@ def in_order(parts: list[Part], found: Sequence[Any]) -> list[Any]:
     return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
 
 
-def averaged(figures: list[tuple[Part, dict[str, Any]]]) -> dict[str, Any]:
+def averaged(figures: list[tuple[Part, Json]]) -> Json:
     """Figures of all parts, averaged over the examples; then, for a family, those of each shape by its name."""
     if figures[0][0].shape is None:
         return figures[0][1]

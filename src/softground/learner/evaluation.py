@@ -18,9 +18,11 @@ from ..data.gathered import Gathered
 from ..dice import Sampler
 from ..errors import InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
 from ..figures import flat_names
+from ..files import Json
 from ..inverses.base import finds_mode, most_probable
 from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer
+from ..spaces.base import Space
 from ..target import Target
 from ..task import Task
 from ..training import Moment, SoftenedGrounding
@@ -77,7 +79,7 @@ def output_of(network: nn.Module, x: Any) -> Any:
     return output
 
 
-def check_rows(output: Any, rows: int) -> None:
+def check_rows(output: object, rows: int) -> None:
     """Refuse an output that does not have one row for each of ``rows`` inputs."""
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != rows:
         raise SpaceError(f"The network gave {len(output)} rows for {rows} inputs; expected one row per input.")
@@ -111,7 +113,7 @@ def some_of(names: Sequence[int | str]) -> str:
     return ", ".join(map(str, names[:SHOWN])) + (" …" if len(names) > SHOWN else "")
 
 
-def believe(space: Any, output: Any, index: Tensor) -> Any:
+def believe(space: Space, output: Tensor, index: Tensor) -> Any:
     """P(z|x) of the examples at positions ``index``, by which an output that is not finite is reported."""
     check_rows(output, len(index))
     try:
@@ -121,7 +123,9 @@ def believe(space: Any, output: Any, index: Tensor) -> Any:
 
 
 @torch.no_grad()
-def beliefs(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Iterator[tuple[Tensor, Any]]:
+def beliefs(
+    space: Space, network: nn.Module, data: Batches, known: Tensor | None = None
+) -> Iterator[tuple[Tensor, Any]]:
     """``(positions, P(z|x))`` batch by batch, given the codes of ``known`` symbols, off the gradient tape."""
     for index, output in outputs(reader(network, data.device), data):
         belief = believe(space, output, data.at(index))
@@ -167,17 +171,17 @@ def groundings(task: Task, stages: Sequence[Stage], network: nn.Module, data: Ba
     return torch.cat(found)
 
 
-def predictions(space: Any, network: nn.Module, data: Batches, known: Tensor | None = None) -> Tensor:
+def predictions(space: Space, network: nn.Module, data: Batches, known: Tensor | None = None) -> Tensor:
     """The most probable symbol vector of every example, ``[examples, sites]``."""
     return torch.cat([belief.mode() for _, belief in beliefs(space, network, data, known)])
 
 
-def modes(space: Any, belief: Any) -> tuple[Tensor, ...]:
+def modes(space: Space, belief: Any) -> tuple[Tensor, ...]:
     """The most probable symbol vectors, by both kinds of readings where they differ."""
     return (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
 
 
-def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
+def evaluate(parts: Sequence[Part], network: nn.Module) -> Json:
     """The task's metrics of a data set in parts; :func:`all_figures` has more."""
     found = []
     for part in parts:
@@ -186,7 +190,7 @@ def evaluate(parts: Sequence[Part], network: nn.Module) -> dict[str, Any]:
     return averaged(found)
 
 
-def measured(part: Part, predicted: list[Tensor]) -> dict[str, Any]:
+def measured(part: Part, predicted: list[Tensor]) -> Json:
     """The task's metrics of what was read in a part, one :func:`modes` after the other.
 
     Those of the other readings are called ``grammatical_…`` where the network reads all symbols, else ``plain_…``.
@@ -256,14 +260,14 @@ def _evidence(part: Part, belief: Any) -> Tensor | None:
     return part.task.inverse.law(Target(belief, y, 1.0)).log_mass()
 
 
-def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
     """The task's metrics, then those of :func:`symbol_figures` that are not among them."""
     own = averaged([(part, measured(part, found.predicted)) for part, found in zip(parts, readings, strict=True)])
     own |= constrained_figures(parts, readings)
     return own | {name: value for name, value in symbol_figures(parts, readings).items() if name not in own}
 
 
-def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, Any]:
+def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
     """The task's metrics of readings under the rule, ``constrained_…``, if there are such readings.
 
     Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.

@@ -26,7 +26,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,11 +39,12 @@ from torch.optim import Optimizer
 
 from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
+from ..files import Json
 from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
 from ..runs.folder import RunFolder, environment, plain
 from ..seeds import untouched
-from ..task import Task
+from ..task import Shape, Task
 from .datasets import Batches, Part, tasks_of
 from .device import everyone, tensor_cores
 from .open_choices import deciding
@@ -60,16 +61,16 @@ PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow
 SHOWN = 80  # characters of a value in a message
 
 
-def settings(learner: Plan) -> dict[str, Any]:
+def settings(learner: Plan) -> Json:
     """Everything that determines how a learner trains, except the data and the rule."""
     tasks = tasks_of(learner.task)
     parts = {"space": "space", "rule": "constraint", "inverse": "inverse"}
     names = {id(getattr(task, part)): f"the task's {name}" for task in tasks.values() for name, part in parts.items()}
 
-    def described(value: Any) -> Any:
+    def described(value: object) -> object:
         return describe(value, {i: name for i, name in names.items() if i != id(value)})
 
-    def each(values: Mapping[Any, Any]) -> Any:
+    def each(values: Mapping[Shape, object]) -> object:
         """A description for every shape of a family."""
         found = {str(shape): described(value) for shape, value in values.items()}
         return found["None"] if None in values else found
@@ -128,7 +129,7 @@ def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:
     # From here on a description has parts; one that is met again inside itself has been described already.
     inner = {**names, id(value): "…"}
 
-    def each(parts: Mapping[Any, Any]) -> dict[str, Any]:
+    def each(parts: Mapping[Any, object]) -> Json:
         return {str(name): describe(part, inner) for name, part in parts.items()}
 
     name = type(value).__qualname__
@@ -157,7 +158,7 @@ def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:
     return {"class": name} | each(kept)
 
 
-def _made_with(value: Any) -> dict[str, Any]:
+def _made_with(value: object) -> Json:
     """The parameters of an object's constructor that it keeps under their names."""
     try:
         parameters = inspect.signature(type(value)).parameters
@@ -167,7 +168,7 @@ def _made_with(value: Any) -> dict[str, Any]:
     return {name: kept[name] for name in parameters if name in kept and not name.startswith("_")}
 
 
-def _closed_over(function: Any) -> dict[str, Any]:
+def _closed_over(function: Any) -> Json:
     """The values that a function closes over, and the object that a method belongs to."""
     owner = getattr(function, "__self__", None)
     of = {"of": owner} if owner is not None and not inspect.ismodule(owner) else {}
@@ -175,12 +176,12 @@ def _closed_over(function: Any) -> dict[str, Any]:
     return dict(inspect.getclosurevars(function).nonlocals if python else {}) | of
 
 
-def _switched_on(group: Mapping[str, Any]) -> dict[str, Any]:
+def _switched_on(group: Mapping[str, object]) -> Json:
     """An optimiser's hyper-parameters, those that are off aside: a newer torch may have more of them."""
     return {name: v for name, v in group.items() if name != "params" and v is not None and v is not False}
 
 
-def _described_rate(rate: Callable[[float], float] | None) -> Any:
+def _described_rate(rate: Callable[[float], float] | None) -> object:
     """A learning rate's factor: a dataclass as it is, any other function by its values at some points."""
     if rate is None or dataclasses.is_dataclass(rate):
         return rate
@@ -195,7 +196,7 @@ def _short(text: str) -> str:
     return f"{text[:40]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
-def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = None) -> dict[str, Any]:
+def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = None) -> Json:
     """What ``config.json`` keeps of a run."""
     found = environment()
     rules = {str(part.shape): rule_digest(part.task, part.data.first(KNOWN)) for part in train}
@@ -215,7 +216,7 @@ def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = 
     }
 
 
-def all_digests(parts: list[Part], fabric: Fabric) -> dict[str, Any]:
+def all_digests(parts: list[Part], fabric: Fabric) -> Json:
     """The digests of a data set; those of a family's shapes by their names. All processes must call it."""
     if parts[0].shape is None:
         return data_digests(parts[0].data, fabric)
@@ -224,7 +225,7 @@ def all_digests(parts: list[Part], fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def data_digests(data: Batches, fabric: Fabric) -> dict[str, Any]:
+def data_digests(data: Batches, fabric: Fabric) -> Json:
     """A data set's number of examples, and digests of their inputs, answers and labels, and of where they stand."""
     places = data.at(torch.arange(len(data), device=data.device))
 
@@ -299,9 +300,9 @@ def _items(data: Batches) -> str | None:
     return found if found == read() else None
 
 
-def _words(answers: list[Any]) -> Tensor:
+def _words(answers: Sequence[object]) -> Tensor:
     """The first 64 bits of every answer's digest, as numbers."""
-    found: dict[Any, int] = {}
+    found: dict[object, int] = {}
 
     def word(answer: Any) -> int:
         if isinstance(answer, float | np.floating) and answer.is_integer():  # 7.0 is 7
@@ -315,12 +316,12 @@ def _words(answers: list[Any]) -> Tensor:
     return torch.tensor([word(answer) for answer in answers])
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     """The digest of an answer or the like, the same for 7 and ``np.int64(7)``."""
     return hashlib.sha256(json.dumps(value, default=describe).encode()).hexdigest()
 
 
-def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
+def _other_data(then: object, now: Mapping[str, Any]) -> list[str]:
     then = then if isinstance(then, dict) else {}
     if then.get("examples") != now["examples"]:
         return [f"the training examples were {_shown(then.get('examples'))}, are {now['examples']}"]
@@ -334,7 +335,7 @@ def _other_data(then: Any, now: Mapping[str, Any]) -> list[str]:
     return [f"the {text} have changed" for name, text in names.items() if then.get(name) != now[name]]
 
 
-def _differences(then: Any, now: Any, path: str) -> Iterator[str]:
+def _differences(then: object, now: object, path: str) -> Iterator[str]:
     """Each difference of two JSON values, as a clause."""
     if isinstance(then, dict) and isinstance(now, dict) and then.get("class") == now.get("class"):
         for name in [*then, *(name for name in now if name not in then)]:
@@ -346,7 +347,7 @@ def _differences(then: Any, now: Any, path: str) -> Iterator[str]:
         yield f"{path} was {_shown(then)}, is {_shown(now)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value, or the class of a described object, in a few printable characters."""
     if value is None:
         return "not set"

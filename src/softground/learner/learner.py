@@ -13,6 +13,7 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError, Setting
+from ..files import Json
 from ..preparing import reporter
 from ..runs.folder import RunFolder
 from ..task import Family, Task
@@ -88,8 +89,8 @@ class Learner(Plan):
         device: Literal["auto", "cpu", "cuda"] = "auto",
         fabric: Fabric | None = None,
         workers: int = 0,
-        recipe: Mapping[str, Any] | None = None,
-        place: Mapping[str, Any] | None = None,
+        recipe: Mapping[str, object] | None = None,
+        place: Mapping[str, object] | None = None,
         note: str = "",
         **given: Any,
     ) -> None:
@@ -225,14 +226,14 @@ class Learner(Plan):
         """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""
         self.model.save(path)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
         return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "fitting")} | {
             "described": {},
             "staged": {},
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         vars(self).update(state)
         self.fabric = make_fabric(self.device.type)  # type: ignore[arg-type]
         self.device = self.fabric.device

@@ -27,9 +27,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
 from ..errors import CheckpointError, NonFiniteOutput, Setting
 from ..figures import flat_names, results
+from ..files import Json
 from ..networks.ensemble import Scouted, Several
 from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
@@ -196,7 +198,7 @@ class Loop:
         self.module.eval()
         self.observer("stage", {"stage": stage.name, "result": progress.results.get(stage.name, {})})
 
-    def _end(self, stage: Stage, epoch: int, following: int, figures: dict[str, Any]) -> None:
+    def _end(self, stage: Stage, epoch: int, following: int, figures: Json) -> None:
         """End a stage after this epoch, with the network to keep and with ``figures`` as the stage's results."""
         if self.progress.best:
             self.network.load_state_dict(self.progress.best)
@@ -206,10 +208,10 @@ class Loop:
             self.progress.results[stage.name] = plain(results(figures))
         self.progress.following = following
 
-    def _figures(self, stage: Stage, epoch: int) -> dict[str, Any]:
+    def _figures(self, stage: Stage, epoch: int) -> Json:
         """The network's figures on held-out data, if there are any."""
         self.module.eval()
-        found: dict[str, Any] = {}
+        found: Json = {}
         for name, parts in self.held_out.items():
             try:
                 found |= flat_names(evaluate(parts, self.network), data=name)
@@ -217,7 +219,7 @@ class Loop:
                 raise self._placed(error, stage, epoch, f"on the {name} data") from error
         return found
 
-    def epoch(self, stage: Stage, epoch: int, base: list[float]) -> dict[str, Any]:
+    def epoch(self, stage: Stage, epoch: int, base: list[float]) -> Json:
         """One pass over the examples: every batch is one step of the network."""
         tally, watch = Tally(self.parts, self.stopwatch, self.fabric), self.outputs.watch
         waited = self.progress.waited(stage)
@@ -306,7 +308,7 @@ class Descent:
         loop.optimizer.step()
 
 
-def set_learning_rate(optimizer: Any, base: list[float], factor: float) -> None:
+def set_learning_rate(optimizer: Optimizer, base: list[float], factor: float) -> None:
     """Scale each parameter group's own rate."""
     for group, rate in zip(optimizer.param_groups, base, strict=True):
         if not abs(rate * factor) <= LARGEST:

@@ -24,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
-Observer = Callable[[str, dict[str, Any]], object]
+from ..files import Json
+
+Observer = Callable[[str, Json], object]
 STILL = 2  # epochs in which no chain moved
 SLOW = 8  # epochs, at a finite γ, after which readings should be better than in the first one
 PATIENT = 100  # the same, where the schedule waits for them
@@ -63,7 +65,7 @@ class _Together:
         self.observers = observers
         self.every_batch = any(map(wants_batches, observers))
 
-    def __call__(self, event: str, facts: dict[str, Any]) -> bool:
+    def __call__(self, event: str, facts: Json) -> bool:
         answers = [observer(event, facts) for observer in self.observers]
         return any(map(ends_run, answers))
 

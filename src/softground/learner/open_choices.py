@@ -26,6 +26,7 @@ from torch import Tensor
 
 from ..dice import Sampler
 from ..errors import CheckpointError
+from ..files import Json
 from ..inverses.base import own_kernel
 from ..inverses.ladder import ORDER
 from ..kernels import Kernel, Several, default_kernel
@@ -96,7 +97,7 @@ def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
 
 def _walk(
     teacher: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
-) -> tuple[SoftenedGrounding, dict[str, Any] | None]:
+) -> tuple[SoftenedGrounding, Json | None]:
     """The teacher with its kernel; and what to keep of it where chains walk."""
     task, inverse = part.task, part.task.inverse
     if inverse.exact or own_kernel(inverse) is not None or not task.space.categorical or task.space.sites < 2:
@@ -146,7 +147,7 @@ def choices_in_words(choices: Choices) -> list[str]:
 
 def with_measured_steps(
     teacher: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
-) -> tuple[SoftenedGrounding, dict[str, Any]]:
+) -> tuple[SoftenedGrounding, Json]:
     """The teacher with its T, and its kernel's tries; and what to keep of it."""
     assert teacher.kernel is not None
     kernel = teacher.kernel.bound(task)
@@ -161,7 +162,7 @@ def with_measured_steps(
     return replace(teacher, kernel=kernel, steps=max(1, kept["steps"])), dict(kept)
 
 
-def _measured(kernel: Kernel, task: Task, y: Tensor) -> dict[str, Any]:
+def _measured(kernel: Kernel, task: Task, y: Tensor) -> Json:
     if kernel.independent:
         return {"steps": 1, "tries": 0, "reasons": ["T = 1, since a step forgets where the chain was"]}
     start = task.inverse.start(y, 0)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
+from torch.optim import Optimizer
 
 from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
@@ -169,7 +170,9 @@ def gradients(network: nn.Module) -> dict[str, Tensor]:
     return {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
 
 
-def saved_tensors(network: nn.Module, optimizer: Any, memories: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def saved_tensors(
+    network: nn.Module, optimizer: Optimizer, memories: Sequence[Mapping[str, Tensor]]
+) -> dict[str, Tensor]:
     """The tensors that a checkpoint would hold, by their names in messages."""
     parts = {f"network's {name}": value for name, value in network.state_dict().items()}
     for number, memory in optimizer.state_dict()["state"].items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..files import Json
 from ..task import Family, Shape, Task
 from .prediction import Reader
 from .settings import TrainingSettings
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Augment = Callable[[Any, torch.Generator], Any]
-Choices = dict[str, dict[str, Any]]  # by the name of the shape, or of the task where there is one shape
+Choices = dict[str, Json]  # by the name of the shape, or of the task where there is one shape
 
 
 class Plan(Reader):
@@ -26,8 +27,8 @@ class Plan(Reader):
     staged: dict[Shape, list[Stage]]  # the stages by shape
     settings: TrainingSettings
     augment: Augment | None
-    recipe: Mapping[str, Any] | None
-    place: Mapping[str, Any] | None
+    recipe: Mapping[str, object] | None
+    place: Mapping[str, object] | None
     note: str
     fabric: Fabric
     precision: str

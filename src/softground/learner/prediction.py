@@ -14,6 +14,7 @@ from ..data.columns import listed, rowed
 from ..data.examples import Examples, Ragged
 from ..data.known import known_codes
 from ..errors import InfeasibleAnswer, LearnerError
+from ..files import Json
 from ..inverses.base import most_probable as mode_of
 from ..inverses.base import sole
 from ..preparing import many
@@ -124,9 +125,9 @@ class Reader:
     def predict(
         self,
         x: Any,
-        y: Sequence[Any] | None = None,
+        y: Sequence[object] | None = None,
         *,
-        known: Any = None,
+        known: object = None,
         constrained: bool = False,
         budget: int = BUDGET,
     ) -> list[tuple[Any, ...]]:
@@ -140,7 +141,7 @@ class Reader:
         parts = self._inputs(x)
         return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
 
-    def predict_codes(self, x: Any, y: Sequence[Any] | None = None, **given: Any) -> Any:
+    def predict_codes(self, x: Any, y: Sequence[object] | None = None, **given: Any) -> Any:
         """:meth:`predict`, as codes ``[inputs, sites]``; for a family a list of codes ``[sites]``."""
         parts = self._inputs(x)
         found = [codes for _, codes in self._codes(parts, y, **given)]
@@ -149,7 +150,7 @@ class Reader:
     def _codes(
         self,
         parts: list[Part],
-        y: Sequence[Any] | None = None,
+        y: Sequence[object] | None = None,
         known: Any = None,
         constrained: bool = False,
         budget: int = BUDGET,
@@ -195,7 +196,7 @@ class Reader:
         parts = self._inputs(x)
         return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts)])
 
-    def evaluate(self, data: Data) -> dict[str, Any]:
+    def evaluate(self, data: Data) -> Json:
         """All figures on pairs (x, y): the task's metrics and, where symbols are known, those of single symbols.
 
         For a family together and for each shape; the task's metrics are averages over examples.

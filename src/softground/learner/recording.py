@@ -34,6 +34,7 @@ from torch.nn.utils import get_total_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..dice import Sampler
+from ..files import Json
 from ..training.step import Batch, Half, Teacher, Term, untimed
 
 KEPT = 4  # recordings for other numbers and other parts of the data
@@ -57,7 +58,7 @@ class NotRecordable(Exception):
         self.places = places
 
 
-def recordable(*inputs: Any) -> bool:
+def recordable(*inputs: object) -> bool:
     """Whether a function of these inputs may be recorded: they are on a GPU, and no recording is being made."""
     return not _at_work.get() and all(isinstance(part, Tensor) and part.is_cuda for part in inputs)
 
@@ -95,7 +96,7 @@ def recording(generators: Sequence[torch.Generator] = (), memory: Iterable[Tenso
         generator.set_state(place)
 
 
-def rehearsed(function: Callable[[], Any]) -> None:
+def rehearsed(function: Callable[[], object]) -> None:
     """Call the function a few times, as a recording asks for: beside the stream on which all else runs."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
@@ -132,7 +133,7 @@ class Recorded:
     ) -> None:
         self.function, self.generator, self.memory = function, generator, memory
         self.refused = False  # a recording failed; the function is called as usual from then on
-        self._recordings: dict[Any, _Graph] = {}
+        self._recordings: dict[object, _Graph] = {}
 
     def __call__(self, *inputs: Tensor) -> Any:
         if self.refused or not recordable(*inputs):
@@ -154,7 +155,9 @@ class Recorded:
 
 
 class _Graph:
-    def __init__(self, function: Callable[..., Any], inputs: tuple[Tensor, ...], generators: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inputs: tuple[Tensor, ...], generators: Sequence[torch.Generator]
+    ) -> None:
         self.inputs = [part.clone() for part in inputs]
         rehearsed(lambda: function(*self.inputs))
         self.graph, self.outputs = taken(lambda: function(*self.inputs), generators)
@@ -180,15 +183,15 @@ class NothingAsked(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-def _of_known_length(name: str, args: Sequence[Any], kwargs: Any) -> bool:
+def _of_known_length(name: str, args: Sequence[object], kwargs: Any) -> bool:
     return name == "repeat_interleave" and (kwargs or {}).get("output_size") is not None
 
 
-def _by_mask(indices: Sequence[Any]) -> bool:
+def _by_mask(indices: Sequence[object]) -> bool:
     return any(isinstance(each, Tensor) and each.dtype in (torch.bool, torch.uint8) for each in indices)
 
 
-def asks_nothing(work: Callable[[], Any]) -> bool:
+def asks_nothing(work: Callable[[], object]) -> bool:
     """Do some work, and say whether it got to its end without asking the device for a value."""
     try:
         with NothingAsked():  # type: ignore[no-untyped-call]
@@ -209,7 +212,7 @@ class Passes:
         self, function: Callable[[Tensor], Tensor], network: nn.Module, generators: Callable[[], list[torch.Generator]]
     ) -> None:
         self.function, self.network, self.generators = function, network, generators
-        self._recordings: dict[Any, _TwoGraphs] = {}
+        self._recordings: dict[object, _TwoGraphs] = {}
         self.norm: Tensor | None = None
         self._pool: Any = None  # recordings are played one after the other, and can share their memory
 
@@ -292,8 +295,8 @@ class RecordedHalf:
     def __init__(self, half: Half, dice: Sampler, memory: Sequence[Tensor] = ()) -> None:
         self.half, self.dice, self.memory = half, dice, memory
         self.pending = 0  # batches with the newest numbers
-        self._last: Any = None  # the numbers of the batch before; those that change every time are not worth a look
-        self._recorded: dict[Any, _RecordedLesson | None] = {}  # None where the work asks the device for values
+        self._last: object = None  # the numbers of the batch before; those that change every time are not worth a look
+        self._recorded: dict[object, _RecordedLesson | None] = {}  # None where the work asks the device for values
 
     def __call__(self, batch: Batch, teacher: Teacher, terms: Sequence[Term]) -> Tensor:
         if not recordable(batch.output):
@@ -372,7 +375,7 @@ def _with_tensors(batch: Batch, tensors: Sequence[Tensor]) -> Batch:
     """The batch with other :func:`_tensors`."""
     rest = iter(tensors)
     names = [name for name in ("output", "index", "y", "known", "symbols") if getattr(batch, name) is not None]
-    found: dict[str, Any] = {name: next(rest) for name in names}
+    found: Json = {name: next(rest) for name in names}
     added = {term: (rows, next(rest)) for term, (rows, _) in batch.added.items()}
     return replace(batch, **found, added=added, losses=[], figures={}, lap=untimed)
 

@@ -13,14 +13,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
 
 import torch
 
 from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..figures import flat_names, results
-from ..files import cell, replace_file
+from ..files import Json, cell, replace_file
 from ..inverses.base import solver_behind
 from ..preparing import reporter
 from ..runs.checkpoint import load
@@ -79,12 +78,12 @@ def run_folder(
         fabric.barrier()
 
 
-def figures_before_training(learner: Plan, held_out: Mapping[str, list[Part]], folder: RunFolder) -> dict[str, Any]:
+def figures_before_training(learner: Plan, held_out: Mapping[str, list[Part]], folder: RunFolder) -> Json:
     """The untrained network's figures, measured once and kept in the config."""
     kept = learner.fabric.broadcast(folder.read_config().get("before") if learner.fabric.is_global_zero else None)
     if isinstance(kept, dict) and all(isinstance(value, int | float) for value in kept.values()):
         return kept
-    figures: dict[str, Any] = {}
+    figures: Json = {}
     for name, parts in held_out.items():
         found = all_figures(parts, _read(learner, parts, f"Before training, on the {name} data"))
         figures |= flat_names(found, data=name)
@@ -99,7 +98,7 @@ class Looked:
     """The trained network's readings of held-out data."""
 
     further: list[str]  # names of the further test sets
-    reliability: dict[str, Any]  # the bins behind the calibration errors, by data set
+    reliability: Json  # the bins behind the calibration errors, by data set
     readings: dict[str, list[Reading]]
 
 
@@ -107,7 +106,7 @@ def figures_after_training(
     learner: Plan, progress: Progress, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]
 ) -> Looked:
     """Read every held-out data set once, and add to the last results what the loop did not measure."""
-    figures: dict[str, Any] = {}
+    figures: Json = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
         readings[name] = found = _read(learner, parts, f"After training, on the {name} data", constrained=True)
@@ -130,9 +129,9 @@ def finish(
     seconds: float,
     found: Sequence[Suspect] | None,
     looked: Looked,
-    first: dict[str, Any],
+    first: Json,
     folder: RunFolder,
-) -> tuple[dict[str, Any], list[Reading]]:
+) -> tuple[Json, list[Reading]]:
     """Sum up a run that has ended in ``summary.json``. Gives the summary, and what the network reads of ``parts``.
 
     ``found`` are the suspects, where there is a noise level; ``looked`` and ``first`` the figures after and before
@@ -179,7 +178,7 @@ def finish(
     return summary, trained
 
 
-def _averaged(each: list[dict[str, Any]]) -> dict[str, Any]:
+def _averaged(each: list[Json]) -> Json:
     """The figures of several processes' shares, all but equal in size, as one."""
     return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
 

@@ -24,15 +24,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from ..errors import CheckpointError
-from ..files import failure
+from ..files import Json, failure
 from ..runs.checkpoint import load_part, one_is_missing, part, save_part, upcoming
 from ..runs.codec import decode, encode
 from ..runs.digests import history_digest
 from ..runs.folder import CONFIG_DIGEST, RunFolder
 from ..seeds import Streams
-from ..task import Task
+from ..task import Shape, Task
 from ..training.first_states import WAITING
 from ..training.step import CHAINS, Memory
 from .device import everyone
@@ -41,8 +42,8 @@ from .plan import Plan
 from .stage import Stage, lay_out_like_parameters
 from .trained_part import TrainedPart
 
-State = tuple[dict[str, Tensor], dict[str, Any]]
-Record = dict[str, Any]  # of an epoch, as in ``metrics.jsonl``
+State = tuple[dict[str, Tensor], Json]
+Record = Json  # of an epoch, as in ``metrics.jsonl``
 NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 # What torch and Python raise for a state that does not fit.
@@ -55,7 +56,7 @@ def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
     return part(read_checkpoint(folder, previous)[0], NETWORK)
 
 
-def chains_of(folder: RunFolder, shape: Any = None) -> Tensor | None:
+def chains_of(folder: RunFolder, shape: Shape = None) -> Tensor | None:
     """The chains in a run's checkpoint, of one shape: those of its last stage that has any."""
     if not folder.has_checkpoint():
         return None
@@ -122,7 +123,7 @@ class Progress:
     epoch: int = 0  # how many of the stage's epochs are done
     history: list[Record] = field(default_factory=list)  # one record per epoch
     digest: str = ""  # of the history
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # test figures after each stage
+    results: dict[str, Json] = field(default_factory=dict)  # test figures after each stage
     best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
     best_score: float = -math.inf
     following: int | None = None  # the stage to go on with, once this one has ended
@@ -178,7 +179,7 @@ class Checkpoints:
         self._loaded: State | None = None
         self._memory: dict[tuple[int, str], Memory] = {}  # of this process's examples, by stage and key of a shape
 
-    def save(self, progress: Progress, optimizer: Any, seconds: float) -> None:
+    def save(self, progress: Progress, optimizer: Optimizer, seconds: float) -> None:
         """Write a checkpoint after so many ``seconds`` of the run: every process its own part of it."""
         optimizer_tensors: dict[str, Tensor] = {}
         optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
@@ -256,7 +257,7 @@ class Checkpoints:
             self._loaded = tensors, meta
         return progress
 
-    def restore_stage(self, stage: Stage, optimizer: Any, history: Sequence[Record]) -> None:
+    def restore_stage(self, stage: Stage, optimizer: Optimizer, history: Sequence[Record]) -> None:
         """Give a stage that has just begun what :meth:`load` read for it, if anything."""
         if self._loaded is None:
             return

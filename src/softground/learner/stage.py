@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch.optim import LBFGS, Optimizer
 from ..errors import LearnerError, Setting
 from ..kernels import Kernel
 from ..schedules import Constant, Schedule
-from ..task import Family, Task
+from ..task import Family, Shape, Task
 from ..training import SoftenedGrounding, ZeroDegree
 from ..training.step import Teacher, Term
 from .datasets import tasks_of
@@ -131,10 +131,10 @@ def _refuse_old_hooks(stage: Stage) -> None:
             )
 
 
-Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Any, Sequence[Stage]]
+Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Shape, Sequence[Stage]]
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: object, least: int = 1) -> int:
     """A setting that is a whole number."""
     if not isinstance(value, Integral) or value < least:
         raise LearnerError.of({name: value}, f"expected a whole number, at least {least}.")
@@ -153,7 +153,7 @@ def refuse_without_validation(stages: Sequence[Stage]) -> None:
             )
 
 
-def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Any, list[Stage]]:
+def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Shape, list[Stage]]:
     """The stages of a task or of every task of a family, by shape; they may differ only in their teachers."""
     tasks = tasks_of(task)
     if isinstance(stages, Mapping):
@@ -201,7 +201,7 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
     return optimizer
 
 
-def lay_out_like_parameters(optimizer: Any) -> None:
+def lay_out_like_parameters(optimizer: Optimizer) -> None:
     """Store an optimiser's state of each parameter in the parameter's own memory order.
 
     A checkpoint holds plain rows. A fused optimiser reads parameter and state side by side, and requires the same
@@ -239,7 +239,7 @@ def grounding_stages(
             made = "Exact(task.inverse)" if kind is Kernel else "Constant(0.5)"
             raise LearnerError.of({name: part}, f"expected a {kind.__name__}, such as {made}.")
 
-    def adam(parameters: Any) -> torch.optim.Optimizer:
+    def adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
     teacher = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..figures import flat_names
+from ..files import Json
 from ..inverses.base import solver_behind
 from ..training.first_states import WAITING
 from ..training.step import Batch, Moment
@@ -121,12 +122,12 @@ class Tally:
             self._counts[names] = self._counts.get(names, 0) + len(batches)
         self._batches.clear()
 
-    def record(self, stage: Stage, epoch: int, moment: Moment) -> dict[str, Any]:
+    def record(self, stage: Stage, epoch: int, moment: Moment) -> Json:
         """The epoch's averages over all processes, and this one's seconds."""
         self._add_up()
         self._look()
         more: dict[str, Tensor] = {}
-        record: dict[str, Any] = {"stage": stage.name, "epoch": epoch}
+        record: Json = {"stage": stage.name, "epoch": epoch}
         for part in self.parts:
             record |= part.teacher.numbers(moment)  # those of all shapes are the same
             for term in part.terms:

@@ -15,10 +15,11 @@ from torch import Tensor
 
 from ..errors import DataError, InfeasibleAnswer, LearnerError, Setting
 from ..features import terms
+from ..files import Json
 from ..networks.ensemble import Scouted, Several
 from ..seeds import Streams, stream
 from ..target import Target
-from ..task import Task
+from ..task import Shape, Task
 from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.labelled_inputs import LabelledInputs, check_reads_apart
 from ..training.noise import Noise
@@ -254,9 +255,9 @@ class Unexplained:
         return figures
 
 
-def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
+def of_every_shape(work: Mapping[Shape, Callable[[], T]]) -> list[T]:
     """Do the work of every shape and return the results. One error names the unexplained examples of all shapes."""
-    done, lost = [], dict[Any, InfeasibleAnswer]()
+    done, lost = [], dict[Shape, InfeasibleAnswer]()
     for shape, each in work.items():
         try:
             done.append(each())
@@ -271,10 +272,10 @@ def of_every_shape(work: Mapping[Any, Callable[[], T]]) -> list[T]:
     return done
 
 
-def summed_up(parts: Sequence[Unexplained], history: list[dict[str, Any]]) -> dict[str, Any]:
+def summed_up(parts: Sequence[Unexplained], history: list[Json]) -> Json:
     """The summary's entries about unexplained examples, with the positions of the first ones."""
-    last: dict[str, Any] = history[-1] if history else {}
-    found: dict[str, Any] = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
+    last: Json = history[-1] if history else {}
+    found: Json = {name: last[name] for name in ("unexplained", "unstarted") if name in last}
     if any(part.found for part in parts):
         found["unexplained_examples"] = sorted(place for part in parts for place in part.found)[:NAMED]
     return found

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SoftgroundError
+from ..files import Json
 from ..registry import Registry
 from ..retired import current
 
@@ -43,7 +44,7 @@ MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeE
 """What torch and Python raise when a description is malformed."""
 
 
-def describe(network: nn.Module) -> dict[str, Any] | None:
+def describe(network: nn.Module) -> Json | None:
     """The network's description; None where some part of it is not in :data:`LAYERS` or cannot be rebuilt.
 
     >>> describe(nn.Sequential(nn.Flatten(), nn.ReLU()))["parts"][1]
@@ -88,7 +89,7 @@ def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Mod
     return network
 
 
-def _description(module: nn.Module) -> dict[str, Any]:
+def _description(module: nn.Module) -> Json:
     if _hooked(module):
         raise ValueError(f"a {type(module).__name__} with a hook does more than its class says")
     if type(module) is nn.Sequential:
@@ -107,7 +108,7 @@ def _description(module: nn.Module) -> dict[str, Any]:
     return {"layer": layer, "arguments": found}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     match value:
         case nn.Module():
             return _description(value)

@@ -18,14 +18,23 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, Setting
-from ..files import DOCUMENT_LIMIT, Unreadable, describe, failure, memory_size, parse_object, read_bounded, replace_file
+from ..files import (
+    DOCUMENT_LIMIT,
+    Json,
+    Unreadable,
+    describe,
+    failure,
+    memory_size,
+    parse_object,
+    read_bounded,
+    replace_file,
+)
 from .codec import decode, encode
 
 HEADER_KEY = "softground"
@@ -33,7 +42,7 @@ NAME = re.compile(r"checkpoint-[0-9]{8,20}-[0-9a-f]{64}\.safetensors")
 PART = re.compile(r"part-[0-9]{8,20}-[0-9]{1,9}-[0-9a-f]{64}\.safetensors")
 
 
-def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+def save(folder: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, object]) -> None:
     """Make ``tensors`` and ``meta`` the folder's current checkpoint, and keep the one before.
 
     Views, shared and non-contiguous tensors are stored as independent copies; equal states give equal bytes.
@@ -74,7 +83,7 @@ def save_part(folder: Path, number: int, rank: int, tensors: Mapping[str, Tensor
     return name
 
 
-def load_part(folder: Path, name: Any) -> dict[str, Tensor]:
+def load_part(folder: Path, name: object) -> dict[str, Tensor]:
     """The tensors of the part that a checkpoint's meta names."""
     if not isinstance(name, str) or not PART.fullmatch(name):
         raise failure(folder, f"its checkpoint names the part {str(name)[:80]!r}", "Restore it from a backup")
@@ -85,7 +94,7 @@ def load_part(folder: Path, name: Any) -> dict[str, Tensor]:
         raise failure(folder / name, str(error), remedy, Setting("previous", True)) from error
 
 
-def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], Json]:
     """The tensors (on the CPU) and meta of the current checkpoint, or of the one before it.
 
     Raises :class:`CheckpointError` when there is none, or it is damaged in any way.
@@ -125,7 +134,7 @@ def one_is_missing(folder: Path) -> bool:
     return len(found) == 1 and _number(found[0].name) > 1
 
 
-def pack(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> bytes:
+def pack(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, object]) -> bytes:
     """The bytes of a safetensors file. The meta is in its header, so one digest covers both; ``path`` is for errors."""
     try:
         text = json.dumps(encode(dict(meta)), allow_nan=False, separators=(",", ":"))
@@ -144,7 +153,7 @@ def pack(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
     return data
 
 
-def unpack(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def unpack(data: bytes) -> tuple[dict[str, Tensor], Json]:
     """Tensors and meta from verified bytes. A digest proves integrity, not good faith, so all is still checked."""
     try:
         meta = decode(parse_object(json.loads(_header(data))["__metadata__"][HEADER_KEY]))

@@ -25,7 +25,7 @@ from ..errors import CheckpointError
 TAG = "$"
 
 
-def encode(value: Any, tensors: dict[str, Tensor] | None = None, where: str = "") -> Any:
+def encode(value: object, tensors: dict[str, Tensor] | None = None, where: str = "") -> Any:
     """``value`` as something ``json.dumps`` writes strictly; tensors are moved to ``tensors`` where given.
 
     Raises :class:`CheckpointError` for a type with no exact form here; the message names its place.
@@ -63,7 +63,7 @@ def encode(value: Any, tensors: dict[str, Tensor] | None = None, where: str = ""
     )
 
 
-def decode(value: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
+def decode(value: object, tensors: Mapping[str, Tensor] | None = None) -> Any:
     """The inverse of :func:`encode`. Raises ValueError for what it did not make, and where ``tensors`` lacks one.
 
     >>> decode(encode({0: (1, [2.5, None])}))

@@ -7,7 +7,6 @@ and both would still be valid JSON. So a checkpoint, which has a digest of its o
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,16 +58,16 @@ def rows_digest(value: Tensor, places: Tensor) -> int:
     return total
 
 
-def config_digest(config: Mapping[str, Any]) -> str:
+def config_digest(config: Mapping[str, object]) -> str:
     """SHA-256 of what decides how a run goes: not of what was measured on the way, nor of where."""
     return _digest(config, leaving_out=("before", "place", "chosen", "extended"))
 
 
-def history_digest(before: str, record: Mapping[str, Any]) -> str:
+def history_digest(before: str, record: Mapping[str, object]) -> str:
     """SHA-256 of a history that goes on with ``record``, its timings aside; ``before`` is the digest up to there."""
     return _digest(record, ("seconds",), before)
 
 
-def _digest(value: Mapping[str, Any], leaving_out: tuple[str, ...], before: str = "") -> str:
+def _digest(value: Mapping[str, object], leaving_out: tuple[str, ...], before: str = "") -> str:
     kept = {name: part for name, part in value.items() if name not in leaving_out}
     return hashlib.sha256((before + json.dumps(kept, sort_keys=True)).encode()).hexdigest()

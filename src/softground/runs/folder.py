@@ -34,7 +34,7 @@ from torch import Tensor
 
 from .. import __version__, files
 from ..errors import CheckpointError
-from ..files import Unreadable, describe, failure, parse_object, replace_file
+from ..files import Json, Unreadable, describe, failure, parse_object, replace_file
 from . import checkpoint
 from .digests import config_digest, history_digest
 from .lock import LOCK, locked
@@ -89,11 +89,11 @@ class RunFolder:
         """Lock the folder against other processes that want to train in it; see :func:`softground.runs.lock.locked`."""
         return locked(self.path)
 
-    def write_config(self, config: Mapping[str, Any]) -> None:
+    def write_config(self, config: Mapping[str, object]) -> None:
         """Store what the run is."""
         self._write(CONFIG, {"format": FORMAT} | dict(config))
 
-    def read_config(self) -> dict[str, Any]:
+    def read_config(self) -> Json:
         """What the run is. A folder of another format is refused."""
         config = self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
         if (found := config.get("format")) != FORMAT:
@@ -103,7 +103,7 @@ class RunFolder:
             raise failure(self.path / CONFIG, reason, f"Use softground {version} for it, or start the run again")
         return config
 
-    def extend(self, changes: Mapping[str, Any]) -> None:
+    def extend(self, changes: Mapping[str, object]) -> None:
         """Ask more of a finished run: change its config, of which the checkpoints up to now are still good."""
         config = self.read_config()
         self.write_config(config | dict(changes) | {"extended": [*_earlier(config), config_digest(config)]})
@@ -113,19 +113,19 @@ class RunFolder:
         """A digest of what the run is, as far as it decides how the run goes."""
         return config_digest(self.read_config())
 
-    def write_summary(self, summary: Mapping[str, Any]) -> None:
+    def write_summary(self, summary: Mapping[str, object]) -> None:
         """Store what came out of the run."""
         self._write(SUMMARY, summary)
 
-    def read_summary(self) -> dict[str, Any]:
+    def read_summary(self) -> Json:
         """What came out of the run."""
         return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Add one record to the metrics; it is on disk when this returns."""
         files.append_line(self.path / METRICS, json.dumps(plain(record), allow_nan=False).encode() + b"\n")
 
-    def read_metrics(self) -> list[dict[str, Any]]:
+    def read_metrics(self) -> list[Json]:
         """Every complete record, in order. A last line without its end is still being written, and left out."""
         return self._records(files.read_lines(self.path / METRICS))
 
@@ -150,11 +150,11 @@ class RunFolder:
         """Whether a checkpoint was saved here."""
         return checkpoint.exists(self.path)
 
-    def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+    def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, object]) -> None:
         """See :func:`softground.runs.checkpoint.save`."""
         checkpoint.save(self.path, tensors, meta)
 
-    def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], Json]:
         """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
         tensors, meta = checkpoint.load(self.path, previous)
         if meta.get(CONFIG_DIGEST) not in (None, self.config_digest(), *_earlier(self.read_config())):
@@ -162,16 +162,16 @@ class RunFolder:
             raise failure(self.path / CONFIG, reason, "Restore it from a backup, or start a new run with those it has")
         return tensors, meta
 
-    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+    def _write(self, name: str, value: Mapping[str, object]) -> None:
         replace_file(self.path / name, (json.dumps(plain(value), indent=2, allow_nan=False) + "\n").encode())
 
-    def _read(self, name: str, remedy: str) -> dict[str, Any]:
+    def _read(self, name: str, remedy: str) -> Json:
         try:
             return parse_object(files.read_bounded(self.path / name, files.DOCUMENT_LIMIT))
         except Unreadable as error:
             raise failure(self.path / name, str(error), remedy) from error
 
-    def _records(self, lines: list[bytes]) -> list[dict[str, Any]]:
+    def _records(self, lines: list[bytes]) -> list[Json]:
         records = []
         for number, line in enumerate(lines, start=1):
             try:
@@ -184,13 +184,13 @@ class RunFolder:
         return records
 
 
-def _earlier(config: Mapping[str, Any]) -> list[str]:
+def _earlier(config: Mapping[str, object]) -> list[str]:
     """Digests of a run's configs before it was extended."""
     found = config.get("extended")
     return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """``value`` as strict JSON for people and tools to read; NaN and infinities become None.
 
     Exact numbers that JSON lacks (numpy's, fractions) become ints or floats. What must come back exactly
@@ -230,7 +230,7 @@ def _fresh(task: str) -> Path:
     return path
 
 
-def environment() -> dict[str, Any]:
+def environment() -> Json:
     """Versions (None where a package is not installed), platform, CPU count and GPU name (None without one).
 
     Versions come from the installed packages' metadata, so nothing is imported merely to be asked; torch, which is
@@ -239,7 +239,7 @@ def environment() -> dict[str, Any]:
     >>> sorted(environment())
     ['cpus', 'gpu', 'numpy', 'platform', 'python', 'softground', 'torch', 'z3']
     """
-    found: dict[str, Any] = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    found: Json = {"python": platform.python_version(), "torch": str(torch.__version__)}
     for key, package in PACKAGES.items():
         try:
             found[key] = metadata.version(package)
