@@ -43,7 +43,7 @@ from .inverses import (
     Table,
 )
 from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
-from .learner import Learner, Stage, grounding_stages, one_cycle
+from .learner import Learner, Stage, TrainingSettings, grounding_stages, one_cycle
 from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
@@ -82,7 +82,7 @@ __all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table
 __all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
 __all__ += ["INVERSES", "Records", "mlp", "one_cycle", "recommend", "seeded"]
 __all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
-__all__ += ["Ensemble", "Term", "Usage"]
+__all__ += ["Ensemble", "Term", "TrainingSettings", "Usage"]
 __all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
 __all__ += [
     "All",

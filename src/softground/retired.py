@@ -94,6 +94,7 @@ SETTINGS: dict[str, Setting] = {
     "projection": Setting("task", "Use --kernel auto: the library chooses how chains walk."),
     "scheduler": Setting(None, _CLUSTER),
     "solver_backend": Setting(None, _CLUSTER),
+    "solver_memory": Setting(None, "In Python: give the inverse its limit, as in Z3(rule, memory=2000)."),
     "tensorboard": Setting(False, "Use --logger tensorboard."),
     "zero_objective": Setting(
         "zero", "Stage II learns from feasible predictions. For back-search after Stage I see papers.li2023.baselines."

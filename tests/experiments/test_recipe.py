@@ -69,7 +69,7 @@ def test_a_setting_that_no_run_can_have_names_the_file_that_has_it(tmp_path: Pat
     recipe = TASKS["hwf"]().recipe(inverse="z3", kernel="guided").to_json()
     for kept, said in (
         ({"recipe": recipe | {"usage": "nole"}}, "LearnerError: usage='nole' was given"),
-        ({"recipe": recipe, "place": {"solver_memory": 0}}, "InverseError: memory=0 was given"),
+        ({"recipe": recipe, "place": {"solver_limit": 0}}, "InverseError: limit=0.0 was given"),
     ):
         folder.write_config(kept)
         with pytest.raises(CheckpointError, match=rf"config\.json: the run .* cannot be set up here \({said}"):

@@ -13,7 +13,7 @@ from ..errors import InverseError
 
 Device = Literal["auto", "cpu", "cuda"]
 # The fields that are for inverses by a solver.
-SOLVER = ("solver_workers", "solver_limit", "solver_memory")
+SOLVER = ("solver_workers", "solver_limit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,6 @@ class Place:
     """Processes for the inverses z3 and cpsat (default: 1, the run's own)."""
     solver_limit: float | None = None
     """Seconds after which a solver's query counts as unknown; a hanging worker is killed (default: 300)."""
-    solver_memory: int | None = None
-    """MiB that a solver's query may take (default: no limit)."""
 
     def solver(self, inverse: str) -> dict[str, Any]:
         """The settings of the Z3 or CP-SAT inverse. None may be given for another inverse."""

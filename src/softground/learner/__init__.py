@@ -3,6 +3,7 @@
 from .device import make_fabric
 from .learner import Learner
 from .loop import Loop
+from .settings import TrainingSettings
 from .stage import OneCycle, Stage, grounding_stages, one_cycle
 
-__all__ = ["Learner", "Loop", "OneCycle", "Stage", "grounding_stages", "make_fabric", "one_cycle"]
+__all__ = ["Learner", "Loop", "OneCycle", "Stage", "TrainingSettings", "grounding_stages", "make_fabric", "one_cycle"]
