@@ -1,31 +1,31 @@
-"""An estimator as scikit-learn's are: ``SoftGrounder(rule).fit(X, y).predict(X)``.
+"""An estimator of scikit-learn: ``SoftGrounder(rule).fit(X, y).predict(X)``.
 
 The same learner as :class:`~softground.learner.Learner`, with what it needs besides the rule chosen from the inputs.
-scikit-learn itself is not imported; its ``clone``, ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` find what
-they ask of an estimator in :class:`Manners`. Fitted, it has a ``model_``. Copies have it too; of the learner they have
-what is read, not what trains.
+Fitted, it has a ``model_``. Copies have it too; of the learner they have what is read, not what trains.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
-import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor, nn
 
 from .constraints import Program
 from .constraints.base import Constraint
 from .data.anchors import Anchors
-from .data.examples import Examples, Ragged, as_tensor, different
+from .data.columns import answers_of, listed
+from .data.examples import Examples, Ragged, as_tensor, different, held_out
 from .errors import DataError, LearnerError
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks
@@ -36,13 +36,13 @@ from .networks import default_network
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Family, Task, as_task
-from .training import Term
+from .training import Batch, Term
 from .training.noise import Level
 
 Rule = Constraint | Task | Family | Callable[..., Any]
 Alphabets = Sequence[Sequence[Hashable]]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
-PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
+PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed", "predicts")
 """Parameters that a saved estimator keeps."""
 PASSED_ON = ("batch_size", "unexplained", "seed", "augment", "noise", "device")
 
@@ -58,58 +58,38 @@ def as_array(symbols: Sequence[tuple[Any, ...]], space: Any) -> npt.NDArray[Any]
     return table
 
 
-class Manners:
-    """An estimator's parameters are those of its constructor, kept under their names."""
-
-    model_: Model
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What the estimator was made with."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change what the estimator was made with; takes effect at the next fit."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise LearnerError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        usual = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
-        return f"{type(self).__name__}({', '.join(given)})"
-
-    def __sklearn_clone__(self) -> Self:
-        """Clones share the rule, whose tables are worth keeping, and the untrained network, which fit copies."""
-        return type(self)(**self.get_params())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = memo[id(self)] = type(self)()
-        vars(twin).update(copy.deepcopy(vars(self), memo))
-        return twin
-
-    def __sklearn_tags__(self) -> Any:
-        """Only scikit-learn calls this, so it is there to be imported."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        inputs = InputTags(two_d_array=True, three_d_array=True)
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
-
-    def _fitted(self) -> Model:
-        """The model; before a fit scikit-learn's own error, where that is in use."""
-        if self.__sklearn_is_fitted__():
-            return self.model_
-        theirs = sys.modules.get("sklearn.exceptions")
-        bases = (LearnerError,) if theirs is None else (LearnerError, theirs.NotFittedError)
-        raise type("NotFitted", bases, {})(f"This {type(self).__name__} has not been trained; call fit(X, y) first.")
+def as_answers(answers: list[Any]) -> npt.NDArray[Any]:
+    """Answers as an array: of whole numbers or texts where all are, else of objects."""
+    if len({type(answer) for answer in answers}) == 1 and isinstance(answers[0], int | str):
+        return np.array(answers)
+    found = np.empty(len(answers), dtype=object)
+    found[:] = answers
+    return found
 
 
-class SoftGrounder(Manners):
+EXPECTED_FAILED_CHECKS = {"check_sample_weight_equivalence_on_dense_data": "A row of weight 2 is one row of a batch."}
+"""What cannot hold of gradient descent, and why: for ``check_estimator(…, expected_failed_checks=…)``."""
+
+
+class InvalidInput(DataError, ValueError, TypeError):
+    """X or y as scikit-learn refuses it."""
+
+
+class NotFitted(LearnerError, NotFittedError):  # type: ignore[misc]
+    """Predictions were asked of an estimator that has not been trained."""
+
+
+@dataclass(frozen=True)
+class Weights(Term):
+    """Examples count by weights of their own, ``sample_weight``."""
+
+    weight: Tensor
+
+    def weigh(self, batch: Batch) -> None:
+        batch.scale(self.weight[batch.places(batch.index).cpu()].to(batch.weight))
+
+
+class SoftGrounder(BaseEstimator):  # type: ignore[misc]
     """Recognise symbols in X from answers y and a rule that ties them together.
 
     Parameters
@@ -132,6 +112,12 @@ class SoftGrounder(Manners):
     site_shape
         The shape of one site's input, where X is flat as scikit-learn's tools want it: X of ``[n, sites · 64]`` is read
         as ``[n, sites, 1, 8, 8]`` with ``site_shape=(1, 8, 8)``.
+    predicts
+        What :meth:`predict` returns: ``"symbols"``, or ``"answers"``, which scikit-learn's ``scoring="accuracy"`` and
+        ``cross_val_predict`` compare with y.
+    validation_fraction, patience
+        The share of the examples that is held out at random, so that the fit keeps the epoch whose held-out answers
+        were best; and after how many epochs without a better one it ends (0: never). See ``fit(validation=…)``, too.
     verbose
         Show progress, where stderr is a terminal.
 
@@ -139,6 +125,8 @@ class SoftGrounder(Manners):
     ----------
     task_, network_, learner_, model_
         What was trained on, what was trained, the learner with its ``history_``, and what predicts.
+    n_features_in_, feature_names_in_
+        The columns of X, and their names where it had any.
 
     >>> pairs = torch.randint(10, (400, 2), generator=torch.Generator().manual_seed(0))
     >>> model = SoftGrounder(lambda a, b: 10 * a + b, [range(10)] * 2, epochs=8)
@@ -165,6 +153,9 @@ class SoftGrounder(Manners):
         terms: Sequence[Term] = (),
         seed: int = 0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        predicts: Literal["symbols", "answers"] = "symbols",
+        validation_fraction: float = 0.0,
+        patience: int = 0,
         verbose: bool = False,
     ) -> None:
         # Nothing is checked or copied here: scikit-learn's clone compares what was given with what was kept.
@@ -173,25 +164,47 @@ class SoftGrounder(Manners):
         self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
         self.unexplained: Mode = unexplained
         self.device: Literal["auto", "cpu", "cuda"] = device
+        self.predicts: Literal["symbols", "answers"] = predicts
+        self.validation_fraction, self.patience = validation_fraction, patience
         self.verbose, self.terms = verbose, terms
 
-    def fit(self, X: Any, y: Sequence[Any], *, known: Any = None, anchors: Anchors | None = None) -> SoftGrounder:
-        """Train on inputs and their answers: ints, fractions, strings or tuples of these.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        known: Any = None,
+        anchors: Anchors | None = None,
+        validation: tuple[Any, Any] | None = None,
+    ) -> SoftGrounder:
+        """Train on inputs and their answers; one that is missing (None, NaN) is unknown.
 
         Inputs with different numbers of sites are given as a list of arrays, one for each example; ``known`` symbols as
         in :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
+        ``validation`` are inputs and answers that are held out, in place of ``validation_fraction``.
         """
-        several = isinstance(self.rule, Family) or callable(self.alphabets) or different(X)
-        data: Any = Examples.ragged(self._list(X), y, known=known) if several else None
+        if y is None:
+            raise InvalidInput("This SoftGrounder requires y to be passed, but the target y is None.")
+        several = isinstance(self.rule, Family) or callable(self.alphabets) or (isinstance(X, list) and different(X))
+        x: Any = self._list(X) if several else self._checked(X, reset=True)
+        answers = answers_of(listed(y))
+        data: Any = Examples.ragged(x, answers, known=known) if several else None
         task: Task | Family = self._family(data) if several else self._task()
         self.task_: Task | Family | None = task
-        data = data or Examples(self._inputs(X, task.space), y, known=known)  # type: ignore[union-attr]
+        data = data or Examples(self._shaped(x, task.space), answers, known=known)  # type: ignore[union-attr]
+        data, held, weights = self._held_out(data, sample_weight, several, validation)
         _, longest, some, _ = max(data_with_tasks(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
-        self.learner_ = Learner(task, self.network_, self._stages, **{name: getattr(self, name) for name in PASSED_ON})
+        kept: dict[str, Any] = {} if held is None else {"keep": "validation", "patience": self.patience}
+
+        def stages(task: Task) -> list[Stage]:
+            return [replace(s, terms=[*s.terms, *weights], **kept) for s in self._stages(task)]
+
+        self.learner_ = Learner(task, self.network_, stages, **{name: getattr(self, name) for name in PASSED_ON})
         try:
-            self.learner_.fit(data, anchors=anchors, quiet=not self.verbose)
+            self.learner_.fit(data, validation=held, anchors=anchors, quiet=not self.verbose)
         finally:  # Ctrl-C leaves a model too
             if self.learner_.fitted:
                 self.model_ = self.learner_.model
@@ -200,8 +213,10 @@ class SoftGrounder(Manners):
     def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> Any:
         """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known.
 
-        For different numbers of sites a list of tuples.
+        For different numbers of sites a list of tuples. With ``predicts="answers"`` the answers that they have.
         """
+        if self.predicts == "answers" and y is None and known is None:
+            return as_answers(self.predict_answers(X))
         symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
         return symbols if isinstance(space, Mapping) else as_array(symbols, space)
 
@@ -216,6 +231,7 @@ class SoftGrounder(Manners):
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
         model, x = self._fitted(), self._inputs(X)
+        y = answers_of(listed(y))
         data: Any = Examples.ragged(x, y) if isinstance(model.space, Mapping) else Examples(x, y)
         return model.grounded(data) / len(data)
 
@@ -272,13 +288,25 @@ class SoftGrounder(Manners):
             found = [x.reshape(-1, *self.site_shape) if x.dim() == 1 else x for x in found]
         return [x.float() if x.is_floating_point() else x for x in found]
 
-    def _inputs(self, X: Any, space: Categorical | None = None) -> Any:
-        if space is None and isinstance(self.model_.space, Mapping):
-            return self._list(X)
-        x = as_tensor(X)
+    def _inputs(self, X: Any) -> Any:
+        several = isinstance(self._fitted().space, Mapping)
+        return self._list(X) if several else self._shaped(self._checked(X), self.model_.space)
+
+    def _checked(self, X: Any, reset: bool = False) -> Tensor:
+        """X as a tensor, after scikit-learn's own checks."""
+        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        loose = not reset and (np.ndim(X) > 2 or not hasattr(self, "n_features_in_"))  # sites apart, or a loaded model
+        try:
+            if loose:
+                return as_tensor(check_array(X, allow_nd=True))
+            return as_tensor(validate_data(self, X, reset=reset, allow_nd=True))
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(str(error)) from error
+
+    def _shaped(self, x: Tensor, space: Any) -> Tensor:
         x = x.float() if x.is_floating_point() else x
         if self.site_shape is not None and x.dim() == 2:
-            shape = ((space or self.model_.space).sites, *self.site_shape)
+            shape = (space.sites, *self.site_shape)
             if x.shape[1] != math.prod(shape):
                 raise DataError(
                     f"Rows of X have {x.shape[1]} numbers; {shape[0]} sites of shape {tuple(self.site_shape)} have "
@@ -286,6 +314,33 @@ class SoftGrounder(Manners):
                 )
             x = x.reshape(-1, *shape)
         return x
+
+    def _held_out(
+        self, data: Any, sample_weight: Any, several: bool, validation: tuple[Any, Any] | None
+    ) -> tuple[Any, Any, list[Weights]]:
+        """The examples to train on, those to validate by, and the weights of the former."""
+        total, rows = len(data), list(range(len(data)))
+        held: Any = None
+        if validation is not None:
+            x, y = validation[0], answers_of(listed(validation[1]))
+            if several:
+                held = Examples.ragged(self._list(x), y)
+            else:
+                held = Examples(self._shaped(self._checked(x), self.task_.space), y)  # type: ignore[union-attr]
+        elif self.validation_fraction:
+            order = torch.randperm(len(data), generator=torch.Generator().manual_seed(stream(self.seed, "validation")))
+            count = held_out(len(data), self.validation_fraction)
+            rows, test = (sorted(part.tolist()) for part in (order[count:], order[:count]))
+            data, held = data.rows(rows), data.rows(test)
+        if sample_weight is None:
+            return data, held, []
+        weight = as_tensor(sample_weight).double()
+        if weight.shape != (total,) or not bool((weight >= 0).all()) or not 0 < float(weight.sum()) < math.inf:
+            raise InvalidInput(
+                f"sample_weight={sample_weight} was given. Sample weights must contain at least one non-zero number, "
+                f"and none below 0, one for each of {total} examples."
+            )
+        return data, held, [Weights(weight[rows])]
 
     def _network(self, x: Tensor, task: Task) -> nn.Module:
         if isinstance(self.network, nn.Module):
@@ -304,3 +359,20 @@ class SoftGrounder(Manners):
             (stage,) = grounding_stages(task, epochs=self.epochs)
             stages = [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
         return [replace(stage, terms=[*stage.terms, *self.terms]) for stage in stages[:1]] + stages[1:]
+
+    def _fitted(self) -> Model:
+        if not self.__sklearn_is_fitted__():
+            raise NotFitted("This SoftGrounder has not been trained; call fit(X, y) first.")
+        return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_clone__(self) -> SoftGrounder:
+        """Clones share the rule, whose tables are worth keeping, and the untrained network, which fit copies."""
+        return type(self)(**self.get_params(deep=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required, tags.input_tags.three_d_array = True, True
+        return tags

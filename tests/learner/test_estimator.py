@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_params_come_back_and_can_be_set() -> None:
     assert model.get_params()["rule"] is product
     assert model.set_params(epochs=5, seed=2) is model
     assert (model.epochs, model.seed) == (5, 2)
-    with pytest.raises(LearnerError, match=r"no parameter 'colour'"):
+    with pytest.raises(ValueError, match="Invalid parameter 'colour'"):
         model.set_params(colour="red")
     assert repr(SoftGrounder(epochs=3)) == "SoftGrounder(epochs=3)"
 
@@ -141,7 +142,7 @@ def test_what_cannot_work_is_refused() -> None:
         SoftGrounder(product).fit(x, y)
     with pytest.raises(DataError, match="site_shape"):
         SoftGrounder(product, TWO, site_shape=(5,)).fit(x.reshape(10, -1), y)
-    with pytest.raises(DataError, match="text"):
+    with pytest.raises(DataError, match="numeric"):
         SoftGrounder(product, TWO).fit([["a", "b"]], [1])
     with pytest.raises(SoftgroundError, match="own"):
         SoftGrounder(product, TWO).fit(np.zeros((10, 3, 4)), y)
@@ -184,3 +185,98 @@ def test_handwritten_digits_are_what_was_asked_for() -> None:
     for wrong in (torch.tensor([10]), torch.tensor([0.5]), torch.tensor([], dtype=torch.long)):
         with pytest.raises(DataError, match="0 to 9"):
             softground.handwritten(wrong, "train")
+
+
+def bits(a: int, b: int) -> int:
+    return a + 2 * b
+
+
+def test_scikit_learns_own_checks() -> None:
+    """All pass, but those that are declared with their reason."""
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    declared = softground.estimator.EXPECTED_FAILED_CHECKS
+    model = SoftGrounder(bits, [(0, 1)] * 2, unexplained="drop", epochs=2, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = checks.check_estimator(model, expected_failed_checks=declared, on_fail=None, on_skip=None)
+    assert not [(result["check_name"], result["exception"]) for result in found if result["status"] == "failed"]
+    assert {result["check_name"] for result in found if result["status"] == "xfail"} == declared.keys()
+    assert sum(result["status"] == "passed" for result in found) >= 42
+    assert len(declared) <= 4
+    assert all(declared.values())
+
+
+def test_answers_are_scored_by_scikit_learn() -> None:
+    selection = pytest.importorskip("sklearn.model_selection")
+    x, y, _ = data(120)
+    model = SoftGrounder(product, TWO, epochs=12, learning_rate=1e-2, device="cpu", predicts="answers")
+    assert selection.cross_val_score(model, x, y, cv=2, scoring="accuracy").mean() > 0.5
+    predicted = selection.cross_val_predict(model, x, y, cv=2)
+    assert (predicted == np.array(y)).mean() > 0.5
+    search = selection.GridSearchCV(model, {"epochs": [1, 12]}, cv=2, scoring="accuracy").fit(x, y)
+    assert search.best_params_ == {"epochs": 12}
+    fitted = model.fit(x, y)
+    assert fitted.predict(x).dtype.kind == "i"
+    assert fitted.predict(x[:3], y[:3]).shape == (3, 2)  # with answers it is symbols that are asked for
+
+
+def test_held_out_examples_end_a_fit_early() -> None:
+    x, y, _ = data(120)
+    model = SoftGrounder(
+        product, TWO, epochs=60, learning_rate=2e-2, device="cpu", validation_fraction=0.25, patience=2
+    )
+    model.fit(x, y)
+    assert len(model.learner_.history_) < 60
+    assert "validation_answer_accuracy" in model.learner_.history_[-1]
+    held = SoftGrounder(product, TWO, epochs=3, patience=1, device="cpu").fit(x, y, validation=data(30, seed=1)[:2])
+    assert "validation_answer_accuracy" in held.learner_.history_[0]
+    assert (
+        "validation_answer_accuracy"
+        not in SoftGrounder(product, TWO, epochs=1, device="cpu").fit(x, y).learner_.history_[0]
+    )
+
+
+def test_weights_of_examples() -> None:
+    """Rows of weight 0, whose answers are wrong, teach nothing; the same weight for all changes nothing."""
+    x, y, symbols = data(240)
+    wrong = [y[row] if row % 3 == 0 else product(*(3 - s)) for row, s in enumerate(symbols)]
+    weight = [row % 3 == 0 for row in range(240)]
+    model = SoftGrounder(product, TWO, epochs=20, learning_rate=1e-2, device="cpu")
+    test, answers, _ = data(100, seed=1)
+    misled = model.fit(x, wrong).score(test, answers)
+    assert misled < 0.5
+    assert model.fit(x, wrong, weight).score(test, answers) > 0.9
+    plain, ones = model.fit(x, y).predict_proba(test), model.fit(x, y, np.ones(240)).predict_proba(test)
+    np.testing.assert_array_equal(plain, ones)
+    for bad in ([1.0], [-1.0] * 240, [0.0] * 240, [float("nan")] * 240):
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.fit(x, y, bad)
+
+
+def test_columns_and_what_scikit_learn_refuses() -> None:
+    pandas, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    x, y, _ = data(60)
+    frame = pandas.DataFrame(x.reshape(60, -1), columns=list("abcdefgh"))
+    series = pandas.Series(
+        [float("nan") if row % 5 == 0 else float(a) for row, a in enumerate(y)], index=range(60, 0, -1)
+    )
+    model = SoftGrounder(product, TWO, epochs=1, site_shape=(4,), device="cpu").fit(frame, series)
+    assert (model.n_features_in_, list(model.feature_names_in_)) == (8, list("abcdefgh"))
+    assert 0 <= model.score(frame, series) <= 1
+    flat = x.reshape(60, -1)
+    spoilt = flat.copy()
+    spoilt[3, 3] = np.nan
+    for given, message in (
+        (spoilt, "contains NaN"),
+        (sparse.csr_matrix(flat), "[Ss]parse"),
+        (flat * 1j, "Complex data not supported"),
+        (flat[:0], "Found array with 0 sample"),
+        (flat[0], "Expected 2D array"),
+    ):
+        with pytest.raises(ValueError, match=message) as error:
+            SoftGrounder(product, TWO, site_shape=(4,), device="cpu").fit(given, y)
+        assert isinstance(error.value, SoftgroundError)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("bacdefgh")])
+    with pytest.raises(ValueError, match="7 features"):
+        model.predict(flat[:, :7])

@@ -30,6 +30,7 @@ def listed(column: Any) -> list[Any]:
     """
     if isinstance(column, list):
         return column
+    column = np.asarray(column) if hasattr(column, "__array__") else column
     found = column.tolist() if hasattr(column, "tolist") else column
     if isinstance(found, str | Set | Mapping) or not isinstance(found, Iterable):
         raise DataError(
