@@ -148,8 +148,8 @@ def test_what_a_relation_is_made_of_can_be_named() -> None:
 
 def _listing() -> Listing:
     rule = RULES["plain"]()
-    listing = Listing(SPACE, EVERYTHING[TRUTH[0]]).for_rule(rule)
-    assert Task(SPACE, rule, listing).inverse is listing
+    listing = Task(SPACE, rule, Listing(SPACE, EVERYTHING[TRUTH[0]])).inverse
+    assert isinstance(listing, Listing)
     return listing
 
 

@@ -7,7 +7,7 @@ fit together.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import torch
@@ -107,13 +107,13 @@ def _(inverse: Listing) -> tuple[dict[str, Any], dict[str, Tensor]]:
 @RECORDED.register("listing")
 def _listing(space: Categorical, facts: Facts, tensors: Tensors) -> Listing:
     listing = Listing(space, tensors["states"].long())
-
-    def ids(z: Tensor) -> Tensor:
-        """A listed state's answer is True, whose id is 0; any other state has none."""
-        return listing.feasible(z, torch.zeros_like(z[:, 0])).long() - 1
-
-    listing.constraint = RecordedProgram(space, ids, [1], 0, None)
+    listing.constraint = RecordedProgram(space, partial(_listed, listing), [1], 0, None)
     return listing
+
+
+def _listed(listing: Listing, z: Tensor) -> Tensor:
+    """A listed state's answer is True, whose id is 0; any other state has none."""
+    return listing.feasible(z, torch.zeros_like(z[:, 0])).long() - 1
 
 
 @record.register
