@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -160,54 +162,27 @@ def test_repeated_pictures_do_not_leak(tmp_path: Path) -> None:
     assert {image.tobytes() for image in train.images}.isdisjoint(image.tobytes() for image in test.images)
 
 
-def test_one_picture_twice_is_not_enough(tmp_path: Path) -> None:
+SPOILED: dict[str, Callable[[Path], object]] = {
+    "5 has 1 distinct image: at least 2": lambda root: shutil.copy(root / "5" / "0.png", root / "5" / "1.png"),
+    r"5/0\.png and .*times/9\.png are the same picture": lambda root: shutil.copy(
+        root / "5" / "0.png", root / "times" / "9.png"
+    ),
+    r"unknown folder 0\. Found: 0, 1, .*expected .* plus, minus, times, divide": lambda root: (root / "0").mkdir(),
+    "no folder for divide": lambda root: shutil.rmtree(root / "divide"),
+    "Found: no folder": lambda root: [shutil.rmtree(root / name) for name in NAMES],
+    "7 has 1 distinct image": lambda root: (root / "7" / "1.png").unlink(),
+    "7 has 0 distinct image": lambda root: [(root / "7" / f"{number}.png").unlink() for number in (0, 1)],
+    r"8/1\.png cannot be read as an image.?": lambda root: (root / "8" / "1.png").write_bytes(b""),
+    r"8/1\.png cannot be read as an image": lambda root: (root / "8" / "1.png").write_bytes(b"not an image"),
+    r"8/0\.png cannot be read as an image": lambda root: os.truncate(root / "8" / "0.png", 50),
+}
+
+
+@pytest.mark.parametrize("message", SPOILED)
+def test_folders_that_cannot_be_used(tmp_path: Path, message: str) -> None:
     root = write(tmp_path, 2)
-    shutil.copy(root / "5" / "0.png", root / "5" / "1.png")
-    with pytest.raises(DataError, match="5 has 1 distinct image: at least 2"):
-        load("folder", data_dir=root)
-
-
-def test_one_picture_under_two_symbols(tmp_path: Path) -> None:
-    root = write(tmp_path, 2)
-    shutil.copy(root / "5" / "0.png", root / "times" / "9.png")
-    with pytest.raises(DataError, match=r"5/0\.png and .*times/9\.png are the same picture"):
-        load("folder", data_dir=root)
-
-
-def test_unknown_folder(tmp_path: Path) -> None:
-    root = write(tmp_path, 2)
-    (root / "0").mkdir()
-    with pytest.raises(DataError, match=r"unknown folder 0\. Found: 0, 1, .*expected .* plus, minus, times, divide"):
-        load("folder", data_dir=root)
-
-
-def test_missing_folder(tmp_path: Path) -> None:
-    root = write(tmp_path, 2)
-    shutil.rmtree(root / "divide")
-    with pytest.raises(DataError, match="no folder for divide"):
-        load("folder", data_dir=root)
-
-
-def test_empty_directory(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="Found: no folder"):
-        load("folder", data_dir=tmp_path)
-
-
-@pytest.mark.parametrize("left", [0, 1])
-def test_too_few_images(tmp_path: Path, left: int) -> None:
-    root = write(tmp_path, 2)
-    for number in range(left, 2):
-        (root / "7" / f"{number}.png").unlink()
-    with pytest.raises(DataError, match=f"7 has {left} distinct image"):
-        load("folder", data_dir=root)
-
-
-@pytest.mark.parametrize("content", [b"", b"not an image", None])
-def test_unreadable_image(tmp_path: Path, content: bytes | None) -> None:
-    root = write(tmp_path, 2)
-    victim = root / "8" / "1.png"
-    victim.write_bytes(victim.read_bytes()[:50] if content is None else content)
-    with pytest.raises(DataError, match=r"8/1\.png cannot be read as an image"):
+    SPOILED[message](root)
+    with pytest.raises(DataError, match=message):
         load("folder", data_dir=root)
 
 
