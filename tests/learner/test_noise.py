@@ -211,7 +211,7 @@ def test_a_run_resumes_to_the_same_bits_and_leaves_a_list(tmp_path: Path) -> Non
     assert summary["noise"] == min(max(1 - learner.history_[-1]["feasible"], 0.01), 0.5)
     assert learner.history_[0]["noise"] == 0.1
     assert learner.history_[1]["noise"] == 0.5  # hardly any answer is explained after one epoch
-    assert "less probably meant" in (tmp_path / "whole" / "report.html").read_text()
+    assert "answer is probably wrong" in (tmp_path / "whole" / "report.html").read_text()
     with pytest.raises(Exception, match=r"noise was learn, is 0\.3"):
         run(tmp_path / "whole", resume=True, noise=0.3)
 

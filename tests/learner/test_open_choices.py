@@ -76,7 +76,7 @@ def test_a_resumed_run_takes_what_was_chosen(
     config = json.loads((tmp_path / "whole" / "config.json").read_text())
     assert config["choice"]["task"]["rung"] == rung
     assert json.loads((tmp_path / "whole" / "summary.json").read_text())["choice"] == config["chosen"]
-    assert "How the rule was known" in (tmp_path / "whole" / REPORT).read_text()
+    assert "How feasible symbols were found" in (tmp_path / "whole" / REPORT).read_text()
     # Now nothing could be chosen any more: no budget, and nothing may be tried.
     monkeypatch.setattr(recommendation, "recommend", None)
     poor = sg.Budget(solutions=10**6 if rung == "table" else 0, seconds=0.0, cache=None)

@@ -245,7 +245,7 @@ def test_a_comparison_has_each_run_and_what_differs() -> None:
     assert "schedule" not in page.text
     assert len(page.all("b", "best")) == 1
     assert len(page.all("div", "bar")) == 2
-    assert "asked to do the same" in Page(compare_page([facts(), facts("c")])).text
+    assert "have the same settings" in Page(compare_page([facts(), facts("c")])).text
 
 
 def test_many_runs_have_letters_of_their_own() -> None:
@@ -304,8 +304,8 @@ def deep(levels: int) -> Any:
 
 
 def test_a_page_says_when_its_findings_are_older_than_the_run() -> None:
-    assert "looked at after" not in Page(run_page(facts())).text
-    assert "looked at after 3 of 8 epochs" in Page(run_page(facts(findings=findings(epochs=3)))).text
+    assert "examples are those after" not in Page(run_page(facts())).text
+    assert "examples are those after 3 of 8 epochs" in Page(run_page(facts(findings=findings(epochs=3)))).text
 
 
 def test_other_maps_are_said_where_the_summary_has_them() -> None:

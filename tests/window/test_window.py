@@ -174,7 +174,7 @@ def test_the_page_follows_the_run(run: Path, tmp_path: Path) -> None:
     with window(folder) as port:
         first = json.loads(ask(port, f"/{TOKEN}/live")[2])
         assert f"{len(metrics) - 1} epochs" in first["html"]
-        assert "nobody trains in it now" in first["html"]
+        assert "no process is training" in first["html"]
         assert first["html"].count("<svg") >= 3
         assert "training example 1" in first["html"]  # its chain and its images, by the gallery alone
         assert first["html"].count('<img src="data:image/png;base64,') == 12

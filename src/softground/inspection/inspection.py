@@ -32,12 +32,12 @@ SECONDS = 30.0  # that an inspection may take
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was found. ``print`` it, or take :meth:`to_json`."""
+    """The result of an inspection. ``print`` it, or use :meth:`to_json`."""
 
     task: str
     space: str
     states: float  # ∞ for reals, and beyond 10³⁰⁸
-    answers: int  # distinct answers looked at
+    answers: int  # distinct answers examined
     given: int  # answers given
     sizes: tuple[Size, ...]
     identification: Relabellings | None  # None for reals
@@ -76,7 +76,7 @@ def inspect(
     seconds: TimeLimit | float = SECONDS,
     progress: Callable[[str], None] | None = None,
 ) -> Inspection:
-    """Look at a task before training it.
+    """Examine a task before training it.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def inspect(
         The combinations of symbols that occur, where only some do: rows of symbols, a tensor of codes ``[combinations,
         sites]``, or data whose symbols are known (:class:`~softground.Examples` with ``symbols`` or ``known``).
     kernels
-        Your own kernels, by name, to be looked at as well; ``refused`` names those that cannot walk here, and why.
+        Your own kernels by name, compared with the others; ``refused`` says why a kernel cannot walk here.
     sample, seed
-        How many distinct answers to look at, and what decides every draw.
+        How many distinct answers to use, and the seed that determines every draw.
     seconds
         The time limit; ``math.inf`` for none. What is not done by then is left out, and named in ``left_out``.
     progress

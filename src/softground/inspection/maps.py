@@ -173,7 +173,7 @@ class MapSearch:
         return tuple(name for e, name in enumerate(self.symbols.names) if e not in self.occurring)
 
     def _are(self, wide: Consistent, every: Maps) -> bool:
-        """Whether the maps are those that fit all of S_y: these fit whatever occurs, so as many are the same."""
+        """Whether these are the maps that fit all of S_y. Those always fit, so equal counts mean equal maps."""
         sure = wide.proved and wide.every.finished and every.finished
         return sure and wide.absent == self.absent and wide.every.count == every.count
 
@@ -194,7 +194,7 @@ class MapSearch:
         return fewest_labels(self.search(one_to_one), several, self.symbols.names) if maps.finished else None
 
     def examples(self) -> tuple[str, ...]:
-        """Some that are not the identity, in words."""
+        """Some maps other than the identity, in words."""
         renamings = self.fitting.generators if self.fitting else ()
         found = map(self.written, chain(self.search(False).maps(), renamings))
         return tuple(dict.fromkeys(islice(filter(None, found), SHOWN)))
@@ -268,7 +268,7 @@ def further_rows(search: ImageSearch, rows: FittedRows, count: int) -> list[int]
     while int(left.sum()) > 1:
         refuted = (~fits[left]).sum(0)
         if not int(refuted.max()):
-            return None  # whatever the answers, they fit
+            return None  # these maps fit all of the rows
         chosen.append(int(refuted.argmax()))
         left &= fits[:, chosen[-1]]
     return chosen

@@ -1,6 +1,6 @@
 """An inspection as tables and sentences that are whole at 80 columns, on a screen and in a pipe.
 
-What y can tell of the symbols is told as three questions, each answer with its assumption.
+What y can tell about the symbols is three questions, each with its answer and the assumption behind it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _cells(r: Ranked) -> tuple[str, ...]:
 def renamings(found: Relabellings | None) -> str:
     """Question (a)."""
     if found is None:
-        return "Not looked at: some symbols are real numbers, which have no names to exchange."
+        return "Not examined: some symbols are real numbers, which have no names to exchange."
     how = f"{found.answers} answer{'s' * (found.answers > 1)} and {found.solutions:,} solutions"
     groups = _braced(found.groups) or "no symbols"
     if found.identifies:

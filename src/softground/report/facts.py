@@ -50,8 +50,8 @@ class Facts:
         return str(self.config.get("task", "run"))
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What the run was asked to do and with what: recipe, settings, version and digests, whatever is there."""
+    def settings(self) -> dict[str, Any]:
+        """The run's recipe, settings, version and digests, as far as the config has them."""
         return {name: value for name, value in self.config.items() if name not in ("format", "task", "before")}
 
     @property
@@ -111,7 +111,7 @@ class Spread(NamedTuple):
 
 
 def groups(runs: Sequence[Facts]) -> list[list[int]]:
-    """The places of finished runs that differ in their seed alone, two or more of them together."""
+    """Groups of two or more finished runs that differ only in their seed, by their places."""
     found: dict[str, dict[str, int]] = {}
     for place, run in enumerate(runs):
         if run.summary:

@@ -1,4 +1,4 @@
-"""What a report shows that needs the network and the data: kept in the run folder, so that a page needs neither.
+"""What a report needs the network and the data for, kept in the run folder so that a page needs neither.
 
 ``report.json`` holds counts and a few examples, with their images. It is made at the end of a run, or later from the
 checkpoint; every page is then written from the run folder alone.
@@ -79,13 +79,13 @@ class Matrix:
 class Findings:
     """Counts and examples."""
 
-    epochs: int  # that the network had been trained for, through all stages
+    epochs: int  # of training, through all stages
     symbols: list[str]  # the union alphabet; empty for reals
     renamed: dict[str, str]  # true symbol to the network's name for it, where the rule cannot tell symbols apart
     matrices: list[Matrix]
-    held_out: int  # how many examples were looked at
-    wrong: int  # how many predictions among them do not explain their answer
-    lucky: int  # and how many do, with other symbols than the true ones
+    held_out: int  # how many examples were read
+    wrong: int  # predictions among them that do not explain their answer
+    lucky: int  # predictions that do, with other symbols than the true ones
     watched: list[Shown]  # training examples that were followed through the run
     looked_at: list[Shown]  # held-out ones, mistakes first
 
@@ -102,7 +102,7 @@ class Findings:
 
     @classmethod
     def read(cls, folder: RunFolder) -> Findings | None:
-        """The findings of a run; None where there are none, or another version's."""
+        """The findings of a run; None if there are none or they are of another version."""
         path = folder.path / FINDINGS
         try:
             data = parse_object(read_bounded(path, DOCUMENT_LIMIT))

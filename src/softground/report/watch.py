@@ -5,7 +5,7 @@
     {"epochs": 3, "stage": "I", "examples": [0, 1], "grounded": [["7", "+", "1"], …], "predicted": [["1", "+", "1"], …]}
 
 ``epochs`` counts those done, through all stages; 0 is the untrained network, which has no chains yet. Its line also has
-``inputs``, to be looked at while the run goes on. ``grounded`` is null in stages without chains. The file is for
+``inputs``, for people who watch the run. ``grounded`` is null in stages without chains. The file is for
 people: a run killed just after a checkpoint may lack one line, and nothing is ever restored from it.
 """
 
@@ -103,7 +103,7 @@ class Watch:
         append_line(self.path, _line(record))
 
     def _chains(self, shape: Any, stage: str | None, rows: list[int]) -> tuple[Tensor | None, Tensor | None]:
-        """Where chains stand in this stage, or draws from Q* where it has none, and who waits for a first state."""
+        """Chains in this stage, or draws from Q* if it has none, and which examples wait for a first state."""
         stages = self.learner.staged[shape]
         number = next((number for number, each in enumerate(stages) if each.name == stage), None)
         if number is None:

@@ -1,6 +1,6 @@
 """What changes while a run goes on, as a piece of the page: figures, curves, chains and examples.
 
-Everything comes from the run folder, so that the window needs no run that is alive, and takes nothing from one that is.
+Everything comes from the run folder. So the window works after a run has ended, and does not disturb one that goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILES = (CONFIG, METRICS, SUMMARY, GALLERY, FINDINGS)
 
 
 def version(folder: RunFolder) -> str:
-    """Another text whenever the page would be another."""
+    """A text that changes whenever the page would change."""
     found = [path.stat() if (path := folder.path / name).exists() else None for name in FILES]
     stamps = ["0" if stat is None else f"{stat.st_size:x}.{stat.st_mtime_ns:x}" for stat in found]
     return "-".join([*stamps, *(["training"] if _training(folder) else [])])
@@ -36,7 +36,7 @@ def fragment(folder: RunFolder) -> str:
     if facts.summary:
         state = "finished"
     else:
-        state = "training now" if _training(folder) else "not finished, and nobody trains in it now"
+        state = "training now" if _training(folder) else "not finished, and no process is training"
     return render(
         "live.html",
         facts=facts,
@@ -49,7 +49,7 @@ def fragment(folder: RunFolder) -> str:
 
 
 def _training(folder: RunFolder) -> bool:
-    """Whether a process trains there. A finished run is not asked: to ask is to hold its lock for a moment."""
+    """Whether a process trains there. The check takes the lock for a moment, so a finished run is not checked."""
     return not (folder.path / SUMMARY).exists() and in_use(folder.path)
 
 

@@ -1,8 +1,8 @@
 """The server: five fixed routes behind a token, for this machine alone.
 
 An address is ``http://127.0.0.1:PORT/TOKEN/``. Other machines cannot connect; other users and pages do not know the
-token, without which every request is refused; and a page of another name that a browser was told lives here (DNS
-rebinding) is refused by its name. No path of a request is ever looked up on the disk.
+token, without which every request is refused; requests for another host name (DNS rebinding) are refused too. No path
+of a request is ever looked up on the disk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HEADERS = {
 
 
 def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; ``ready`` is told the address. Port 0 takes any that is free."""
+    """Serve until interrupted; ``ready`` is called with the address. Port 0 takes any free port."""
     token = secrets.token_urlsafe(18)
     app = application(folder, model, token)
     with socket.socket() as listening:
@@ -62,7 +62,7 @@ def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Calla
 
 
 def server(app: Any) -> Any:
-    """A server of the application. Of connections that have sent no whole request, it holds the newest."""
+    """A server of the application. It closes the oldest of too many connections without a complete request."""
     uvicorn = load("uvicorn", "A window on a run", "starlette uvicorn")
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -156,7 +156,7 @@ class Guard:
 
 
 class Latest:
-    """The network of a run's last checkpoint: loaded when asked for, and again when there is a newer one."""
+    """The network of a run's last checkpoint: loaded at the first request, and again when there is a newer one."""
 
     def __init__(self, folder: RunFolder, model: Callable[[], Model]) -> None:
         self.folder, self.load, self.lock = folder, model, Lock()

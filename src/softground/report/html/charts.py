@@ -19,7 +19,7 @@ WIDTH = 380  # of a chart's own coordinates: close to a phone's, so that text ke
 HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 220, 22, 36, 46, 10
 MOST_POINTS, MOST_TITLES = 800, 120
 BRIEF = 6  # values that fit below a chart
-Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and a word on why
+Band = tuple[int, int, str]  # first and last epoch without a value to draw, such as γ = ∞, and the reason
 LOG_FROM = 20.0  # a range of more than this factor is drawn by its logarithm
 Records = Sequence[Mapping[str, Any]]
 # Metrics of one picture: the name of its line, and what it means.
@@ -28,20 +28,20 @@ TRAINING = {
     "grounded_symbols": ("grounded", "grounded: chains at the true symbol; chains never see it."),
     "train_symbol_accuracy": ("symbols", "symbols: predictions at the true symbol."),
 }
-FROZEN = "moved: chains that a step changed; near zero they are frozen, which is fine once they are right."
+FROZEN = "moved: chains that a step changed. Near zero they are frozen, which is fine once they are correct."
 CHAINS = {
     "acceptance": ("acceptance", "acceptance: proposals taken."),
     "moved": ("moved", FROZEN),
-    "unknown": ("unknown", "unknown: the solver gave up."),
+    "unknown": ("unknown", "unknown: queries on which the solver gave up."),
     "used": ("used", "used: examples that Stage II learnt from."),
 }
 GAMMA = "The temperature of Q*: at ∞ chains wander freely over S_y, at 1 they follow the network, at 0 they take its "
 GAMMA += "best feasible guess."
 LOSS = "−log P(z|x) per site: how surprised the network is by what it is taught."
-SOLVER = "Queries since the run was last begun or resumed; their chains stayed where they were."
+SOLVER = "Queries since the run began or was last resumed; their chains did not move."
 COUNTS = {
-    "unexplained": "Training examples whose answer no symbols explain; nothing was learnt from them.",
-    "unstarted": "Training examples for which no feasible symbols are known yet; the network is asked in every epoch.",
+    "unexplained": "Training examples whose answer no symbols explain. Nothing was learnt from them.",
+    "unstarted": "Training examples without known feasible symbols yet; the search tries again in every epoch.",
 }
 PLACED = {"stage", "epoch", "gamma", "loss", "seconds", *TRAINING, *CHAINS}
 # Colour, name, meaning.

@@ -1,4 +1,4 @@
-"""Several runs side by side: figures, what was asked for differently, curves on common axes, time on a common scale."""
+"""Several runs side by side: figures, differing settings, curves on common axes, time on a common scale."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from .charts import PARTS, Chart, ChartLine, Epochs, colour, keys, numbers, poin
 from .page import render
 
 FIRST = ("feasible", "grounded_symbols", "train_symbol_accuracy", "gamma", "loss", "acceptance", "moved")
-ANY = ("train_size", "image_size")  # of a problem: what runs that are ranked need not share
+ANY = ("train_size", "image_size")  # of a problem: ranked runs may differ in these
 HEADINGS = {"wall_seconds": "time", "grounded": "training examples explained"}
 
 
@@ -65,7 +65,7 @@ def letter(place: int) -> str:
 
 
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
-    """By heading, each run's figure in words, and whether it is the best among runs of the same task, rule and data."""
+    """Figures by heading: for each run the words, and whether it is the best among runs of its task, rule and data."""
     kinds = [_kind(run) for run in runs]
     found: dict[str, list[Figure]] = {}
     for name in dict.fromkeys(name for run in runs for name in run.short):
@@ -90,9 +90,9 @@ def _heading(name: str) -> str:
 
 
 def _kind(run: Facts) -> tuple[str, dict[str, str]]:
-    """What runs must share to be ranked: a task of the library and its problem, or else what the rule says.
+    """What runs must share to be ranked: the task and its problem, or without a recipe the task and its rule.
 
-    The rule's digest is no use where there is a recipe: it is taken with the training answers, which a seed draws.
+    With a recipe, the rule's digest does not serve: it covers the training answers, which depend on the seed.
     """
     recipe = run.config.get("recipe")
     problem = recipe.get("problem") if isinstance(recipe, dict) else None
@@ -102,7 +102,7 @@ def _kind(run: Facts) -> tuple[str, dict[str, str]]:
 
 
 def _seeds(runs: Sequence[Run]) -> list[tuple[list[Run], dict[str, str]]]:
-    """Runs that differ in their seed alone, with mean ± sd of each figure by its heading."""
+    """Groups of runs that differ only in their seed, with mean ± sd of each figure by heading."""
     found = []
     for places in groups([run.facts for run in runs]):
         members = [runs[place] for place in places]
@@ -116,17 +116,17 @@ def _words(figure: Figure) -> str:
 
 
 def _settings(runs: Sequence[Facts]) -> list[dict[str, list[str]]]:
-    """What differs, by its path: first what was asked for, then what follows from it part by part."""
-    settings = [{"task": run.task} | flat(run.asked) for run in runs]
+    """Settings that differ, by path: first those of the recipe, then what follows from them part by part."""
+    settings = [{"task": run.task} | flat(run.settings) for run in runs]
     rows = {name: [found.get(name, "–") for found in settings] for found in settings for name in found}
     found = {name: [_short(v) for v in values] for name, values in rows.items() if len(set(values)) > 1}
-    asked = {name: values for name, values in found.items() if name == "task" or name.startswith("recipe")}
-    rest = {name: values for name, values in found.items() if name not in asked}
-    return [asked, rest] if asked else [rest, {}]
+    chosen = {name: values for name, values in found.items() if name == "task" or name.startswith("recipe")}
+    rest = {name: values for name, values in found.items() if name not in chosen}
+    return [chosen, rest] if chosen else [rest, {}]
 
 
 def _short(value: str) -> str:
-    """A digest by its beginning, and nothing in a word."""
+    """A digest cut to its beginning; an empty value in a word."""
     return f"{value[:8]}…" if re.fullmatch("[0-9a-f]{64}", value) else value or "none"
 
 
@@ -137,7 +137,7 @@ def _charts(runs: Sequence[Run]) -> list[Chart]:
     charts = []
     for name in dict.fromkeys([*held_out, *[k for k in FIRST if k in present], *present]):
         lines = [ChartLine(run.letter, run.colour, points(run.facts.history, name)) for run in runs]
-        if any(v for line in lines for _, v in line.points):  # a line that never leaves zero is no news
+        if any(v for line in lines for _, v in line.points):  # a line that stays at zero says nothing
             heading = {"gamma": "γ", "train_symbol_accuracy": "symbol"}.get(name, short(Figure.parse(name)))
             if name not in ("gamma", "loss"):
                 heading += ", held-out" if name in held_out else ", training"

@@ -32,8 +32,8 @@ def write_report(folder: RunFolder, findings: Findings | None = None, path: Path
 
 def run_page(facts: Facts) -> str:
     """Facts in, one HTML document out."""
-    findings, asked = facts.findings, facts.asked
-    rest = {name: value for name, value in asked.items() if name not in ("recipe", "settings", "chosen")}
+    findings, settings = facts.findings, facts.settings
+    rest = {name: value for name, value in settings.items() if name not in ("recipe", "settings", "chosen")}
     rest["versions"] = facts.summary.get("versions", {})
     return render(
         "run.html",
@@ -51,8 +51,8 @@ def run_page(facts: Facts) -> str:
         choice=_choice(facts),
         signs=list(learning_problems(facts.history).values()),
         timing=timing(facts.history),
-        recipe=flat(asked.get("recipe")),
-        settings=list(listed(asked.get("settings"))),
+        recipe=flat(settings.get("recipe")),
+        settings=list(listed(settings.get("settings"))),
         rest=list(listed(rest)),
     )
 
@@ -88,7 +88,7 @@ def _figures(facts: Facts) -> dict[str, Any]:
 
 
 def _choice(facts: Facts) -> dict[str, Any] | None:
-    """By which way S_y was known and why not by another, and what was said of the walk; None if nothing was open."""
+    """Which way to S_y was taken, why others were not, and the reasons for the walk; None if nothing was open."""
     kept: Any = facts.config.get("chosen")
     tried: list[list[str]] = []
     walks: list[str] = []
@@ -118,12 +118,12 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     if not isinstance(found, dict) or not isinstance(first, list):
         return None
     names = ("example", "answer", "reading", "gives", "meant")
-    cells = [[_told(one.get(name, "–")) for name in names] for one in first if isinstance(one, dict)]
+    cells = [[_cell(one.get(name, "–")) for name in names] for one in first if isinstance(one, dict)]
     return {"head": [*names], "rows": cells, "count": found.get("count"), "noise": facts.summary.get("noise")}
 
 
-def _told(value: Any) -> str:
-    """A cell of that table; the probability that an answer is meant is its only float."""
+def _cell(value: Any) -> str:
+    """A cell of that table, whose only float is the probability that an answer is correct."""
     return f"{value:.1%}" if isinstance(value, float) else str(value)[:60]
 
 

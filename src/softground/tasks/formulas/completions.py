@@ -70,8 +70,8 @@ PREFIXES_TOGETHER = 2**16  # of all formulas
 # The operator before the suffix, and whether the prefix may divide. Without division P is a whole number, and y − P has
 # y's own denominator.
 TURNS = [(operator, divides) for operator in range(4) for divides in (False, True)]
-# Rests of formulas that are looked for by prefixes: at most so many for each term's length, the simplest, by so many
-# draws each; where these find nothing, by more.
+# Rests of formulas that are looked for by prefixes: at most this many of each term's length, the simplest first, with
+# this many draws each; if these find nothing, with more.
 EFFORTS = ((8, 512), (64, 4096))
 REST_DENOMINATOR, REST_SIZE = 1000, 5000
 
