@@ -112,10 +112,10 @@ def test_a_large_batch_is_taken_in_parts(step: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("short")
-def test_first_states_are_uniform_and_share_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a total is too improbable for the tree of all; false alarms: less than one in a million."""
+def test_first_states_are_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a total is too improbable for the tree; false alarms: less than one in a million."""
     rule = Scan(operator.add, Categorical([range(3), (1, 0), (0, 2), range(3)]), order=[2, 0, 1, 3])
-    inverse, rows, y = Scanned(rule), 20_000, rule.encode([3, 7, 99, 6])
+    inverse, rows, y = Scanned(rule), 2_000, rule.encode([3, 7, 99, 6])
     for least in (1e-250, 0.1):  # the second: but for 3, all totals are too improbable
         monkeypatch.setattr(long_sums, "LEAST", least)
         start = inverse.start(y.repeat(rows), seed=0)
@@ -128,16 +128,6 @@ def test_first_states_are_uniform_and_share_one_tree(monkeypatch: pytest.MonkeyP
             counts = rule.space.index(start.z[number::4]).bincount(minlength=rule.space.size)[rule.space.index(states)]
             mean = rows / len(states)
             assert bool(((counts - mean).abs() < 6 * math.sqrt(mean)).all())
-    seen, laws = list[int](), Convolved._laws
-
-    def noted(way: Convolved, scores: Tensor, tilt: Tensor) -> Any:
-        seen.append(len(scores))
-        return laws(way, scores, tilt)
-
-    monkeypatch.setattr(long_sums, "LEAST", 1e-250)
-    monkeypatch.setattr(Convolved, "_laws", noted)
-    inverse.start(y.repeat(1000), seed=0)
-    assert seen == [1]
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 31])

@@ -22,6 +22,7 @@ from ..constraints.scan.tree import Tree
 from ..dice import Dice, Sampler
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
+from ..target import Target
 from .base import Fibre, Inverse, Start
 from .complements import Cubes
 from .enumeration import default_inverse
@@ -78,8 +79,8 @@ class Scanned(Inverse):
         found = self.scan.has_solution(y)
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         if bool(found.any()):
-            tables, uniform = self.scan.tables(y.device), self.scan.read(self.space.uniform(1, y.device).scores)
-            z[found] = self.scan.unread(tables.sample_alike(y[found], uniform, Sampler(seed, y.device)))
+            flat = self.space.uniform(int(found.sum()), y.device)
+            z[found] = self.law(Target(flat, y[found], 1.0)).draw(Sampler(seed, y.device))
         return Start(z, found, torch.ones_like(found))
 
     def set(self, y: Tensor) -> Sets:

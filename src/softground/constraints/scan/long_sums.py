@@ -164,18 +164,6 @@ class Convolved:
         """Draws from Q*, ``[batch, n]`` in reading order."""
         return self._drawn(self._tree(accepts, scores), dice, cues, accepts, scores)
 
-    def sample_alike(self, cues: Tensor, accepts: Tensor, scores: Tensor, dice: Dice) -> Tensor:
-        """Draws for examples that all have the ``scores[1, n, K]``: one tree for all, but for totals in its tails."""
-        tilt, drawn, most = scores.new_zeros(1), [], self.together(scores.device)
-        levels, law, norm = self._laws(scores, tilt)
-        for shown, some in zip(torch.split(cues, most), torch.split(accepts, most), strict=True):
-            ends, lost = self._ends(some[:, :-1], law, norm, tilt)
-            z, rows = self._down(levels, ends, dice, scores), lost.nonzero().flatten()
-            if len(rows):
-                z[rows] = self.sample(shown[rows], some[rows], scores.expand(len(rows), -1, -1), dice)
-            drawn.append(z)
-        return torch.cat(drawn)
-
     def final_state(self, cues: Tensor, z: Tensor) -> Tensor:
         """Where reading z ends, ``[batch]``."""
         return self.layers.values.expand(len(z), -1, -1).gather(2, z[..., None]).sum((1, 2))
@@ -200,14 +188,14 @@ class Convolved:
         return z
 
     def _down(self, levels: list[Tensor], ends: Tensor, dice: Dice, scores: Tensor) -> Tensor:
-        """Draws down a tree, or down one that all examples share."""
+        """Draws down a tree."""
         total = dice.categorical(ends)[:, None]
         for blocks in reversed(levels):
             a, b = blocks[:, 0::2], blocks[:, 1::2]
             total = total[:, : a.shape[1]]  # without that of a block of no sites
             rest = total[..., None] - torch.arange(a.shape[2], device=a.device)
             fits = (rest >= 0) & (rest < b.shape[2])
-            met = b.expand(len(total), -1, -1).gather(2, rest.clamp(0, b.shape[2] - 1))
+            met = b.gather(2, rest.clamp(0, b.shape[2] - 1))
             weights = (a * met * fits).log()
             first = dice.categorical(weights.flatten(0, 1)).view(total.shape)
             total = torch.stack([first, total - first], 2).flatten(1)

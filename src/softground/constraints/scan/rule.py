@@ -27,7 +27,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ...dice import Dice
 from ...errors import ConstraintError
 from ...spaces.categorical import Categorical
 from ..answers import INTERNING, RELATIONS, Interned
@@ -95,16 +94,6 @@ class Tables:
     def final_state(self, z: Tensor) -> Tensor:
         """Where reading z ends, in reading order, for a scan that looks at no cues: ``[batch]``."""
         return self.recursion.final_state(self.cues.new_zeros(z.shape), z)
-
-    def sample_alike(self, y: Tensor, scores: Tensor, dice: Dice) -> Tensor:
-        """Draws from Q* where all examples have the same ``scores[1, n, K]``: ``[batch, n]`` in reading order."""
-        if isinstance(self.recursion, Convolved):
-            return self.recursion.sample_alike(*self.at(y), scores, dice)
-        drawn = []
-        for part in torch.split(y, self.together):
-            recursion, at = self.given(part)
-            drawn.append(recursion.sample(*at, scores.expand(len(part), -1, -1), dice))
-        return torch.cat(drawn)
 
     @cached_property
     def together(self) -> int:

@@ -120,33 +120,6 @@ class Joined(Looked):
         last = last.view(*blocks.shape[:2], 1, self.states, *[1] * (parts - 2), self.states)
         return (found[:, :, :, None] + last).view(len(values), len(self.table) * self.states**2, self.table.shape[3])
 
-    def dealt(self, ways: Tensor, share: Tensor, size: int) -> Tensor:
-        """What each of ``size`` cells below gets: sums over all states but those at its ends."""
-        parts = self.table.shape[4]
-        each = share.view(len(share), len(self.table), *[self.states] * (parts + 1))  # l, r, m, m', …
-        ends = [2, *range(4, parts + 3), 3]
-        sums = [each.sum([d for d in ends if d not in ends[i : i + 2]]) for i in range(parts)]
-        return torch.stack([*sums[:-1], sums[-1].transpose(2, 3)], 2).view(len(share), size)
-
-
-@dataclass(frozen=True, eq=False)
-class Whole(Looked):
-    """The block of all blocks. Its ways are few, and the same for all examples: sums over parts are products."""
-
-    codes: Tensor  # [values below, ways] 1 where a value is a part of a way
-
-    @classmethod
-    def of(cls, table: Tensor, below: int) -> Whole:
-        """The ways ``table[ways, parts]``."""
-        codes = torch.zeros(int(table.max()) + 1, len(table), dtype=torch.float64).scatter_(0, table.T, 1.0)
-        return cls(table[None, None, None], torch.zeros(1, 0), below, torch.arange(1), codes)
-
-    def weights(self, values: Tensor, ways: Tensor) -> Tensor:
-        return (values @ self.codes)[:, None]
-
-    def dealt(self, ways: Tensor, share: Tensor, size: int) -> Tensor:
-        return share[:, 0] @ self.codes.T
-
 
 def levels_above(count: int, states: int, ends: int) -> list[Looked]:
     """The levels above ``count`` blocks with ``states`` states between them, up to one block of all."""
@@ -158,7 +131,8 @@ def levels_above(count: int, states: int, ends: int) -> list[Looked]:
     sides = [range(1), *[range(states)] * (count - 1), range(ends)]
     paths = torch.tensor(list(itertools.product(*sides)))
     cells = paths[:, :-1] * states + paths[:, 1:] + torch.arange(count) * states**2
-    return [*found, Whole.of(torch.cat([cells, count * states**2 + paths[:, -1:]], 1), count)]
+    table = torch.cat([cells, count * states**2 + paths[:, -1:]], 1)[None, None, None]
+    return [*found, Looked(table, torch.zeros(1, 0), count, torch.arange(1))]
 
 
 def sites_in_blocks(step: Tensor, counts: Tensor, width: int, states: int, most: float) -> Looked | None:
@@ -200,11 +174,6 @@ def cues_per_place(counts: Tensor, width: int) -> list[int]:
     return [max(counts[i::width].tolist(), default=1) for i in range(width)]
 
 
-def combinations(shown: Sequence[int], symbols: int) -> int:
-    """How many cues and symbols a block can be read with."""
-    return math.prod(symbols * seen for seen in shown)
-
-
 def _listed(ways: Tensor, cell: Tensor, cells: int, none: int) -> Tensor:
     """The ways by their cells, ``[cells, most ways of one, parts]``, filled up with ``none``."""
     order = cell.argsort(stable=True)
@@ -237,39 +206,34 @@ class Tree:
         sites, symbols = len(layers), max(layer.shape[2] for layer in layers)
         most = MOST_EXTRA_WORK * sum(layer[0].numel() for layer in layers)
         room = max(MOST_ENTRIES, MOST_EXTRA_WORK * sum(layer.numel() for layer in layers))
-        known: tuple[Tensor, Tensor, Tensor] | None = None
         for width in sorted({1, min(2, sites), sites}, reverse=True):
-            count, states = -(-sites // width), _between(layers, width)
-            joining = count * states**3 if count > 1 else 0
-            if joining > most or symbols**width > room:
-                continue
-            known = known or _distinct(_stacked(layers).cpu())
-            combined = combinations(cues_per_place(known[1], width), symbols)
-            if width > 1 and combined * (states if count > 1 else 1) * count > room:
-                continue
-            first = sites_in_blocks(*known[:2], width, states, math.inf if width == 1 else most)
-            if first is not None:
-                return cls._of(layers, width, first, *known[1:])
+            count = -(-sites // width)
+            joining = count * _between(layers, width) ** 3 if count > 1 else 0
+            if joining <= most and symbols**width <= room:
+                found = cls.of(layers, width, room, most) if width > 1 else cls.of(layers, width)
+                if found is not None:
+                    return found
         return None
 
     @classmethod
-    def of(cls, layers: Sequence[Tensor], width: int) -> Tree:
-        """The tables of a scan; see :mod:`softground.constraints.scan.tabulate` for ``layers``."""
-        step, counts, number = _distinct(_stacked(layers).cpu())
-        first = sites_in_blocks(step, counts, width, _between(layers, width), math.inf)
-        assert first is not None  # it may look at any number of entries
-        return cls._of(layers, width, first, counts, number)
+    def of(cls, layers: Sequence[Tensor], width: int, room: float = math.inf, most: float = math.inf) -> Tree | None:
+        """The tree of a scan (:mod:`~softground.constraints.scan.tabulate`); None where too many entries are in it.
 
-    @classmethod
-    def _of(cls, layers: Sequence[Tensor], width: int, first: Looked, counts: Tensor, number: Tensor) -> Tree:
+        ``room`` is for combinations that are looked through for ways, ``most`` for what an example looks at.
+        """
+        step, counts, number = _distinct(_stacked(layers).cpu())
+        shown, count, states = cues_per_place(counts, width), -(-len(layers) // width), _between(layers, width)
+        if math.prod(step.shape[3] * seen for seen in shown) * (states if count > 1 else 1) * count > room:
+            return None
+        first = sites_in_blocks(step, counts, width, states, most)
+        if first is None:
+            return None
         device, ends, levels = layers[0].device, last_width(layers), [first]
-        if len(layers) > width:
-            levels += levels_above(-(-len(layers) // width), _between(layers, width), max(1, ends))
-        shown = cues_per_place(counts, width)
+        if count > 1:
+            levels += levels_above(count, states, max(1, ends))
         factors = torch.tensor([math.prod(shown[t % width + 1 :]) for t in range(len(layers))])
         numbers, place = (number * factors[:, None]).to(device), torch.arange(len(layers), device=device)
-        levels = [level.to(device) for level in levels]
-        return cls(layers, levels, width, numbers, _stacked(layers), place, ends)
+        return cls(layers, [level.to(device) for level in levels], width, numbers, _stacked(layers), place, ends)
 
     def shown(self, cues: Tensor, accepts: Tensor) -> tuple[Tensor, Tensor]:
         """The number of all cues that each block is shown, ``[rows, blocks]``, and the final states' log-weights."""
