@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of the package's files: who may know whom, how long they are, what may inherit from what."""
+"""The package's files: who may know whom, how long they are, what may inherit from what."""
 
 from __future__ import annotations
 
@@ -96,13 +96,6 @@ def test_members_do_not_inherit_from_one_another() -> None:
     every = {kind for table in TABLES.values() for kind in table}
     found = {(kind.__name__, other.__name__) for kind in every for other in every if other in kind.__mro__[1:]}
     assert found == HEIRS
-
-
-def test_contributing_tells_the_same_order() -> None:
-    told = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    block = re.search(r"```text\n(.*?)```", told, re.S)
-    assert block is not None
-    assert block[1].split() == ORDER.split()
 
 
 APPLICATIONS = {"inspection", "report", "window", "experiments", "tasks", "cli"}

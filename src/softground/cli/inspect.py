@@ -37,7 +37,7 @@ class Command(RunOptions):
                 f"--sample {self.sample} --seconds {self.seconds:g} were given; expected at least one answer, and "
                 "some time."
             )
-        recipe, place = named_recipe(self.task_name, self.preset, **self.given | self._less())
+        recipe, place = named_recipe(self.name, self.preset, **self.given | self._less())
         problem = problem_of(recipe, getattr(self, "data_dir", None))
         task, support = problem.task(recipe.inverse, **place.solver(recipe.inverse)), problem.support()
         answers = task.computed(support) if isinstance(task, Task) and support is not None else None

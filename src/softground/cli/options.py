@@ -4,15 +4,16 @@ import dataclasses
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, make_dataclass
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from ..errors import SoftgroundError
 from ..experiments import Experiment, Place
+from ..experiments.named import known_to
 from ..experiments.recipe import Recipe, settings
 from ..retired import MEMBERS, Retired
 from ..tasks import TASKS
@@ -31,48 +32,34 @@ class RunOptions(Place):
     config: Path | None = None
     """A .toml, .yaml or .json file of options by their names, as in epochs = 5; those given here win."""
 
-    @property
-    def task_name(self) -> str:
-        """The task that these options are for."""
-        return next(name for name, problem in TASKS.items() if isinstance(self, problem))
+    name: ClassVar[str]  # of the task
 
     def experiment(self, **other: Any) -> Experiment:
         """The experiment that these options describe, with ``other`` options in place of some."""
-        return Experiment.named(self.task_name, self.preset, **self.given | other)
+        return Experiment.named(self.name, self.preset, **self.given | other)
 
     @property
     def given(self) -> dict[str, Any]:
         """The options that an experiment is made of."""
-        parts = [f.name for part in (TASKS[self.task_name], Place) for f in dataclasses.fields(part)]
-        names = {*parts, *settings()} & {f.name for f in dataclasses.fields(self)}
-        return {name: getattr(self, name) for name in names}
+        known = known_to(TASKS[self.name]).keys() - {"preset"}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name in known}
 
 
 def options_of(task: str, command: Any) -> type:
     """One dataclass of a task's own fields, the recipe's settings and the command's options."""
-    problem = TASKS[task]
-    own = {name: each.metadata["choices"] or () for name, each in settings().items()}
-    own |= {"kernel": problem.kernels, "network": problem.networks, "inverse": problem.inverses}
-    return _options_of(problem, command, tuple((name, tuple(choices)) for name, choices in own.items()))
-
-
-@cache  # names may have been registered since: then it is another class
-def _options_of(problem: Any, command: Any, own: tuple[tuple[str, tuple[str, ...]], ...]) -> type:
-    hints = typing.get_type_hints(Recipe)
-    made = []
+    problem, hints = TASKS[task], typing.get_type_hints(Recipe)
+    known, made = known_to(problem), []
     for name, each in settings().items():
         if name in problem.absent or name == "seed":
             continue
-        choices = dict(own)[name]
-        kind: Any = Literal[choices] if choices else hints[name]
+        kind: Any = Literal[tuple(choices)] if (choices := known[name]) else hints[name]  # type: ignore[arg-type]
         help = tyro.conf.arg(help=each.metadata["help"], help_behavior_hint="(default: the preset's)")
         made.append((name, Annotated[kind | None, help], None))
     silent = tyro.conf.arg(help_behavior_hint="")  # these options' help says what leaving them out means
     for base in (command, problem):
         unset = {f.name: f.default for f in dataclasses.fields(base) if f.default in (None, ())}
-        kinds = typing.get_type_hints(base)
-        known = {m[0] for m in made}
-        made += [(name, Annotated[kinds[name], silent], value) for name, value in unset.items() if name not in known]
+        kinds, taken = typing.get_type_hints(base), {m[0] for m in made}
+        made += [(name, Annotated[kinds[name], silent], value) for name, value in unset.items() if name not in taken]
     both = make_dataclass(problem.__name__, made, bases=(command, problem), frozen=True, kw_only=True)
     both.__doc__ = problem.__doc__
     return both

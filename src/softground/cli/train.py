@@ -49,7 +49,7 @@ class Command(RunOptions):
             raise LearnerError(
                 f"--seeds {given} was given; expected two or more seeds that differ, or {one} for one run."
             )
-        home = self.out or Path("runs") / f"{self.task_name}-{datetime.now():%Y%m%d-%H%M%S}"
+        home = self.out or Path("runs") / f"{self.name}-{datetime.now():%Y%m%d-%H%M%S}"
         folders = [home / f"seed-{seed}" for seed in self.seeds]
         if taken := [str(folder) for folder in folders if folder.exists()]:
             raise LearnerError(f"{taken[0]} exists; choose another --out, or leave its seed out.")
@@ -64,5 +64,5 @@ class Command(RunOptions):
             print(json.dumps({"seeds": self.seeds, **each, "runs": summaries, "report": str(page)}))
             return
         console = Console(highlight=False)
-        console.print(seeds_table(f"{self.task_name}, {len(runs)} seeds", found))
+        console.print(seeds_table(f"{self.name}, {len(runs)} seeds", found))
         console.print(f"Report: {page}", soft_wrap=True)
