@@ -101,10 +101,22 @@ class Experiment(TrainingSettings):
                 network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
         each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
         stages: Stages = each.get(None, each)
-        made: dict[str, Any] = recipe.chosen()
-        made |= {"augment": problem.distortion if recipe.augment else None, "note": data.note, "more": data.more}
-        made |= {"validation": data.validation, "anchors": anchors, "place": place, "data_dir": data_dir}
-        return cls(task, network, data.train, data.test, stages, recipe=recipe, **made)
+        return cls(
+            task,
+            network,
+            data.train,
+            data.test,
+            stages,
+            augment=problem.distortion if recipe.augment else None,
+            note=data.note,
+            recipe=recipe,
+            place=place,
+            data_dir=data_dir,
+            validation=data.validation,
+            anchors=anchors,
+            more=data.more,
+            **recipe.chosen(),
+        )
 
     @classmethod
     def of_run(
@@ -183,10 +195,19 @@ class Experiment(TrainingSettings):
             board = loggers.logs(self.place, run, learner.recipe) if main else None
             display = stack.enter_context(Display(console)) if main and not (quiet or silent) else None
             observer = together(board, display) if main else None
-            ways: dict[str, Any] = {"resume": resume, "previous": previous, "observer": observer, "quiet": True}
             try:
-                sets: dict[str, Any] = {"more": self.more, "anchors": self.anchors}
-                learner.fit(self.train, self.test, self.validation, **sets, out=run.path, **ways)
+                learner.fit(
+                    self.train,
+                    self.test,
+                    self.validation,
+                    more=self.more,
+                    anchors=self.anchors,
+                    out=run.path,
+                    resume=resume,
+                    previous=previous,
+                    observer=observer,
+                    quiet=True,
+                )
             except SoftgroundError:
                 if main and not resume:  # a new folder that is still empty is of no use
                     with suppress(OSError):
