@@ -36,6 +36,17 @@ def gallery(record: Path) -> str:
     return "\n\n".join(entries) + f"\n\n---\n\nFigures are of one run each, {origin(runs.values())}."
 
 
+def receipts(record: Path) -> str:
+    """What the example on the front page reached, in a sentence."""
+    run = read_page(record)["runs"]["receipts"]
+    found = re.search(r"held-out totals ([\d.]+)%, digits ([\d.]+)%", run["printed"][-1])
+    assert found is not None
+    return (
+        f"From 2,000 receipts and no label, it reads {found[2]} % of the digits of held-out receipts, and {found[1]} % of "
+        f"the totals ({run['cpu_seconds']:.0f} s on one core; [complete file](examples/receipts.py))."
+    )
+
+
 def rule(name: str) -> str:
     """The lines of a script that say what the symbols are and which of them explain an answer."""
     source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").split(IMPORT)[1]

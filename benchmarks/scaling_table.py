@@ -17,8 +17,8 @@ def processes(results: Path) -> str:
     if not page:
         return "Not measured yet."
     lines = [
-        "| way | global batch | seconds an epoch | times as fast | symbol / calculation accuracy over all readings, % "
-        "| over grammatical readings, % |",
+        "| way | global batch | seconds per epoch | speed-up | symbol / calculation accuracy, all readings, % "
+        "| grammatical readings, % |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for way, found in page["ways"].items():
@@ -31,9 +31,9 @@ def processes(results: Path) -> str:
         )
     lines += [
         "",
-        f"The overhead of two processes is {page['overhead']['median']:.2f}: their time over half of one "
-        "process's. Measured against one process that takes the same small batches, "
-        f"{page['overhead_of_exchange']['median']:.2f}: that much is due to the exchange of gradients.",
+        f"Two processes take {page['overhead']['median']:.2f} times half of one process's time. Compared with one "
+        f"process that takes the same small batches, the ratio is {page['overhead_of_exchange']['median']:.2f}: the "
+        "cost of exchanging gradients.",
         "",
         *provenance([page]),
     ]
@@ -46,7 +46,7 @@ def shares(results: Path) -> str:
     if not page:
         return "Not measured yet."
     lines = [
-        "| processes | largest process, MiB | the same with a thousand examples, MiB | above that, MiB | checkpoint |",
+        "| processes | largest process, MiB | with 1,000 examples, MiB | difference, MiB | checkpoint |",
         "| --- | --- | --- | --- | --- |",
     ]
     for name, found in page["runs"].items():
@@ -57,10 +57,9 @@ def shares(results: Path) -> str:
         [
             *lines,
             "",
-            f"What grows with the number of examples, of one of {page['processes']} processes over a "
-            f"{FRACTIONS.get(page['processes'], 'share')} of one process's: {page['ratio_above_baseline']:.2f} for the "
-            f"largest process, {page['mean_ratio_above_baseline']:.2f} for their mean. Of whole processes, with "
-            f"Python, torch, table and network, which each of them needs: {page['ratio']:.2f}. An example takes "
+            f"Of what grows with the number of examples, the largest of {page['processes']} processes holds "
+            f"{page['ratio_above_baseline']:.2f} times a {FRACTIONS.get(page['processes'], 'share')} of what one process "
+            f"holds. Counted with Python, torch, table and network, the ratio is {page['ratio']:.2f}. An example takes "
             f"{page['bytes_per_example']:.0f} bytes at the peak.",
             "",
             *provenance([page]),

@@ -191,6 +191,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "any_rule": lambda: any_rule_table.table(RESULTS / "any_rule.json"),
     "choice": choice.table,
     "circuit": lambda: solver_table.circuits(RESULTS),
+    "receipts": lambda: gallery_table.receipts(RESULTS / "examples.json"),
     "gallery": lambda: gallery_table.gallery(RESULTS / "examples.json"),
     "ingredients": lambda: long_table.ingredients(RESULTS / "long_formulas.json"),
     "long": lambda: long_table.formulas(RESULTS / "long_formulas.json"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from choice_table import said
 from provenance import origin, read_page
 
 # What is measured, by which figures of which runs; then runs to compare it with, in words.
@@ -56,7 +55,7 @@ LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [
         {"clean answers": "product/clean", "90 % of them": "product/clean 90", "labels": "product/labels"},
     ),
     (
-        "4×4 boards, 150 valid and 150 invalid, no labels: boards judged right",
+        "4×4 boards, 150 valid and 150 invalid, no labels: boards judged correctly",
         ("board_accuracy",),
         "boards/complement",
         {"labels": "boards/labels"},
@@ -67,15 +66,9 @@ LINES: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = [
 def how(seeds: str) -> str:
     """What the table shows, of which data, with which settings."""
     return (
-        f"What is right on test data, in %, mean ± sd over {seeds} seeds. Digits are MNIST's; formulas are HWF's, "
-        "reconstructed from CROHME strokes, of length 7 as published, shorter ones made of the same images. Settings "
-        "are those of `--preset best` of formulas "
-        f"(they {said('hwf')}), for boards of Sudoku (they {said('sudoku')}), else of addition (they "
-        f"{said('addition')}), each for clean data of one length; for these data only the 32 "
-        f"pixels of formulas and their 16 bits were chosen (they {said('hwf, several lengths')}). *Three networks* "
-        "(`--members 3`) are trained side by side and read by their mean; that row was added after the test figures of "
-        "one network had been seen, and its number of networks was not chosen on validation data. "
-        "`benchmarks/your_data_cell.py` says how wrong sums and invalid boards are made."
+        f"Test accuracy in %, mean ± sd over {seeds} seeds, with the settings of `--preset best` for clean data of one "
+        "length. Digits are MNIST's; formulas are HWF's, reconstructed from CROHME strokes. *Three networks* "
+        "(`--members 3`) are read by their mean; that row was added after the test figures of one network had been seen."
     )
 
 
@@ -85,7 +78,7 @@ def table(page: Path) -> str:
         return "Not measured yet."
     found = read_page(page)
     rows: dict[str, Any] = found["table"]
-    lines = [how(spread(rows)), "", "| data, and what is counted | | beside it |", "| --- | --- | --- |"]
+    lines = [how(spread(rows)), "", "| data: what is counted | accuracy | for comparison |", "| --- | --- | --- |"]
     for name, figures, own, others in LINES:
         if own in rows:
             beside = "; ".join(f"{shown(rows[key], figures)} {words}" for words, key in others.items() if key in rows)
