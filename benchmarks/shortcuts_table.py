@@ -112,50 +112,36 @@ LINES: list[tuple[str, tuple[str, ...], list[Row]]] = [
     ),
 ]
 HOW = (
-    "In %, mean ± sd, then every seed. Seconds are medians over the seeds named beside them: on a GPU of waiting, with "
-    "up to 19 runs at once; on a CPU of computing, as one core would take that does nothing else. *Again*: one run "
-    "more with a seed that a GPU had, whose figures stand in the same brackets and count in no mean."
+    "Accuracy in %, mean ± sd over seeds; every seed is in `benchmarks/results/shortcuts.json`. *Ours* has a prior on "
+    "usage, as the presets of 0.3.0 did; *scouts* are linear readings that go first, which 0.3.0 had. Seconds are "
+    "medians: waiting on a GPU with up to 19 runs at once, computing on CPU cores."
 )
 SOURCES = (
-    "Published figures are of data made alike, not of the same images; a note says where more differs. "
-    "¹ Soft-PNet's `results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, population sd, one label per class but "
-    "for SoftG, which has none; PNet + SL learns prototypes by the semantic loss, on Kand-Logic and boards by an "
-    "approximate one. Its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, "
-    "Table 3 (arXiv 2505.13138v2); SL there is re-evaluated from five runs of BEARS. It reads the mode of 1,000 "
-    "sampled vectors, draws EvenOdd's test sets balanced by sums, and takes the ECE per position. ³ By a head of its "
-    "own for sums. ⁴ The 70.61 printed there cannot be the ECE of digits: a certain shortcut has 57.1 at most. "
-    "⁵ How SoftG was run on Kand-Logic is not published: no code of it is in the repository."
+    "Published figures are of data made alike, with other networks, augmentation and priors than ours. ¹ Soft-PNet's "
+    "`results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, one label per class except for SoftG, which has none. "
+    "Its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, Table 3 (arXiv 2505.13138v2); "
+    "it reads the mode of 1,000 sampled vectors and takes the ECE per position. ³ By a separate head for sums. ⁴ The "
+    "70.61 printed there cannot be the ECE of digits: a certain shortcut has at most 57.1. ⁵ How SoftG was run on "
+    "Kand-Logic is not published."
 )
 
 
 def table(page: Path) -> str:
-    """What was measured, every seed, beside published figures."""
+    """What was measured, beside published figures."""
     if not page.exists():
         return "Not measured yet."
     found, again = read_page(page), page.with_stem(f"{page.stem}_cpu")
     more = read_page(again)["runs"] if again.exists() else {}
-    places = sorted(
-        set(map(machine, [*found["runs"].values(), *more.values()])), key=lambda place: ("CPU" in place, place)
-    )
-    heads = ["what is counted", "trained", "", "every seed", *(f"s on {place}" for place in places), "published"]
+    heads = ["figures", "trained", "accuracy", "seeds", "s, GPU", "s, CPU", "published"]
     lines = [HOW, "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for title, figures, rows in LINES:
         for words, key, published in rows:
             if runs := runs_of(found["runs"], key):
                 each = [[figure(run, name) for name in figures] for run in runs.values()]
-                seconds = [spent(runs, place) for place in places]
-                for seed, run in runs_of(more, key).items():
-                    figures_again = listed([[figure(run, name) for name in figures]])
-                    here = places.index(machine(run))
-                    seconds[here] = f"{run['cpu_seconds']:.0f} (seed {seed} again: {figures_again})"
-                lines.append(f"| {' | '.join([title, words, joined(each), listed(each), *seconds, published])} |")
-    for task in ("evenodd", "half"):
-        if runs := runs_of(found["runs"], f"inspect/{task}"):
-            waited = ", ".join(
-                f"{run['wall_seconds']:.1f} s ({run['inspection']['seconds']:.2f} to look)" for run in runs.values()
-            )
-            seconds = [spent(runs, place, digits=1) for place in places]
-            lines.append(f"| {' | '.join([f'`softground inspect {task}`', '–', '–', waited, *seconds, '–'])} |")
+                everything = [*runs.values(), *runs_of(more, key).values()]
+                seconds = [spent(everything, on_cpu) for on_cpu in (False, True)]
+                cells = [title, words, joined(each), str(len(runs)), *seconds, published]
+                lines.append(f"| {' | '.join(cells)} |")
     made = origin([*found["runs"].values(), *more.values()])
     return "\n".join([*lines, "", SOURCES, "", f"Measured by `{found['command']}` {made}."])
 
@@ -166,16 +152,11 @@ def runs_of(runs: dict[str, Any], key: str) -> dict[int, dict[str, Any]]:
     return {seed: runs[f"{key}/{seed}"] for seed in seeds}
 
 
-def spent(runs: dict[int, dict[str, Any]], place: str, digits: int = 0) -> str:
-    """The median seconds of the runs made on a machine, and which they were; never of runs made elsewhere."""
-    own = {seed: run for seed, run in runs.items() if machine(run) == place}
-    if not own:
-        return "–"
-    clock = "cpu_seconds" if all("cpu_seconds" in run and "CPU" in place for run in own.values()) else "wall_seconds"
-    middle = statistics.median(run[clock] for run in own.values())
-    whole = len(own) > 2 and list(own) == list(range(min(own), max(own) + 1))
-    named = f"{min(own)}–{max(own)}" if whole else ", ".join(map(str, own))
-    return f"{middle:.{digits}f} (seed{'s' * (len(own) > 1)} {named})"
+def spent(runs: list[dict[str, Any]], on_cpu: bool) -> str:
+    """The median seconds of the runs made on a CPU, or on a GPU."""
+    own = [run for run in runs if ("CPU" in machine(run)) == on_cpu]
+    clock = "cpu_seconds" if on_cpu and all("cpu_seconds" in run for run in own) else "wall_seconds"
+    return f"{statistics.median(run[clock] for run in own):.0f}" if own else "–"
 
 
 def joined(each: list[list[float | None]]) -> str:
@@ -189,7 +170,3 @@ def _mean(values: list[float]) -> str:
     spread = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{100 * statistics.mean(values):.2f}{spread}"
 
-
-def listed(each: list[list[float | None]]) -> str:
-    """Every seed's figures."""
-    return ", ".join(" / ".join("–" if value is None else f"{100 * value:.1f}" for value in row) for row in each)
