@@ -60,7 +60,9 @@ COMMON = (
     "**Choices.** Settings of the paper's rows are the paper's, its code's or, where neither could be followed, as "
     "said below. A row of ours follows another one in all but what its name says, as the tests check: the exact "
     "kernel (one step a gradient, and marginals), Stage I + NGS, hard groundings, other readings and SUP follow Exp, "
-    "variants of `--preset best` that preset. So nothing was chosen for them. [Validation](cookbook.md#validate-honestly) says how "
+    "variants of `--preset best` that preset. So nothing was chosen for them. [The "
+    "cookbook](../../docs/cookbook.md#validate-honestly) "
+    "says how "
     "`--preset best` was chosen. What follows no other row: the optimiser of the semantic loss on Sudoku "
     f"({_said(BOARDS)}) and on formulas ({_said(FORMULAS, _stage_i())}), and the settings of the paper's network with "
     f"the exact kernel on shortest paths ({_said(GIBBS)}).",

@@ -38,10 +38,19 @@ def epoch_figure(results: Results, family: str, stage: str, which: str) -> Figur
     """The test accuracy of a stage's last or best evaluated epoch, in per cent."""
 
     def read(record: Record) -> float | None:
-        found = record.get("evaluated", {}).get(stage)
-        return None if found is None else 100 * float(found[which]["accuracy"])
+        found = record.get("evaluated", {}).get(stage) or _of_curves(record.get("curves", {}), stage)
+        return None if not found else 100 * float(found[which]["accuracy"])
 
     return results.over(family, read)
+
+
+def _of_curves(curves: dict[str, list[Any]], stage: str) -> dict[str, Any]:
+    """The same of a record that has the figures of every epoch."""
+    for name in (name for name in JUDGED if name in curves):
+        found = [a for a, of in zip(curves[name], curves["stage"], strict=True) if of == stage]
+        if found := [accuracy for accuracy in found if accuracy is not None]:
+            return {LAST: {"accuracy": found[-1]}, BEST: {"accuracy": max(found)}}
+    return {}
 
 
 __all__ = ["BEST", "LAST", "epoch_figure", "evaluated"]

@@ -30,7 +30,7 @@ OURS = tuple(
 )
 
 HWF = (
-    Row("Baseline", "RL (chance: 7.7 [17.1])", "rl", "I"),
+    Row("Baseline", "RL (chance: 7.7)", "rl", "I"),
     Row("Baseline", "MAPO", "mapo", "I"),
     Row("Baseline", "NGS", "ngs", "I"),
     Row("Baseline", "SSL", "ssl", "I"),

@@ -10,7 +10,7 @@ from typing import Any
 from softground.files import failure, replace_file
 
 from . import layout, published
-from .page import page
+from .page import appendix, page
 from .plan import What, plan
 from .plots import draw
 from .store import REMEDY, Store
@@ -18,6 +18,9 @@ from .sudoku import SIZES
 from .summary import Figure, Results, reading
 
 PAGE = "reproduction.md"
+APPENDIX = "APPENDIX.md"
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parents[1] / "docs"
 TABLES = "tables.json"
 IMAGES = "images"
 # Over all readings, as the paper measures, and of the most probable formula.
@@ -30,14 +33,17 @@ def render(store: Store, what: What, path: Path | None = None, *, quick: bool = 
     """Everything that can be written without running anything; returns the files."""
     results = read(store, what, quick)
     path = path or store.folder / PAGE
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     store.folder.mkdir(parents=True, exist_ok=True)
     replace_file(path, page(results, what, IMAGES).encode())
+    behind = path.with_name(APPENDIX) if path.parent != DOCS else HERE / APPENDIX
+    replace_file(behind, appendix(results, what).encode())
     numbers = store.folder / TABLES
     text = json.dumps(as_json(results), indent=1, sort_keys=True, ensure_ascii=False)
     replace_file(numbers, (text + "\n").encode())
     try:
-        return [path, numbers, *draw(results, path.parent / IMAGES)]
+        return [path, behind, numbers, *draw(results, path.parent / IMAGES)]
     except DAMAGED as error:
         raise failure(store.folder, f"the curves of a record in it cannot be drawn ({error!r})", REMEDY) from error
 
@@ -60,6 +66,7 @@ def read(store: Store, what: What, quick: bool = False) -> Results:
 def _showable(results: Results, what: What) -> bool:
     try:
         page(results, what).encode()
+        appendix(results, what).encode()
         as_json(results)
     except DAMAGED:
         return False

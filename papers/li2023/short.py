@@ -12,7 +12,7 @@ BOARDS = 500
 TASKS: tuple[tuple[str, str, str, str, Rows], ...] = (
     (
         "Formulas",
-        "values that are right",
+        "correct values",
         "hwf/standard",
         "calculation_accuracy",
         (
@@ -25,7 +25,7 @@ TASKS: tuple[tuple[str, str, str, str, Rows], ...] = (
     ),
     (
         f"Sudoku, {BOARDS} boards",
-        "boards that are valid",
+        "valid boards",
         f"sudoku/{BOARDS}",
         "board_accuracy",
         (
@@ -38,7 +38,7 @@ TASKS: tuple[tuple[str, str, str, str, Rows], ...] = (
     ),
     (
         "Shortest paths, the authors' graphs",
-        "paths of 30 that are found",
+        "paths found, of 30",
         "sdsp/recursive",
         "path_accuracy_all",
         (
@@ -69,9 +69,9 @@ def lines(results: Results) -> list[str]:
     if not found:
         return []
     return [
-        "The paper's method here (exponential cooling, both stages), in % of test data, and what stands beside it; "
-        "*treated alike*: the same walks, warm-up and Stage II (SSL by another optimiser). What the paper says of "
-        "methods is judged [further down](#what-the-paper-says-of-methods).",
+        "The paper's method here (exponential cooling, both stages), test accuracy in %. *Treated alike*: the same "
+        "walks, "
+        "warm-up and Stage II.",
         "",
         *found,
     ]

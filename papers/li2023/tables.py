@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from . import layout, published
+from .epochs import LAST, epoch_figure
 from .layout import Row
 from .sudoku import SIZES
 from .summary import Figure, Results, reading
@@ -25,20 +25,35 @@ def shown(figure: Figure | None) -> str:
     return NONE if figure is None else str(figure)
 
 
-def formulas(results: Results, rows: Sequence[Row] = layout.HWF, writers: bool = True) -> list[str]:
-    """Table 1 (and, with other rows, Table 3): symbol and calculation accuracy, those of formulas in brackets."""
-    header = ["", "method", "symbol, paper", "symbol, ours", "calculation, paper", "calculation, ours"]
-    header += ["symbol, writers", "calculation, writers"] * writers + ["seeds"]
+def formulas(results: Results, rows: Sequence[Row] = layout.HWF) -> list[str]:
+    """Table 1 (and, with other rows, Table 3): symbol and calculation accuracy, and that of the last epoch."""
+    header = ["", "method", "symbol, paper", "symbol", "calculation, paper", "calculation", "last epoch", "seeds"]
     lines = []
     for row in rows:
         paper = [decimal(value) for value in published.HWF.get(row.key, ())] or [NONE, NONE]
-        families = [f"hwf/standard/{row.method}", *[f"hwf/writer/{row.method}"] * writers]
-        if _left_out(results, row, families):
+        family = f"hwf/standard/{row.method}"
+        if _left_out(results, row, [family]):
             continue
-        ours, *elsewhere = (_both_readings(results, family, row.stage) for family in families)
-        figures = [paper[0], ours[0], paper[1], ours[1], *itertools.chain(*elsewhere)]
-        lines.append([row.group, row.label, *figures, results.seeds(families)])
+        ours = [shown(figure) for figure in formula_figures(results, family, row.stage)]
+        last = shown(epoch_figure(results, family, row.stage, LAST))
+        figures = [paper[0], ours[0], paper[1], ours[1], last]
+        lines.append([row.group, row.label, *figures, results.seeds([family])])
     return markdown(header, _once(lines))
+
+
+def writers(results: Results) -> list[str]:
+    """The split whose test images come from writers not seen in training, beside the published one."""
+    header = ["method", "symbol", "calculation", "grammatical calculation", "seeds"]
+    lines = []
+    for row in layout.HWF:
+        family = f"hwf/writer/{row.method}"
+        if family in results.families:
+            figures = [
+                *formula_figures(results, family, row.stage),
+                formula_figures(results, family, row.stage, "grammatical")[1],
+            ]
+            lines.append([layout.name(row), *map(shown, figures), results.seeds([family])])
+    return markdown(header, lines) if lines else ["Not measured yet."]
 
 
 def _left_out(results: Results, row: Row, families: Sequence[str]) -> bool:
@@ -55,15 +70,6 @@ def formula_figures(
         results.over(family, reading(stage, metric, kind)) for metric in ("symbol_accuracy", "calculation_accuracy")
     )
     return symbol, calculation
-
-
-def _both_readings(results: Results, family: str, stage: str) -> list[str]:
-    """``98.86 ± 0.17 [99.01 ± 0.12]`` of symbols, and of calculations."""
-    plain, formula = (formula_figures(results, family, stage, kind) for kind in ("all", "grammatical"))
-    return [
-        NONE if one is other is None else f"{shown(one)} [{shown(other)}]"
-        for one, other in zip(plain, formula, strict=True)
-    ]
 
 
 def boards(results: Results) -> list[str]:
@@ -118,4 +124,4 @@ def _bracket(figure: str, count: str) -> str:
     return figure if figure == NONE or count == NONE else f"{figure} ({count})"
 
 
-__all__ = ["NONE", "boards", "decimal", "formula_figures", "formulas", "markdown", "paths", "shown"]
+__all__ = ["NONE", "boards", "decimal", "formula_figures", "formulas", "markdown", "paths", "shown", "writers"]

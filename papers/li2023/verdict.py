@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from . import layout, published
@@ -92,9 +93,16 @@ def comparisons(results: Results) -> Iterator[Comparison]:
                 yield Comparison(what, family, row.stage, number, figure)
 
 
+def outside(results: Results) -> list[str]:
+    """Numbers of the paper's own method outside the interval of ours, in both directions."""
+    own = [c for c in _own(results) if c.inside is False and not c.method.endswith(CODE)]
+    own.sort(key=lambda c: c.paper - c.ours.mean)
+    return [f"- {c.text[:-1]}: {c.ours.mean - c.paper:+.1f} points." for c in own]
+
+
 def unmatched(results: Results) -> list[str]:
-    """Numbers of the paper's own method that ours do not reach."""
-    return [f"- {c.text}" for c in _own(results) if c.ours.mean < c.paper]
+    """Every number of the paper's own method, beside ours."""
+    return [f"- {c.text}" for c in _own(results)]
 
 
 def shortfall(results: Results) -> list[str]:
@@ -102,8 +110,11 @@ def shortfall(results: Results) -> list[str]:
     found = [c for c in _own(results) if c.what.startswith("Sudoku")]
     code = [c for c in found if c.method.endswith(CODE)]
     best = [replace(c, ours=f) for c in code if (f := epoch_figure(results, c.family, c.stage, BEST)) is not None]
+    plain = [c for c in found if c not in code]
+    few = [c for c in plain if c.what.endswith(f" {SIZES[0]} boards")]
     groups = {
-        "Sudoku's numbers together": [c for c in found if c not in code],
+        f"Sudoku, {SIZES[0]} boards (at least 1,000 gradient steps here, 109 in the authors' code)": few,
+        f"Sudoku, {SIZES[1]} to {SIZES[-1]} boards": [c for c in plain if c not in few],
         "As in the authors' code": code,
         "The best epoch there, chosen on test data": best,
     }
@@ -118,7 +129,10 @@ def _together(found: Sequence[Comparison]) -> str:
             lower = sum(d < 0 for d in differences)
             mean = statistics.fmean(differences)
             off = f"{abs(mean):.1f} points {'lower' if mean < 0 else 'higher'}"
-            parts.append(f"{name} {lower} of {len(differences)} are lower, and all on average {off}")
+            chance = binomtest(lower, len(differences)).pvalue
+            parts.append(
+                f"{name} {lower} of {len(differences)} are lower, on average {off} (sign test, p = {chance:.3f})"
+            )
     return "; ".join(parts)
 
 
@@ -197,6 +211,7 @@ __all__ = [
     "comparisons",
     "exact_wins",
     "lead",
+    "outside",
     "prediction",
     "shortfall",
     "stronger_baselines",
