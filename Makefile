@@ -101,7 +101,7 @@ docs: $(VENV)/.docs ## Build the documentation into site/; a warning is an error
 lock: | $(VENV)/bin/python ## Write requirements.txt anew: its versions, and the hashes that the index lists.
 	$(VENV)/bin/python tools/lock.py $(INDEX)
 
-audit: $(VENV)/.docs ## Check what is installed, and write the licences of all of it to docs/licences.md.
+audit: $(VENV)/.docs ## Check what is installed, and print the licences of all of it.
 	$(PIP) check
 	$(VENV)/bin/python tools/licences.py
 

@@ -76,7 +76,10 @@ def _dials(runs: dict[str, Any]) -> list[str]:
         f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
         for values in (*zip(*errors, strict=True), [a / b for a, b in errors])
     )
-    said = f"error {total} when trained on totals, {labels} when trained on labels, a ratio of {ratio} ({len(errors)} seeds)."
+    said = (
+        f"error {total} when trained on totals, {labels} when trained on labels, a ratio of {ratio} ({len(errors)} "
+        "seeds)."
+    )
     return ["", f"Three instruments of which only the total is known (`Equations`): {said}"]
 
 

@@ -42,7 +42,8 @@ def receipts(record: Path) -> str:
     found = re.search(r"held-out totals ([\d.]+)%, digits ([\d.]+)%", run["printed"][-1])
     assert found is not None
     return (
-        f"From 2,000 receipts and no label, it reads {found[2]} % of the digits of held-out receipts, and {found[1]} % of "
+        f"From 2,000 receipts and no label, it reads {found[2]} % of the digits of held-out receipts, and {found[1]} "
+        "% of "
         f"the totals ({run['cpu_seconds']:.0f} s on one core; [complete file](examples/receipts.py))."
     )
 

@@ -74,10 +74,12 @@ def headline(results: Path) -> str:
         [
             *lines,
             "",
-            "Held-out data, mean±sd of 3 seeds; labels: the same recipe. ¹ HWF, reconstructed from CROHME strokes; 72 % "
+            "Held-out data, mean±sd of 3 seeds; labels: the same recipe. ¹ HWF, reconstructed from CROHME strokes; "
+            "72 % "
             "of the test slots show a training image. ² MNIST, up to the digits' names.",
             "",
-            f"Annealing and walks are the paper's idea. Where S_y can be summed, the sum does at least as well: with the "
+            "Annealing and walks are the paper's idea. Where S_y can be summed, the sum does at least as well: with "
+            "the "
             f"paper's network and both stages, {cell('hwf/standard/exact/II', VALUES)} % of the values, the annealed "
             f"walks {walks[0]:.1f} to {walks[-1]:.1f}. Walks serve rules that nothing can sum.",
         ]

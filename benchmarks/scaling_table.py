@@ -58,7 +58,8 @@ def shares(results: Path) -> str:
             *lines,
             "",
             f"Of what grows with the number of examples, the largest of {page['processes']} processes holds "
-            f"{page['ratio_above_baseline']:.2f} times a {FRACTIONS.get(page['processes'], 'share')} of what one process "
+            f"{page['ratio_above_baseline']:.2f} times a {FRACTIONS.get(page['processes'], 'share')} of what one "
+            "process "
             f"holds. Counted with Python, torch, table and network, the ratio is {page['ratio']:.2f}. An example takes "
             f"{page['bytes_per_example']:.0f} bytes at the peak.",
             "",

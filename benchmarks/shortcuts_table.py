@@ -118,7 +118,8 @@ HOW = (
 )
 SOURCES = (
     "Published figures are of data made alike, with other networks, augmentation and priors than ours. ¹ Soft-PNet's "
-    "`results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, one label per class except for SoftG, which has none. "
+    "`results/*/summary_table.csv` (arXiv 2609.12247): ten seeds, one label per class except for SoftG, which has "
+    "none. "
     "Its Kand-Logic images are the published ones, ours are drawn after them. ² NeSyDM, Table 3 (arXiv 2505.13138v2); "
     "it reads the mode of 1,000 sampled vectors and takes the ECE per position. ³ By a separate head for sums. ⁴ The "
     "70.61 printed there cannot be the ECE of digits: a certain shortcut has at most 57.1. ⁵ How SoftG was run on "
@@ -169,4 +170,3 @@ def _mean(values: list[float]) -> str:
         return "–"
     spread = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{100 * statistics.mean(values):.2f}{spread}"
-

@@ -28,7 +28,8 @@ def solvers(results: Path) -> str:
     lines += [
         "",
         "Queries per second as a multiple of the paper's way, a new Z3 solver for each query "
-        f"({paper} queries per second); medians, quartiles in brackets. Listing the {lists['solutions']:,} solutions of "
+        f"({paper} queries per second); medians, quartiles in brackets. Listing the {lists['solutions']:,} solutions "
+        "of "
         f"{lists['answers']} grids of 3×3 digits with known sums (10⁹ states) takes one process {seconds}.",
         "",
         *provenance([page]),

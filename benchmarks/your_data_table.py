@@ -68,7 +68,8 @@ def how(seeds: str) -> str:
     return (
         f"Test accuracy in %, mean ± sd over {seeds} seeds, with the settings of `--preset best` for clean data of one "
         "length. Digits are MNIST's; formulas are HWF's, reconstructed from CROHME strokes. *Three networks* "
-        "(`--members 3`) are read by their mean; that row was added after the test figures of one network had been seen."
+        "(`--members 3`) are read by their mean; that row was added after the test figures of one network had been "
+        "seen."
     )
 
 

@@ -1,4 +1,4 @@
-"""Write the tables of docs/licences.md from what is installed, or fail: `make audit`.
+"""Print the licences of what is installed, or fail: `make audit`.
 
 A package's licence is its License-Expression, else its License field or its classifiers where they are words this file
 knows, else the text of its licence file. One that stays unknown, or is not permitted, ends the audit.
@@ -15,9 +15,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "licences.md"
-BEGIN, END = "<!-- licences -->\n", "<!-- end of licences -->"
-CUDA = re.compile(r"(nvidia|cuda)-.*|triton")  # only with torch's CUDA build; the page speaks of them
+CUDA = re.compile(r"(nvidia|cuda)-.*|triton")  # only with torch's CUDA build
 LICENCE_FILE = re.compile(r"\.dist-info/.*(licen[cs]e|copying)", re.I)
 
 PERMITTED = {  # they ask for no more than that their notice is kept …
@@ -129,11 +127,9 @@ def main() -> None:
         print(f"{name} {distribution(name).version} states {said or 'no known licence'}, which is not permitted.")
     if refused:
         sys.exit("Use other packages, or read those licences and name them in tools/licences.py.")
-    before, _, rest = PAGE.read_text().partition(BEGIN)
     later = table(everything.keys() - runtime.keys(), everything, licences)
-    tables = f"## To run\n\n{table(runtime, runtime, licences)}\n## To develop, test and document\n\n{later}\n"
-    tables += f"## Libraries inside the wheels\n\n{bundled(runtime)}\n"
-    PAGE.write_text(before + BEGIN + tables + END + rest.partition(END)[2])
+    print(f"## To run\n\n{table(runtime, runtime, licences)}\n## To develop, test and document\n\n{later}")
+    print(f"## Libraries inside the wheels\n\n{bundled(runtime)}")
     print(f"{len(everything)} packages, {len(runtime)} of them to run softground: all licences are permitted.")
 
 

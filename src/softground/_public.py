@@ -1,5 +1,6 @@
 """Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
 
+from .answer_codes import collate
 from .constraints import (
     SMT,
     All,
@@ -26,6 +27,7 @@ from .dice import Dice, Sampler
 from .errors import SoftgroundError
 from .estimator import SoftGrounder
 from .experiments import Experiment, Problem, Recipe
+from .grounding_loss import GroundingLoss
 from .inspection import Inspection, inspect
 from .inverses import (
     CPSAT,
@@ -47,6 +49,7 @@ from .learner import Learner, Stage, TrainingSettings, grounding_stages, one_cyc
 from .metrics import calibration_error, collapse, macro_f1, reliability
 from .model import Model, load
 from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
+from .posterior import Posterior
 from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
 from .reals import Equations, Gaussian
 from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
@@ -97,4 +100,4 @@ __all__ += [
     "Sum",
     "Value",
 ]
-__all__ += ["Circuit", "Equations"]
+__all__ += ["Circuit", "Equations", "GroundingLoss", "Posterior", "collate"]

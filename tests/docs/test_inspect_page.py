@@ -1,4 +1,4 @@
-"""The page 'What can y tell?': its pictures, its command and its table are what the search finds."""
+"""The page on inspecting: its pictures, its command and its table are what the search finds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softground.tasks import TASKS
 from softground.tasks.sudoku import sudoku_task
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "what_can_y_tell.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
