@@ -15,7 +15,7 @@ The answer says whether the formula holds: S_True is its models, S_False all oth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,57 +174,46 @@ def dimacs(path: Path) -> tuple[int, list[list[int]]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConstraintError(f"{path} cannot be read as text ({error}); expected a DIMACS CNF file.") from error
-    header: tuple[int, int] | None = None
+    header: list[int] = []
     clauses: list[list[int]] = []
     clause: list[int] = []
-    number = 0
-    for number, words in _words(lines):
-        if header is None:
-            header = _header(path, number, words)
+    at = 1
+
+    def wrong(what: str) -> ConstraintError:
+        return ConstraintError(f"{path}, line {at}: {what}")
+
+    for number, words in enumerate(map(str.split, lines), 1):
+        if words and words[0] == "%":
+            break
+        if not words or words[0].startswith("c"):
+            continue
+        at = number
+        if not header:
+            if len(words) != 4 or words[:2] != ["p", "cnf"] or not all(map(_whole, words[2:])):
+                given = " ".join(words)[:60]
+                raise wrong(f"{given!r} is no header; expected 'p cnf VARIABLES CLAUSES' before the first clause.")
+            header = [int(word) for word in words[2:]]
             continue
         for word in words:
-            literal = _literal(path, number, word, header[0])
-            clause.append(literal)
-            if not literal:
+            if not _whole(digits := word.removeprefix("-")):
+                raise wrong(f"{word[:60]!r} is no whole number; a clause is a list of them.")
+            if int(digits) > header[0]:
+                raise wrong(f"variable {digits} was given, but the header announces {header[0]} variables.")
+            clause.append(int(word))
+            if not clause[-1]:
                 clauses.append(clause[:-1])
                 clause = []
-    if header is None:
-        raise ConstraintError(f"{path}, line 1: the file is empty; expected a line 'p cnf VARIABLES CLAUSES'.")
+    if not header:
+        raise wrong("the file is empty; expected a line 'p cnf VARIABLES CLAUSES'.")
     if clause:
-        raise ConstraintError(f"{path}, line {number}: the last clause, {clause}, does not end in 0.")
+        raise wrong(f"the last clause, {clause}, does not end in 0.")
     if len(clauses) != header[1]:
-        raise ConstraintError(
-            f"{path}, line {number}: the file ends after {len(clauses)} clauses, but its header says {header[1]}. "
-            "Correct the header, or give the file in full."
+        raise wrong(
+            f"the file ends after {len(clauses)} clauses, but its header says {header[1]}. Correct the header, or give "
+            "the file in full."
         )
     return header[0], clauses
 
 
-def _words(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines that say something, by number and word for word."""
-    for number, line in enumerate(lines, 1):
-        words = line.split()
-        if words and words[0] == "%":
-            return
-        if words and not words[0].startswith("c"):
-            yield number, words
-
-
-def _header(path: Path, number: int, words: list[str]) -> tuple[int, int]:
-    if len(words) != 4 or words[:2] != ["p", "cnf"] or not all(word.isascii() and word.isdigit() for word in words[2:]):
-        raise ConstraintError(
-            f"{path}, line {number}: {' '.join(words)[:60]!r} is no header; expected 'p cnf VARIABLES CLAUSES' before "
-            "the first clause."
-        )
-    return int(words[2]), int(words[3])
-
-
-def _literal(path: Path, number: int, word: str, variables: int) -> int:
-    digits = word.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ConstraintError(f"{path}, line {number}: {word[:60]!r} is no whole number; a clause is a list of them.")
-    if int(digits) > variables:
-        raise ConstraintError(
-            f"{path}, line {number}: variable {digits} was given, but the header announces {variables} variables."
-        )
-    return int(word)
+def _whole(word: str) -> bool:
+    return word.isascii() and word.isdigit()

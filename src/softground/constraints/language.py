@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -152,7 +152,13 @@ class LanguageRule(Constraint):
         codes = dict.fromkeys(key for i in list(self._answers.given) for key in self.part_codes(i))
         if len({sites for _, sites, _ in codes}) < 2:
             return []
-        return [Part(key[1], key[0], _Reader(self, key)) for key in codes]
+        return [Part(key[1], key[0], partial(self._part_answers, key)) for key in codes]
+
+    def _part_answers(self, key: tuple[Constraint, Sites, int], y: Tensor) -> Tensor:
+        """A part's encoded answers, given those of the whole rule; where an answer has no such part, anything goes."""
+        codes = [self.part_codes(i).get(key) for i in y.tolist()]
+        codes = [int(key[0].encode([None])) if code is None else code for code in codes]
+        return torch.tensor(codes, dtype=torch.long, device=y.device)
 
     def expressions(self, sites: Sites, answer: Hashable, which: int) -> list[Any]:
         """The expressions that a part's answer stands for."""
@@ -199,20 +205,6 @@ class LanguageRule(Constraint):
     def _restated(self, z: Any, described: tuple[Sites, Hashable, int]) -> list[Any]:
         """What the rule over the sites of a part says for an answer that is described above."""
         return self.swapped(self.expressions(*described), dict(zip(described[0], z, strict=True)))
-
-
-class _Reader:
-    """A part's encoded answers, given those of the whole rule."""
-
-    def __init__(self, whole: LanguageRule, key: tuple[Constraint, Sites, int]) -> None:
-        self.whole, self.key = whole, key
-
-    def __call__(self, y: Tensor) -> Tensor:
-        return torch.tensor([self._code(i) for i in y.tolist()], dtype=torch.long, device=y.device)
-
-    def _code(self, i: int) -> int:
-        code = self.whole.part_codes(i).get(self.key)
-        return int(self.key[0].encode([None])) if code is None else code  # nothing is said of these sites
 
 
 def _joined(conjuncts: Iterable[Conjunct], sites: list[str]) -> dict[Sites, list[list[Any]]]:
