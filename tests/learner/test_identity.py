@@ -216,7 +216,7 @@ def test_a_config_says_what_the_run_is(stopped: Path) -> None:
     ]
     assert config["data"]["examples"] == 48
     assert config["settings"]["stages"]["I"]["objective"]["schedule"]["class"] == "Exponential"
-    assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"] == "the task's inverse"
+    assert config["settings"]["stages"]["I"]["objective"]["kernel"]["inverse"]["class"] == "Table"
 
 
 class Lazily(Dataset[Any]):

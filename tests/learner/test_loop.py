@@ -252,7 +252,7 @@ def test_what_is_not_finite_is_named_by_its_place_and_never_saved(when: int, pla
     again = Stage("only", Notes(data.symbols), 2, lambda p: Breaks(p, 4 + when))  # type: ignore[arg-type]
     late = place.replace("epoch 1", "epoch 2")
     with pytest.raises(
-        NonFiniteOutput, match=rf"Stage only, {late}: .*{tmp_path}/two; if that is too late.*previous=True\)\.$"
+        NonFiniteOutput, match=rf"Stage only, {late}: .*{tmp_path}/two; if that is too late.*previous=True\.$"
     ):
         make_learner(task, [again], batch_size=SIZE).fit(data, out=tmp_path / "two")
     assert not learner.network.training

@@ -20,13 +20,12 @@ their own answers.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
+from ..constraints.base import Constraint
 from ..data.gathered import Gathered
 from ..errors import CheckpointError, SoftgroundError
 from ..files import Json
@@ -44,6 +44,7 @@ from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
 from ..runs.folder import RunFolder, environment, plain
 from ..seeds import untouched
+from ..spaces.base import Space
 from ..task import Shape, Task
 from .datasets import Batches, Part, tasks_of
 from .device import everyone, tensor_cores
@@ -64,48 +65,41 @@ SHOWN = 80  # characters of a value in a message
 def settings(learner: Plan) -> Json:
     """Everything that determines how a learner trains, except the data and the rule."""
     tasks = tasks_of(learner.task)
-    parts = {"space": "space", "rule": "constraint", "inverse": "inverse"}
-    names = {id(getattr(task, part)): f"the task's {name}" for task in tasks.values() for name, part in parts.items()}
-
-    def described(value: object) -> object:
-        return describe(value, {i: name for i, name in names.items() if i != id(value)})
 
     def each(values: Mapping[Shape, object]) -> object:
         """A description for every shape of a family."""
-        found = {str(shape): described(value) for shape, value in values.items()}
+        found = {str(shape): describe(value) for shape, value in values.items()}
         return found["None"] if None in values else found
 
     cores = tensor_cores(learner.fabric.device)
     return {
         **learner.settings.described(),
-        "augment": described(learner.augment),
+        "augment": describe(learner.augment),
         "precision": learner.precision,
-        "network": described(learner.network),
-        "space": each({shape: task.space for shape, task in tasks.items()}),
+        "network": describe(learner.network),
+        "space": each({shape: made_with(task.space) for shape, task in tasks.items()}),
         "inverse": each({shape: task.inverse for shape, task in tasks.items()}),
         "stages": {
             stage.name: {
                 "number": number,
                 "objective": each({shape: stages[number].objective for shape, stages in learner.staged.items()}),
                 "epochs": stage.epochs,
-                "optimizer": described(make_optimizer(stage, learner.network.parameters())),
-                "learning_rate": described(_described_rate(stage.learning_rate)),
+                "optimizer": describe(make_optimizer(stage, learner.network.parameters())),
+                "learning_rate": describe(_described_rate(stage.learning_rate)),
                 "keep": stage.keep,
                 "patience": stage.patience,
                 "batch_size": stage.batch_size,
             }
-            | ({"terms": described(list(stage.terms))} if stage.terms else {})
+            | ({"terms": describe(list(stage.terms))} if stage.terms else {})
             | ({"wait": stage.wait} if stage.wait else {})
             for number, stage in enumerate(learner.stages)
         },
     } | ({"tensor_cores": cores} if cores else {})
 
 
-def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:
-    """``value`` as JSON; objects whose id is in ``names`` are called that."""
-    names = names or {}
-    if id(value) in names and not isinstance(value, int | str | None):
-        return names[id(value)]
+def describe(value: Any, inside: tuple[int, ...] = ()) -> Any:
+    """``value`` as JSON; of a space or a rule its class. ``inside`` are the ids of what it is a part of."""
+    name = type(value).__qualname__
     match value:
         case None | bool() | int():
             return value
@@ -117,63 +111,62 @@ def describe(value: Any, names: Mapping[int, str] | None = None) -> Any:
             return describe(value.item())
         case np.ndarray() if value.dtype != object:
             return describe(torch.from_numpy(np.ascontiguousarray(value)))
-        case Tensor() if value.numel() == 1:
-            return describe(value.item())
         case Tensor():
-            return {"shape": list(value.shape), "sha256": tensor_digest(value)[:16]}
+            digest = {"shape": list(value.shape), "sha256": tensor_digest(value)[:16]}
+            return describe(value.item()) if value.numel() == 1 else digest
         case type() | torch.dtype() | torch.device():
             return getattr(value, "__qualname__", str(value))
+        case Space() | Constraint():
+            return name
         case nn.Module():
             weights = sum(p.numel() for p in value.parameters() if not is_lazy(p))
-            return {"class": type(value).__qualname__, "parameters": weights, "structure": _short(str(value))}
-    # From here on a description has parts; one that is met again inside itself has been described already.
-    inner = {**names, id(value): "…"}
+            return {"class": name, "parameters": weights, "structure": _short(str(value))}
+    if id(value) in inside:
+        return "…"
 
     def each(parts: Mapping[Any, object]) -> Json:
-        return {str(name): describe(part, inner) for name, part in parts.items()}
+        return {str(part): describe(one, (*inside, id(value))) for part, one in parts.items()}
 
-    name = type(value).__qualname__
     match value:
         case Mapping():
             return each(value)
         case list() | tuple() | range() if len(value) <= LONG:
-            return [describe(part, inner) for part in value]
+            return [*each(dict(enumerate(value))).values()]
         case set() | frozenset():
-            return sorted((describe(part, inner) for part in value), key=repr)
+            return sorted(each(dict(enumerate(value))).values(), key=repr)
         case Optimizer():
             groups = [{"parameters": len(group["params"])} | each(_switched_on(group)) for group in value.param_groups]
             return {"class": name} | (groups[0] if len(groups) == 1 else {"groups": groups})
-        case functools.partial():
-            return {"class": name} | each({"of": value.func, "arguments": value.args} | value.keywords)
+    kept = made_with(value)
+    name = str(kept.pop("class"))
     if inspect.isroutine(value):
-        kept = _closed_over(value)
-        name = getattr(value, "__qualname__", name)
         return {"class": name} | each(kept) if kept else name
-    if dataclasses.is_dataclass(value):
-        kept = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value) if f.init and f.repr}
-    else:
-        kept = _made_with(value)
     if not kept and getattr(type(value), "__repr__", None) is not object.__repr__:
         return _short(repr(value))
     return {"class": name} | each(kept)
 
 
-def _made_with(value: object) -> Json:
-    """The parameters of an object's constructor that it keeps under their names."""
-    try:
-        parameters = inspect.signature(type(value)).parameters
-    except (TypeError, ValueError):
-        return {}
-    kept = getattr(value, "__dict__", {})
-    return {name: kept[name] for name in parameters if name in kept and not name.startswith("_")}
-
-
-def _closed_over(function: Any) -> Json:
-    """The values that a function closes over, and the object that a method belongs to."""
-    owner = getattr(function, "__self__", None)
-    of = {"of": owner} if owner is not None and not inspect.ismodule(owner) else {}
-    python = inspect.isfunction(function) or inspect.ismethod(function)
-    return dict(inspect.getclosurevars(function).nonlocals if python else {}) | of
+def made_with(value: Any) -> Json:
+    """An object's class and what it was made with; of a function its name and the values that it closes over."""
+    kind = type(value)
+    if inspect.isroutine(value):
+        owner = getattr(value, "__self__", None)
+        of = {"of": owner} if owner is not None and not inspect.ismodule(owner) else {}
+        python = inspect.isfunction(value) or inspect.ismethod(value)
+        closed = inspect.getclosurevars(value).nonlocals if python else {}
+        return {"class": getattr(value, "__qualname__", kind.__qualname__)} | dict(closed) | of
+    if isinstance(value, partial):
+        return {"class": "partial", "of": value.func, "arguments": value.args} | value.keywords
+    if dataclasses.is_dataclass(value):
+        kept = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value) if f.init and f.repr}
+    else:
+        try:
+            parameters: Iterable[str] = inspect.signature(kind).parameters
+        except (TypeError, ValueError):
+            parameters = ()
+        own = getattr(value, "__dict__", {})
+        kept = {name: own[name] for name in parameters if name in own and not name.startswith("_")}
+    return {"class": kind.__qualname__} | kept
 
 
 def _switched_on(group: Mapping[str, object]) -> Json:

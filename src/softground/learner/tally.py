@@ -73,9 +73,9 @@ class Tally:
 
     def __init__(self, parts: Sequence[TrainedPart], stopwatch: Stopwatch, fabric: Fabric) -> None:
         self.parts, self.stopwatch, self.fabric = parts, stopwatch, fabric
-        self._batches: dict[Names, list[Tensor]] = {}
-        self._sums: dict[Names, Tensor] = {}  # of each number over batches that were added up
-        self._counts: dict[Names, int] = {}  # how many these are
+        self._batches: dict[Names, list[Tensor]] = {}  # that are not added up yet
+        self._sums: dict[str, Tensor] = {}
+        self._counts = Counter[str]()  # of the numbers that the sums add up
         self._read: dict[TrainedPart, list[tuple[Tensor, Tensor]]] = {part: [] for part in parts}
         self._solver = self._solver_seconds
 
@@ -112,15 +112,19 @@ class Tally:
             if part.shape is not None:
                 figures |= flat_names(figures, shape=part.shape)
             for name, values in figures.items():
-                key = ((name, 1),)
-                self._sums[key] = self._sums.get(key, 0) + values.sum(dtype=torch.double)[None]
-                self._counts[key] = self._counts.get(key, 0) + len(values)
+                self._count(name, values.sum(dtype=torch.double), len(values))
 
     def _add_up(self) -> None:
         for names, batches in self._batches.items():
-            self._sums[names] = self._sums.get(names, 0) + torch.stack(batches).sum(0, dtype=torch.double)
-            self._counts[names] = self._counts.get(names, 0) + len(batches)
+            whole = torch.stack(batches).sum(0, dtype=torch.double)
+            sums = torch.split(whole, [count for _, count in names])
+            for (name, count), each in zip(names, sums, strict=True):
+                self._count(name, each.sum(), count * len(batches))
         self._batches.clear()
+
+    def _count(self, name: str, total: Tensor, count: int) -> None:
+        self._sums[name] = self._sums.get(name, 0) + total
+        self._counts[name] += count
 
     def record(self, stage: Stage, epoch: int, moment: Moment) -> Json:
         """The epoch's averages over all processes, and this one's seconds."""
@@ -150,27 +154,13 @@ class Tally:
 
     def _averaged(self, more: dict[str, Tensor]) -> dict[str, float]:
         """The means of the batches' numbers, and the sums of ``more``, over all processes; the device is read once."""
-        groups, sums, counts = [*self._sums.items()], Counter[str](), Counter[str]()
-        parts = [_by_name(names, each) for names, each in groups] + [value.double().view(1) for value in more.values()]
-        values = iter(torch.cat(parts).tolist() if parts else [])
-        for names, _ in groups:
-            for name, count in names:
-                sums[name] += next(values)
-                counts[name] += count * self._counts[names]
         # In order, since processes meet the shapes of a family in different orders, and must add up the same names.
-        every = sorted(sums)
-        both = [sums[name] for name in every] + [counts[name] for name in every]
-        found = torch.tensor([*both, *values], dtype=torch.double)
+        every = sorted(self._sums)
+        counts = torch.tensor([self._counts[name] for name in every], dtype=torch.double)
+        read = [self._sums[name] for name in every] + [value.double() for value in more.values()]
+        found = torch.cat([torch.stack(read).cpu() if read else counts, counts])
         if self.fabric.world_size > 1:
             found = self.fabric.all_reduce(found.to(self.fabric.device), reduce_op="sum").cpu()  # type: ignore[union-attr]
-        whole, number, rest = torch.split(found, [len(every), len(every), len(more)])
+        whole, rest, number = torch.split(found, [len(every), len(more), len(every)])
         means = (whole / number.clamp(min=1)).tolist()
         return dict(zip([*every, *more], [*means, *rest.tolist()], strict=True))
-
-
-def _by_name(names: Names, sums: Tensor) -> Tensor:
-    """The sums of all numbers that have a name."""
-    counts = [count for _, count in names]
-    if len(set(counts)) == 1:
-        return sums.view(len(names), -1).sum(1)
-    return torch.stack([part.sum() for part in torch.split(sums, counts)])
