@@ -181,7 +181,8 @@ class Table(Inverse):
         return self._explained(self.answer_ids(z)[:, None], y)[:, 0]
 
     def set(self, y: Tensor) -> Sets:
-        return where(y, self.program.answers.inexact(y), self._listed, self._cubes)
+        answers = self.program.answers
+        return self._listed(y) if answers.plain else where(y, answers.inexact(y), self._listed, self._cubes)
 
     def _listed(self, y: Tensor) -> Listed:
         states = self.columns(y.device).states
