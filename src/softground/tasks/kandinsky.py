@@ -4,8 +4,8 @@ r"""``kandlogic``: recognise shapes and colours from whether the figures of a sc
 ones there are. The answer is true if the three figures have equal patterns of shapes **or** equal patterns of colours
 (``or``: true of 202,242,825 of the 3¹⁸ scenes), or of both (``and``).
 
-It is read object by object. Of shapes, and likewise of colours, the state remembers the pattern of the figures before,
-or that they differ, and the values of this figure so far: at most 19 of either, 361 together.
+It is read object by object. For shapes, and separately for colours, the state holds the pattern of the figures before,
+or that they differ, and the values of this figure so far: at most 19 states each, 361 together.
 
 Reference: S. Bortolotti et al., rsbench, NeurIPS 2024 (``mini_patterns`` has the form ``or``, the 64×64 models have
 ``and``).
@@ -22,8 +22,8 @@ of 2×2 points in it. rssgen draws four times as large and shrinks instead.
 Reference: rssgen's Kandinsky generator, in S. Bortolotti et al., rsbench, NeurIPS 2024.
 
 **The problem.** A scene shows nine objects, three of each figure. 4,000 scenes are for training, a quarter as many for
-validation, and as many again to test on; half of them follow the rule, uniform over those that do, the others over
-those that do not.
+validation and a quarter for testing. Half of them are drawn uniformly from the scenes that follow the rule, the others
+from those that do not.
 
 Names of shapes and of colours may be exchanged, and shapes with colours, without any answer changing: 72 readings, all
 one-to-one. Three labelled objects, as of ``--anchor-symbols red-square yellow-square red-circle``, leave one.
@@ -197,7 +197,7 @@ class KandLogic(Problem):
     form: Form = "or"
     """Whether patterns of shapes or of colours must be equal, or (and) both."""
     head: Literal["objects", "attributes"] = "attributes"
-    """The network tells shapes and colours apart, each by itself as reference networks do, or nine types of objects."""
+    """What the network outputs: shapes and colours separately, as reference networks do, or nine types of objects."""
     train_size: int = 4000
     """Training scenes."""
 

@@ -41,7 +41,7 @@ PAIRS = {
 }
 Codes = npt.NDArray[np.int64]
 Rule = Callable[[Tensor], list[Any]]  # the answers of symbol codes [examples, sites]
-LISTED = 2**20  # combinations, more of which are not listed to find those that do not occur
+LISTED = 2**20  # most combinations that are listed to find those that do not occur
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,11 @@ class Pairs(OfDigits):
     train_size: int | None = None
     """Training pairs, at random (default: all, 420 of each that occurs)."""
     known_pairs: bool = False
-    """Tell the rule which pairs occur, so that S_y holds no others, as Soft-PNet does."""
+    """Restrict the rule to the pairs that occur, as Soft-PNet does."""
 
     @property
     def values(self) -> range:
-        """The digits that the network tells apart."""
+        """The digits that the network can output."""
         return range(10)
 
     @property
@@ -98,7 +98,7 @@ class Pairs(OfDigits):
         return Split(training(seen, rng[0]), test, note, validation, more, apart)
 
     def further(self, pool: Any, space: Categorical, rng: np.random.Generator) -> dict[str, Examples]:
-        """Test sets of one task alone."""
+        """Test sets that only one of the tasks has."""
         return {}
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
@@ -112,14 +112,14 @@ class Pairs(OfDigits):
         return Task(space, Program(total, space, vectorised=True), metrics=self.metrics, name=self.name)
 
     def metrics(self, predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-        """Sums and digits that are right, whatever the rule knows of pairs."""
+        """Shares of correct sums and digits, whether or not the rule knows the pairs."""
         if symbols is None:
             return {"sum_accuracy": share(feasible)}
         right = predicted.sum(1) == symbols.sum(1)
         return {"sum_accuracy": share(right), "symbol_accuracy": share(predicted == symbols)}
 
     def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        # The usage prior tells the reading that is one-to-one from those that merge digits.
+        # The usage prior favours the one-to-one reading over those that merge digits.
         return PRESETS[name] | {"batch_size": 64} | ({"usage": "uniform"} if name == "best" else {})
 
 
@@ -151,7 +151,7 @@ class Half(Pairs):
     name: ClassVar[str] = "half"
 
     outputs: Literal[5, 10] = 5
-    """How many digits the network tells apart: 0 … 4 as the reference networks do, or all ten."""
+    """How many digits the network can output: 0 … 4 as the reference networks do, or all ten."""
 
     @property
     def values(self) -> range:

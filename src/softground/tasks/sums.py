@@ -5,16 +5,14 @@ r"""``sums``: recognise digits from the sum of a few of them, in rows of differe
 a scan whose state is the sum so far: :math:`9n + 1` states, whatever :math:`10^n` is. From 86 digits on, S_y is summed
 by a tree of convolutions. Every image is used once: they are shuffled and dealt out, a row of each length in turn.
 
-**Long rows.** The sum of n digits has a spread of :math:`2.9 \sqrt n`, so that at first it says of a digit little more
-than a mean and a variance. Digits next to each other are then read as one, and a softmax that has made up its mind
-does not part them again. A prior on how often digits are used (:mod:`softground.training.usage`) keeps them apart.
-It must not drown the rule, whose part in each of n digits is small: its weight is a number over n. Distortions
-hold the way out of this plateau up: rows of 100 digits can afford them and are read better with them, rows of 1,024
-cannot.
+**Long rows.** The sum of n digits has a spread of :math:`2.9 \sqrt n`, so at first it says little about a digit except
+a mean and a variance. Neighbouring digits are then read as one, and a confident softmax does not separate them again.
+A prior on how often digits are used (:mod:`softground.training.usage`) keeps them apart. The rule says little about
+each of n digits, so the prior's weight is a number divided by n. Distortions make this plateau longer: rows of 100
+digits can afford them and are read better with them, rows of 1,024 cannot.
 
-With ``repeat`` they are dealt out again and again until there are as many rows as are asked for, as for the published
-sums of up to 1,024 digits: 5,000 rows to train on, 1,000 to test on. Memory holds each image once. A validation part
-has images of its own.
+With ``repeat`` images recur until there are ``train_size`` rows, as in the published sums of up to 1,024 digits: 5,000
+rows to train on, 1,000 to test on. Memory holds each image once. A validation part has its own images.
 
 Reference: S. Choi et al., CTSketch: Compositional tensor sketching for scalable neurosymbolic learning, 2025.
 """
@@ -40,10 +38,10 @@ from ..task import Family, Task
 from .of_digits import IMAGES_PER_BATCH, PRESETS, OfDigits, with_own_images
 
 MOST_DIGITS = 2048
-LONG = 86  # digits from which a row's sum says little of each
+LONG = 86  # digits from which a row's sum says little about each
 METRICS = partial(accuracies, name="sum_accuracy")
 LEAST_BATCH = 16  # rows, however long they are
-PRIOR = 16  # digits, as which the prior on their usage counts
+PRIOR = 16  # the prior on usage counts like this many digits
 LONG_ROWS: dict[str, Any] = {"network": "strided", "epochs": 12, "usage": "uniform", "learning_rate": 5e-3}
 UNDISTORTED = 512  # digits from which distortions hold learning up for too long; between 100 and 1,024
 
@@ -56,13 +54,13 @@ class Sums(OfDigits):
     name: ClassVar[str] = "sums"
 
     digits: tuple[int, ...] = (2, 6)
-    """The fewest and the most digits of a row; one number for rows of that length alone."""
+    """The fewest and the most digits of a row; one number if all rows have that length."""
     train_size: int | None = None
     """Training rows (default: as many as the images make, each used once)."""
     test_size: int | None = None
     """Test rows (default: as many as the images make, each used once)."""
     repeat: bool = False
-    """Whether images may recur, so that they make as many rows as are asked for."""
+    """Whether images may recur, so that any number of rows can be made."""
 
     @property
     def lengths(self) -> range:
@@ -111,7 +109,7 @@ def sums_task(digits: int) -> Task:
 
 
 def deal(pool: Digits, lengths: range, rng: np.random.Generator, rows: int | None = None) -> Ragged:
-    """Rows of every length in turn, as long as the images last; or at least ``rows`` rows, in which images recur."""
+    """Rows of every length in turn: as many as the images make, or at least ``rows`` rows in which images recur."""
     count = len(pool.labels)
     rounds = count // sum(lengths) if rows is None else -(-rows // len(lengths))
     if rounds < 1:

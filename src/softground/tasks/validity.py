@@ -1,8 +1,8 @@
 """``validity``: recognise digits from whether 4×4 Sudoku boards are valid.
 
 The answer of an invalid board is ``Not(True)``: its S_y is the complement of the 288 boards, summed over exactly. From
-valid boards alone, and from both kinds, digits are known up to one of 24 renamings; three labels settle it. A board is
-judged right if the digits read are a valid board and it is valid, or are none and it is not.
+valid boards, or from both kinds, digits are known up to one of 24 renamings; three labels settle it. A board is judged
+correctly if the predicted digits form a valid board exactly when it is valid.
 
 **Data.** Valid boards are uniform over the 288. An invalid one is valid but for one cell, which shows the digit of
 another cell of its row, its column or its box; the kind, the group and the two cells are uniform.
@@ -11,7 +11,7 @@ Reference: Soft-PNet, arXiv 2609.12247.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -31,7 +31,7 @@ from ..projections import Walk
 from ..spaces.categorical import Categorical
 from ..task import Task
 from .of_digits import OfDigits, with_own_images
-from .sudoku.boards import Codes, all_boards, draw_images, random_boards
+from .sudoku.boards import all_boards, draw_images, random_boards
 from .sudoku.problem import DISTORTION, sudoku_metrics
 from .sudoku.rule import groups, valid
 from .sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
@@ -59,7 +59,7 @@ class Validity(OfDigits):
     train_size: int = 300
     """Training boards."""
     boards: Kinds = "valid"
-    """Train on valid boards alone, or on as many invalid ones (both)."""
+    """Train on valid boards only, or on equally many valid and invalid ones (both)."""
     test_size: int = 1000
     """Test boards, half of them invalid."""
 
@@ -98,7 +98,7 @@ class Validity(OfDigits):
 
 
 def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Boards judged right, and digits: as they are named, and under the renaming that agrees best."""
+    """Boards judged correctly, and digits by name and under the renaming that agrees best."""
     found = sudoku_metrics(predicted, feasible, symbols)
     if symbols is not None:
         del found["relabelled_board_accuracy"]
@@ -107,7 +107,7 @@ def validity_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None
 
 
 def uniform_boards(count: int, invalid: int, pool: Digits, rng: Chance) -> Examples:
-    """``count`` boards, the first ``invalid`` of them invalid, then shuffled."""
+    """``count`` boards in images of their digits, ``invalid`` of them invalid, shuffled."""
     codes = random_boards(SIZE, count, rng)
     for board in codes[:invalid]:
         kind = int(rng.integers(3))
@@ -115,10 +115,6 @@ def uniform_boards(count: int, invalid: int, pool: Digits, rng: Chance) -> Examp
         cell, other = rng.choice(group, 2, replace=False)
         board[cell] = board[other]
     order = rng.permutation(count)
-    return examples(codes[order], draw_images(pool, codes[order], rng), (order >= invalid).tolist(), pool)
-
-
-def examples(codes: Codes, images: Codes, fine: Sequence[bool], pool: Digits) -> Examples:
-    """Boards in images of their digits; the answer of an invalid one is ``Not(True)``."""
-    x = torch.from_numpy(pool.images[images][:, :, None])
-    return Examples(x, [True if each else Not(True) for each in fine], torch.from_numpy(codes))
+    codes = codes[order]
+    x = torch.from_numpy(pool.images[draw_images(pool, codes, rng)][:, :, None])
+    return Examples(x, [True if each else Not(True) for each in (order >= invalid).tolist()], torch.from_numpy(codes))

@@ -59,8 +59,8 @@ BASE = 256  # exponents are written as one whole number; none is beyond ±127
 MINUS, TIMES, DIVIDE = 1, 2, 3  # the operators' codes are 0 … 3 for + − × ÷
 ABSENT = 127  # the exponents of 0
 TOLERANCE = 1e-11  # of the largest number on the way: 10⁴ roundings, and more
-CERTAIN = 0.4  # an error up to which a digit is told from the next one
-TOGETHER, CACHED = 2**24, 2**16  # candidates tried at a time on a GPU, and on a CPU, in whose cache they stay
+CERTAIN = 0.4  # largest error that still distinguishes a digit from the next
+TOGETHER, CACHED = 2**24, 2**16  # candidates tried at a time on a GPU, and on a CPU, where they fit into the cache
 SUFFIX_LENGTH = 7
 DENOMINATOR_BOUND = 8192  # above the denominator of any formula of length 7, or of what it divides by: 9⁴
 FACTOR_BOUND = 2**31  # numbers below this can be multiplied in 64 bits
@@ -216,7 +216,7 @@ def window_fibre(program: Program, z: Tensor, y: Tensor, dropped: Dropped) -> Fi
     order = ((row * len(DIGITS) + digit) * len(codes) + option).argsort()
     row, values = row[order], torch.cat([digit[:, None], codes[option]], 1)[order]
     kept = program.feasible(z[row].scatter(1, dropped.sites[row], values), y[row])
-    # What is not kept goes into one more column, so that a GPU is asked for nothing but the largest number.
+    # Discarded candidates go into an extra column, so that the GPU reports only one number, the largest count.
     seen = kept.long().cumsum(0)
     counts = torch.zeros_like(z[:, 0]).scatter_add(0, row, kept.long())
     most = int(counts.max()) if len(z) else 0
@@ -388,7 +388,7 @@ def by_prefix(
 
 
 def by_term(y: Fraction, length: int, generator: torch.Generator) -> list[int] | None:
-    """A formula of the value y, one of whose terms is gone through; None where none was found."""
+    """A formula of value y, found by trying all values of one term; None if there was none."""
     digits = (length + 1) // 2
     for most, draws in EFFORTS:
         for count in range(1, digits):
@@ -404,7 +404,7 @@ def by_term(y: Fraction, length: int, generator: torch.Generator) -> list[int] |
 
 
 def _looked_up(ways: list[Peeled], length: int) -> list[int] | None:
-    """The formula of the first way whose rest is one of all formulas of this length."""
+    """The formula of the first way whose rest is the value of a formula of this length."""
     top, bottom = _parts(ways)
     known = suffixes(0, length)
     first, last = known.find(top, bottom)
@@ -413,7 +413,7 @@ def _looked_up(ways: list[Peeled], length: int) -> list[int] | None:
 
 
 def _drawn(ways: list[Peeled], length: int, draws: int, generator: torch.Generator) -> list[int] | None:
-    """The formula of the first way whose rest prefixes find."""
+    """The formula of the first way whose rest is found by random prefixes."""
     z, found = by_prefix(length, *_parts(ways), draws, generator)
     hit = found.nonzero().flatten().tolist()
     return ways[hit[0]].joined(z[hit[0]].tolist()) if hit else None

@@ -27,7 +27,7 @@ WIDEST = 7  # symbols of a window: 46,656 candidates each
 LONGEST_TABULATED = 9  # symbols; longer formulas have no table by default
 PRESETS: dict[str, dict[str, Any]] = {
     # As the authors' code: it keeps the network with the most right training answers, its network knows no grammar, and
-    # Stage II has a weight decay, of which the paper does not speak.
+    # Stage II has a weight decay, which the paper does not mention.
     "paper": {"marginals": True, "keep": "best", "readings": "all", "zero_weight_decay": 5e-4},
     "best": EXACT
     | {"network": "convnet", "epochs": 60, "batch_size": 128, "learning_rate": 5e-3, "augment": True}
@@ -35,8 +35,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-# Formulas without a table: chains on windows, which walk as far as they must between two gradients, and a schedule that
-# waits until the network reads.
+# Formulas without a table: chains on windows, with as many steps between gradients as they need, and a schedule that
+# waits until the network explains half of the answers.
 LONG: dict[str, Any] = {"kernel": "several", "steps": 0, "epochs": 40, "wait": 200, "evaluate_every": 10}
 
 
@@ -86,7 +86,7 @@ class Formulas(Problem):
     """all: any of the 13 symbols anywhere, as in the paper; grammatical: only where they belong (default: preset)."""
 
     window: int = 5
-    """Formulas without a table: how many neighbours a chain redraws together, an odd number; 1: any two symbols."""
+    """Without a table: how many neighbouring symbols a chain redraws together, an odd number; 1 for any two symbols."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

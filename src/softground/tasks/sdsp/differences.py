@@ -49,8 +49,8 @@ it exactly feasible.
 
 All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
 a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
-Where few steps are to do, a GPU is asked for nothing at all: every example has room for as many constraints as the
-fullest, and the whole step is one recording.
+For few steps, nothing is copied back from a GPU: every example has room for as many constraints as the fullest, and
+the whole step is one recording.
 
 References: A. Beck and M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2 (2009);
 B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
@@ -89,7 +89,7 @@ SLACK = 1e12  # the weight of an entry that binds nothing
 COARSE_TOLERANCE = 1e-3  # for which single precision will do
 SHARE_IN_USE = 0.7  # of the constraints, below which the others are dropped
 MOST_RECORDED = 200  # steps that are recorded together
-LAST_RISES = 40  # rounds of the last rise where the device is not asked whether it has ended; a handful is usual
+LAST_RISES = 40  # rounds of the last rise if nothing checks whether it has ended; a handful usually suffices
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,7 +480,7 @@ def nearest(
 ) -> Tensor:
     """The feasible point next to ``centre[batch, n]``, on the grid and exactly feasible; ``limit`` bounds the steps.
 
-    With ``most``, the constraints that an example has at most, the device is asked for nothing. A point that the last
+    With ``most``, the largest number of constraints of an example, nothing waits for the device. A point that the last
     rise has not made feasible is then left as it is.
     """
     result = snap(centre)

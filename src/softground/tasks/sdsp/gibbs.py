@@ -105,7 +105,7 @@ def _on_grid(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
 
 
 def least_sides(rows: DifferenceRows, z: Tensor, site: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of each row, the least marked value with and without the component, then the least other values likewise."""
+    """For each row the least marked value with and without the component, then the least other value in both ways."""
     here, beside = z[:, site, None], z.clone()
     beside[:, site] = math.inf
     return (

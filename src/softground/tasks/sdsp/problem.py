@@ -98,7 +98,7 @@ def dropped(sites: int, which: DroppedName = "fifth") -> list[int]:
 @TASKS.register("sdsp")
 @dataclass(frozen=True, kw_only=True)
 class ShortestPaths(Problem):
-    """Shortest paths to one vertex: learn distances that lead A* right, from the paths alone."""
+    """Shortest paths to one vertex: learn distances that guide A* correctly, given only the paths."""
 
     name: ClassVar[str] = "sdsp"
     kernels = PATH_KERNELS

@@ -34,7 +34,7 @@ LARGEST_LISTED = 4  # the largest size whose boards are listed
 BOARDS: Registry[Callable[[int, int, np.random.Generator], Codes]] = Registry("boards")
 """Which boards to show, by name: size, how many, and a generator give their codes ``[boards, S²]``."""
 BYTES_PER_CELL = 16  # beside its image: its code and its image's place
-LARGEST_DIGIT = 9  # of which there are images
+LARGEST_DIGIT = 9  # with images
 
 
 def all_boards(size: int = 4) -> Codes:

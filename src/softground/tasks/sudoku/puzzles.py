@@ -1,4 +1,4 @@
-"""Puzzles as images: boards with blank cells, read by a network that was trained on complete boards alone.
+"""Puzzles as images: boards with blank cells, read by a network that was trained on complete boards.
 
 A cell is **blank** where its image has no ink: its brightest and its darkest pixel differ by less than a quarter of the
 range of brightness. The network reads all others, and the puzzle is completed by search. A puzzle has exactly one
@@ -41,7 +41,7 @@ class Puzzles:
 
     @classmethod
     def of(cls, pool: Digits, size: int, count: int, givens: int, rng: np.random.Generator) -> "Puzzles":
-        """Puzzles of random boards, with as many givens, or, where a board allows no fewer, with more."""
+        """Puzzles of random boards with this many givens, or more if a board allows no fewer."""
         if not FEWEST[size] <= givens <= size**2:
             raise DataError.of({"givens": givens}, f"a puzzle of {size}×{size} has {FEWEST[size]} to {size**2} givens.")
         if count < 1:
@@ -74,7 +74,7 @@ def inked(x: Tensor) -> Tensor:
 
 
 def solved(scores: Tensor, shown: Tensor) -> list[tuple[list[int], list[int]] | None]:
-    """The givens as they are taken, −1 where blank, and the board of each puzzle; None where none was found.
+    """The corrected givens of each puzzle, −1 where blank, and its board; None if no board was found.
 
     ``scores[puzzles, S², S]`` are log-probabilities, and ``shown[puzzles, S²]`` says which cells are not blank.
     """

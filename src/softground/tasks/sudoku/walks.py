@@ -84,7 +84,7 @@ def _(inverse: Completion, y: Tensor, seed: int, known: Tensor) -> Start:
 
 @mode_by_search.register
 def _(inverse: Completion, target: Target[CategoricalBelief]) -> Tensor | None:
-    """By best-first search (:mod:`.search`); where that gave up, the network's own reading."""
+    """The most probable board by best-first search (:mod:`.search`); the network's own reading if that gives up."""
     if bool((target.answers < 0).any()):  # not valid, or nothing is known
         return None
     best = target.weights.mode()
