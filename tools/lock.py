@@ -29,7 +29,7 @@ PLATFORMS = {  # the end of sysconfig's SOABI, and the wheels that fit there
 HEAD = """\
 # The exact versions that the tests and the published numbers were made with. After a change of a version, `make lock`
 # (tools/lock.py) writes this file anew, with the sha256 of every wheel that {index} lists, and
-# `make audit` writes docs/licences.md. importlib-metadata stays below 10.2, which needs a package that is weeks old and
+# `make audit` checks the licences. importlib-metadata stays below 10.2, which needs a package that is weeks old and
 # names neither author nor repository. What `make test` installs has hashes, which fit these Pythons and platforms:"""
 TAIL = "# Without hashes: torch, whose CPU and CUDA builds are different files of one version, and what no test needs:"
 

@@ -165,9 +165,10 @@ class GroundingLoss(nn.Module):
         """Rows task by task, with their positions; None for all."""
         strict = self.unexplained == "raise"
         if isinstance(self.rule, Task) != (lengths is None) or (lengths is not None and len(lengths) != len(places)):
-            raise DataError(
-                f"lengths={lengths} were given for {len(places)} rows of {self.rule!r}; expected the number of sites "
-                "of each row for a Family, and none for a task."
+            raise DataError.of(
+                {"lengths": lengths},
+                f" for {len(places)} rows of {self.rule!r}; expected the number of sites of each row for a Family, and "
+                "none for a task.",
             )
         if isinstance(self.rule, Task):
             codes = self._codes_of(self.rule)
@@ -234,7 +235,7 @@ class GroundingLoss(nn.Module):
     def _used(self, parts: Sequence[tuple[CategoricalBelief, Rows]]) -> Tensor:
         """u(s) by symbol, of all processes; a running mean where a batch is small."""
         if not 0 <= self.scaled <= 1:
-            raise LearnerError(f"scaled={self.scaled} was given; expected a number from 0 to 1.")
+            raise LearnerError.of({"scaled": self.scaled}, "expected a number from 0 to 1.")
         total = torch.zeros(len(self.usage) + 2, dtype=torch.float64, device=self.usage.device)
         for belief, rows in parts:
             with torch.no_grad():

@@ -167,7 +167,7 @@ class Learner(Plan):
         trained = parts_of(self.task, train, self.device, self.workers, share)
         further = {name: self._parts(data) for name, data in checked_names(more or {}).items()}
         if anchors is not None and not isinstance(anchors, Anchors):
-            raise DataError(f"anchors={type(anchors).__name__}(…) was given; expected Anchors(inputs, symbols).")
+            raise DataError.of({"anchors": anchors}, "expected Anchors(inputs, symbols).")
         for part in trained:
             part.data.anchors = anchors
         for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
