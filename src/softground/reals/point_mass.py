@@ -30,6 +30,11 @@ class PointMass(Kernel):
         after = most_probable(self.inverse, target)
         if after is None:
             raise LearnerError(f"{self.inverse!r} cannot find the most probable feasible point; use Intervals.")
-        if after.is_cuda:  # a search that is recorded cannot say yet whether the point is feasible
+        if unchecked(after):
             after = torch.where(self.inverse.feasible(after, target.answers)[:, None], after, z)
         return after, redrawn(z, after, None)
+
+
+def unchecked(point: Tensor) -> bool:
+    """Whether the search may have been recorded on a GPU: then it could not see whether its point is feasible."""
+    return point.is_cuda
