@@ -58,7 +58,7 @@ class Problem:
     draw: Callable[[int, np.random.Generator], tuple[Tensor, list[Any]]]
 
 
-class Own(sg.Constraint):
+class Own(sg.constraints.Constraint):
     """The mixed relations as a user writes them in tensors; an answer is a kind and a number."""
 
     KINDS = ("=", "<", "has")
@@ -187,11 +187,11 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     epochs = (given.epochs or EPOCHS) + MORE * (given.then == "parts")
     stages = sg.grounding_stages(task, epochs=epochs, zero_epochs=MORE * (given.then == "zero"))
     if given.then == "chains":
-        kernel = sg.Guided(task.inverse, sg.RandomDrop(problem.space, 4), marginals=True)
-        objective = sg.SoftenedGrounding(kernel, sg.Constant(1.0), 2)
+        kernel = sg.kernels.Guided(task.inverse, sg.projections.RandomDrop(problem.space, 4), marginals=True)
+        objective = sg.training.SoftenedGrounding(kernel, sg.schedules.Constant(1.0), 2)
         stages.append(sg.Stage("chains", objective, MORE, lambda p: torch.optim.Adam(p, lr=1e-3)))
     if given.labels:
-        stages = [replace(stages[0], name="SUP", objective=sg.Supervised())]
+        stages = [replace(stages[0], name="SUP", objective=sg.training.Supervised())]
     batch = BATCH[given.problem]
     learner = sg.Learner(task, network, stages, batch_size=batch, seed=given.seed, device=given.device).fit(train)
     choice = learner.choice_.get(given.problem, {})
@@ -212,10 +212,12 @@ def instruments(given: argparse.Namespace) -> dict[str, Any]:
     spec: Any = importlib.util.spec_from_file_location("instruments", place)
     spec.loader.exec_module(example := importlib.util.module_from_spec(spec))
     train, test = example.examples(2000, 2 * given.seed), example.examples(1000, 2 * given.seed + 1)
-    task, objective = sg.Task(example.space, example.rule, metrics=example.error), sg.SemanticLoss()
-    stage = sg.Stage("I", objective, given.epochs or DIALS, lambda p: torch.optim.AdamW(p, lr=5e-3), sg.one_cycle())
+    task, objective = sg.Task(example.space, example.rule, metrics=example.error), sg.training.SemanticLoss()
+    stage = sg.Stage(
+        "I", objective, given.epochs or DIALS, lambda p: torch.optim.AdamW(p, lr=5e-3), sg.learner.one_cycle()
+    )
     if given.labels:
-        stage = replace(stage, name="SUP", objective=sg.Supervised())
+        stage = replace(stage, name="SUP", objective=sg.training.Supervised())
     learner = sg.Learner(task, example.reader(given.seed), [stage], seed=given.seed, device=given.device).fit(train)
     return {
         **learner.evaluate(test),

@@ -24,9 +24,10 @@ import torch
 from measure import destination, interleaved, options, record
 from torch import Tensor, nn
 
-from softground import Cnf, Target
+from softground import Cnf
 from softground.inverses import Circuit
 from softground.inverses.circuit.inverse import Nodes
+from softground.target import Target
 
 FEATURES, HIDDEN = 64, 32
 Step = Callable[[], Tensor]

@@ -14,7 +14,7 @@ rate; 16 examples a batch. Kernels are composed of Guided and Collapsed on one p
 chains' movement, in all rows alike. What differs is how the projection is found:
 
 search
-    ``softground.recommend``, for at most ten seconds.
+    ``softground.walks.recommend``, for at most ten seconds.
 trial
     Chains of 16 answers take four steps at γ = ∞ with RandomDrop(1), (2) and (3). The projection that changes most
     symbols in a step is taken; acceptance breaks ties, then the fewer sites.
@@ -95,7 +95,7 @@ def problem(name: str) -> tuple[sg.Task, Any]:
     """A task without a law, and what draws its examples."""
     space = sg.Categorical([range(10)] * 20 if name == "grid" else [range(1, 7)] * 36)
     rule = sg.CPMpy(sums if name == "grid" else valid, space)
-    inverse, figures = sg.CPSAT(rule), {} if name == "grid" else {"metrics": renamed}
+    inverse, figures = sg.inverses.CPSAT(rule), {} if name == "grid" else {"metrics": renamed}
     task = sg.Task(space, rule, inverse, name=name, **figures)
 
     def draw(count: int, part: Any, seed: int) -> sg.Examples:
@@ -109,10 +109,10 @@ def problem(name: str) -> tuple[sg.Task, Any]:
     return task, draw
 
 
-def walk(task: sg.Task, projection: Any) -> sg.Kernel:
+def walk(task: sg.Task, projection: Any) -> sg.kernels.Kernel:
     """The walk that the library takes on a projection."""
-    guided = sg.Guided(task.inverse, projection, marginals=True)
-    return sg.Composed([guided, collapsed(task, projection, change=True)])
+    guided = sg.kernels.Guided(task.inverse, projection, marginals=True)
+    return sg.kernels.Composed([guided, collapsed(task, projection, change=True)])
 
 
 def tried(task: sg.Task, answers: Sequence[Any], row: str) -> tuple[Recommendation, list[dict[str, Any]]]:
@@ -122,7 +122,7 @@ def tried(task: sg.Task, answers: Sequence[Any], row: str) -> tuple[Recommendati
     y = task.constraint.encode([answers[i % len(answers)] for i in range(CHAINS)])[start.found]
     figures, kernels = [], []
     for size in (1, 2, 3):
-        projection = sg.RandomDrop(task.space, size)
+        projection = sg.projections.RandomDrop(task.space, size)
         kernel, dice, z = walk(task, projection), Sampler(0), start.z[start.found]
         target: Target[Any] = Target(task.space.uniform(len(y), y.device), y, float("inf"))
         moved = accepted = 0.0
@@ -156,7 +156,7 @@ def cell(given: argparse.Namespace) -> dict[str, Any]:
     chosen = time.perf_counter() - chosen
     with seeded(stream(given.seed, "weights")):
         network = sg.default_network(train.x, task.space)
-    schedule = sg.Constant(found.gamma0)
+    schedule = sg.schedules.Constant(found.gamma0)
     stages = sg.grounding_stages(task, found.kernel, schedule, epochs=given.epochs, steps=found.steps)
     learner = sg.Learner(task, network, stages, batch_size=BATCH, seed=given.seed, device=given.device).fit(train)
     last = learner.history_[-1]

@@ -29,8 +29,12 @@ from memory import resident_peak
 from torch import nn
 from torch.utils.data import Dataset
 
-from softground import Constant, Guided, Learner, RandomDrop, SoftenedGrounding, Stage
+from softground import Learner, Stage
+from softground.kernels import Guided
+from softground.projections import RandomDrop
+from softground.schedules import Constant
 from softground.tasks.formulas import formula_task
+from softground.training import SoftenedGrounding
 
 LENGTH, WIDTH = 7, 16  # symbols, and bytes of each one's input
 BATCH = 1000

@@ -25,7 +25,8 @@ from inverse import PAPER_QUERIES, Queries, check, draw, gain, papers_way, rate
 from measure import Work, destination, interleaved, options, record, timed
 from torch import Tensor
 
-from softground import CPSAT, SMT, Z3, Categorical, CPMpy, Table
+from softground import SMT, Categorical, CPMpy
+from softground.inverses import CPSAT, Z3, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.rule import formula_rule

@@ -30,7 +30,7 @@ rule = sg.CPMpy(futoshiki, space)
 def examples(count: int, part: Any) -> sg.Examples:
     """Squares with a sign between two of three neighbours; training never looks at ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
-    every = space.states(solutions(sg.CPSAT(rule), rule.encode([()])).index)  # no signs: all 576 squares
+    every = space.states(solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index)  # no signs: all 576 squares
     codes = every[torch.randint(len(every), (count,), generator=chance)]
     shown = (torch.rand(count, len(NEIGHBOURS), generator=chance) < 2 / 3).tolist()
     signs = [

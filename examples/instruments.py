@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 import softground as sg
 
-space = sg.Gaussian(3, sigma=0.1)
-rule = sg.Equations([[1, 1, 1]], space, tolerance=0.5)  # a total read within half a unit counts as right
+space = sg.reals.Gaussian(3, sigma=0.1)
+rule = sg.reals.Equations([[1, 1, 1]], space, tolerance=0.5)  # a total read within half a unit counts as right
 
 
 def error(predicted: Tensor, feasible: Tensor, readings: Tensor | None) -> dict[str, float]:
@@ -43,10 +43,10 @@ def main(choices: tuple[int, ...] = (50, 100, 200), count: int = 2000) -> float:
     """
     train, validation, test = examples(count, 0), examples(500, 2), examples(1000, 1)
     task, errors = sg.Task(space, rule, metrics=error), []
-    for objective in (sg.SemanticLoss(), sg.Supervised()):
+    for objective in (sg.training.SemanticLoss(), sg.training.Supervised()):
         found = []
         for epochs in choices:
-            stage = sg.Stage("I", objective, epochs, lambda p: torch.optim.AdamW(p, lr=5e-3), sg.one_cycle())
+            stage = sg.Stage("I", objective, epochs, lambda p: torch.optim.AdamW(p, lr=5e-3), sg.learner.one_cycle())
             learner = sg.Learner(task, reader(), [stage]).fit(train)
             missed = torch.tensor(learner.predict(validation.x)).sum(1) - torch.tensor(validation.y)
             found.append((missed.square().mean().item(), epochs, learner))

@@ -32,7 +32,9 @@ rule = sg.CPMpy(killer, space)
 def boards(count: int, part: Any) -> sg.Examples:
     """Boards cut into dominoes, each in its own way, and the dominoes' totals; training never looks at ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
-    every = space.states(solutions(sg.CPSAT(rule), rule.encode([()])).index)  # no cages: all 288 boards of Sudoku
+    every = space.states(
+        solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index
+    )  # no cages: all 288 boards of Sudoku
     codes = every[torch.randint(len(every), (count,), generator=chance)]
     answers = []
     for board in codes + 1:

@@ -36,8 +36,8 @@ def formulas(length: int) -> sg.Task:
 
 def main(epochs: int = 8, count: int = 2000) -> dict[str, float]:
     """Train on 5 symbols; the held-out shares of right symbols, any symbol anywhere, at 5, 9 and 15."""
-    train = sg.TASKS["hwf"](lengths=(5,), train_size=count).load(seed=0).train  # type: ignore[call-arg]
-    test = sg.TASKS["hwf"](lengths=(5, 9, 15), test_size=1500).load(seed=0).test  # type: ignore[call-arg]
+    train = sg.tasks.TASKS["hwf"](lengths=(5,), train_size=count).load(seed=0).train  # type: ignore[call-arg]
+    test = sg.tasks.TASKS["hwf"](lengths=(5, 9, 15), test_size=1500).load(seed=0).test  # type: ignore[call-arg]
     family = sg.Family(formulas, [5])
     with sg.seeded(0):
         network = sg.default_network(train.parts[5].x, family[5].space)

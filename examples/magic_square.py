@@ -22,8 +22,8 @@ def magic(cells: list[Any], total: Any) -> list[Any]:
 
 
 rule = sg.SMT(magic, space)
-task = sg.Task(space, rule, sg.Z3(rule, tries=0))
-kernel = sg.Composed([sg.Guided(task.inverse, sg.Drop(space, range(2, 9)))] * 4)
+task = sg.Task(space, rule, sg.inverses.Z3(rule, tries=0))
+kernel = sg.kernels.Composed([sg.kernels.Guided(task.inverse, sg.projections.Drop(space, range(2, 9)))] * 4)
 
 
 def squares(count: int, part: Any) -> sg.Examples:

@@ -32,7 +32,7 @@ rule = sg.CPMpy(timetable, space)
 def examples(count: int, part: Any) -> sg.Examples:
     """Days and their tallies; training never looks at ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
-    every = space.states(solutions(sg.CPSAT(rule), rule.encode([()])).index)  # no tally: all timetables
+    every = space.states(solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index)  # no tally: all timetables
     codes = every[torch.randint(len(every), (count,), generator=chance)]
     tallies = [tuple(row.bincount(minlength=len(HOURS)).tolist()) for row in codes]
     return sg.Examples(sg.handwritten(codes + 1, part), tallies, symbols=codes)

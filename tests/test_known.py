@@ -14,12 +14,13 @@ from torch.nn.functional import one_hot
 from exhaustive import reaches_everything, transition_matrix
 from lessons import Lesson
 from proofs import BATCH, BOARD, PROBLEM, SPACE, STATES, SUM, TABLE, TABLES, TASK, Ground, scan, smt
-from softground import Categorical, Drop, Exact, Guided, Program, Table, Target, Uniform
+from softground import Categorical, Program
 from softground.dice import Sampler
-from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start
+from softground.inverses import Z3, Fibre, Inverse, Listing, Scanned, Start, Table
 from softground.inverses.base import start_given
-from softground.kernels import Composed, DirectWalk, Kernel, Metropolis
-from softground.projections import ChangeOne, Dropped
+from softground.kernels import Composed, DirectWalk, Exact, Guided, Kernel, Metropolis, Uniform
+from softground.projections import ChangeOne, Drop, Dropped
+from softground.target import Target
 from softground.training import Teacher
 
 KNOWN = torch.tensor([-1, 2, -1])  # of three digits that add up to 5

@@ -13,19 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from cli_cases import hurry, train
-from softground import (
-    Categorical,
-    Ensemble,
-    Model,
-    PerSite,
-    SoftgroundError,
-    Standardise,
-    convnet,
-    default_network,
-    lenet,
-    load,
-)
+from softground import Categorical, PerSite, SoftgroundError, convnet, default_network, load
 from softground.cli import main
+from softground.model import Model
+from softground.networks import Ensemble, Standardise, lenet
 from softground.onnx import PACKAGES, export_onnx
 from softground.reals.gaussian import Gaussian
 from softground.tasks.sdsp.networks import PathGNN, PathMLP

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from learner_cases import addition, examples, make_learner
-from softground import SMT, Categorical, Enumeration, Program
+from softground import SMT, Categorical, Program
 from softground import preparing as seam
-from softground.inverses import Table, solutions, solved, table
+from softground.inverses import Enumeration, Table, solutions, solved, table
 from softground.inverses import z3 as z3_file
 from softground.preparing import hushed, preparing, watched
 from softground.report import Display

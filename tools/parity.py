@@ -73,7 +73,7 @@ def learner(name: str, epochs: int, short: bool, given: argparse.Namespace) -> t
     task_name, options = NAMED[name]
     options = {"network": given.network} | options | ({"image_size": given.image_size} if name == "formulas" else {})
     options |= {"train_size": SIZES[name][short]} if name in SIZES else {}
-    experiment = sg.Experiment.named(task_name, epochs=epochs, device="cpu", **options)
+    experiment = sg.experiments.Experiment.named(task_name, epochs=epochs, device="cpu", **options)
     return experiment.learner(), experiment.train
 
 

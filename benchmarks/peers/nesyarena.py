@@ -25,9 +25,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softground import Cnf, Enumeration, Inverse, Target
-from softground.inverses import Circuit
+from softground import Cnf
+from softground.inverses import Circuit, Enumeration, Inverse
 from softground.spaces import CategoricalBelief
+from softground.target import Target
 
 Atom = Hashable
 Proofs = frozenset[frozenset[Atom]]

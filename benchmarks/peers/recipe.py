@@ -1,6 +1,7 @@
 """Rate and distortions of ``run_softground_hwf.py`` in torch alone, for peers that are a layer and bring none.
 
-Both are the library's own (``softground.one_cycle``, ``softground.RandomAffine``); a test holds them to it.
+Both are the library's own, ``softground.learner.one_cycle`` and ``softground.data.RandomAffine``; a test holds them to
+it.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ def main() -> None:
     given = options(__doc__, epochs=25, batch=128, rate=4e-3, warm=0.02, normalise=1)
     train, test = read(given, mean=0.1307, sd=0.3081) if given.normalise else read(given)
     space = sg.Categorical([range(10)] * 2)
-    network = sg.lenet(IMAGE, outputs=space.outputs)
+    network = sg.networks.lenet(IMAGE, outputs=space.outputs)
     if repr(network) != repr(lenet()):
-        raise SystemExit("softground.lenet is no longer the network in network.py; make them the same.")
+        raise SystemExit("softground.networks.lenet is no longer the network in network.py; make them the same.")
     run = Run(given, len(train.images), lambda: sum_accuracy(network, test))
     task = sg.Task(space, sg.Program(lambda a, b: a + b, space))
     grounding = sg.grounding_stages(task)[0].objective
@@ -34,7 +34,7 @@ def main() -> None:
     def adamw(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=given.rate, fused=True)
 
-    stage = sg.Stage("I", grounding, given.epochs, adamw, sg.one_cycle(given.warm))
+    stage = sg.Stage("I", grounding, given.epochs, adamw, sg.learner.one_cycle(given.warm))
     learner = sg.Learner(
         task, sg.PerSite(network, IMAGE), [stage], batch_size=given.batch, seed=given.seed, device=given.device
     )

@@ -28,13 +28,13 @@ def main() -> None:
     side = train.images.shape[-1]
     run = Run(given, len(train.images), lambda: formula_accuracy(network, test))
     task = formula_task(length=train.images.shape[1], readings=given.readings)
-    network = sg.lenet((1, side, side), outputs=task.space.outputs)
+    network = sg.networks.lenet((1, side, side), outputs=task.space.outputs)
     if repr(network) != repr(lenet(side, 13)):
-        raise SystemExit("softground.lenet is no longer the network in network.py; make them the same.")
-    cycle = sg.one_cycle()
+        raise SystemExit("softground.networks.lenet is no longer the network in network.py; make them the same.")
+    cycle = sg.learner.one_cycle()
     stage = sg.Stage(
         "I",
-        sg.SoftenedGrounding(sg.Exact(task.inverse), sg.Constant(1.0)),
+        sg.training.SoftenedGrounding(sg.kernels.Exact(task.inverse), sg.schedules.Constant(1.0)),
         epochs=10**6,
         optimizer=lambda p: torch.optim.AdamW(p, lr=given.rate, weight_decay=DECAY),
         learning_rate=lambda progress: cycle(min(1.0, run.seconds / run.limit)),
@@ -46,7 +46,7 @@ def main() -> None:
         batch_size=BATCH,
         seed=given.seed,
         device=given.device,
-        augment=sg.RandomAffine() if given.augment else None,
+        augment=sg.data.RandomAffine() if given.augment else None,
     )
 
     def observe(event: str, facts: dict[str, Any]) -> None:

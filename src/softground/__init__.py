@@ -14,34 +14,59 @@ The paper (Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, I
 10. ``learner/loop.py``         Algorithm 1: stages of epochs of batches
 """
 
-from __future__ import annotations
+from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from .preparing import register as _register
 
-from .preparing import register
-
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._public import *  # noqa: F403
 
 __version__ = "0.4.0.dev0"
 
-register(lambda: import_module(".report.reporter", __name__).RunReporter())
+_NAMES = {  # by room; what a rule, data, a loop and an except need
+    "constraints": "All AllDifferent Allowed Between CPMpy Clause Cnf Contains Count Increasing Not OneOf Program SMT "
+    "Scan Sum Value",
+    "answer_codes": "collate",
+    "data": "Anchors Examples Records handwritten",
+    "errors": "InfeasibleAnswer SoftgroundError",
+    "estimator": "SoftGrounder",
+    "grounding_loss": "GroundingLoss",
+    "inspection": "inspect",
+    "inverses": "Budget",
+    "learner": "Learner Stage grounding_stages",
+    "model": "load",
+    "networks": "PerSite convnet default_network mlp",
+    "posterior": "Posterior",
+    "seeds": "seeded",
+    "spaces": "Categorical",
+    "task": "Family Task",
+}
+_ROOM = {name: room for room, names in _NAMES.items() for name in names.split()}
+
+_register(lambda: _import_module(".report.reporter", __name__).RunReporter())
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Rooms and public names are imported at first use (PEP 562): the command line's help need not wait for torch."""
-    if not name.startswith("_") or name == "__all__":
-        if find_spec(f"{__name__}.{name}") is not None:
-            return import_module(f".{name}", __name__)
-        public = import_module("._public", __name__)
-        if hasattr(public, name):
-            return getattr(public, name)
-        if instead := import_module(".retired", __name__).NAMES.get(name):
+    if name == "__all__":
+        return sorted(_ROOM)
+    if name in _ROOM:
+        return getattr(_import_module(f".{_ROOM[name]}", __name__), name)
+    if not name.startswith("_"):
+        if _find_spec(f"{__name__}.{name}") is not None:
+            return _import_module(f".{name}", __name__)
+        retired = _import_module(".retired", __name__)
+        if name in retired.MOVED:
+            return retired.moved(name)
+        if instead := retired.NAMES.get(name):
             raise AttributeError(f"softground.{name} is gone. {instead}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *import_module("._public", __name__).__all__]
+    """The public names, and the rooms with further ones."""
+    rooms = {room.partition(".")[0] for room in _import_module(".retired", __name__).MOVED.values()}
+    return sorted({*_ROOM, *rooms, "errors", "__version__"})

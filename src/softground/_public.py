@@ -1,103 +1,43 @@
-"""Everything that ``import softground`` offers by name; :mod:`softground` fetches it at first use."""
+"""The names of :mod:`softground` for type checkers; at run time each is imported at first use."""
 
-from .answer_codes import collate
-from .constraints import (
-    SMT,
-    All,
-    AllDifferent,
-    Allowed,
-    Between,
-    Clause,
-    Cnf,
-    Constraint,
-    Contains,
-    Count,
-    CPMpy,
-    Increasing,
-    Not,
-    OneOf,
-    Part,
-    Program,
-    Scan,
-    Sum,
-    Value,
-)
-from .data import Anchors, Examples, Ragged, RandomAffine, Records, Split, handwritten
-from .dice import Dice, Sampler
-from .errors import SoftgroundError
-from .estimator import SoftGrounder
-from .experiments import Experiment, Problem, Recipe
-from .grounding_loss import GroundingLoss
-from .inspection import Inspection, inspect
-from .inverses import (
-    CPSAT,
-    INVERSES,
-    Z3,
-    Budget,
-    Circuit,
-    Enumeration,
-    Fibre,
-    Inverse,
-    Law,
-    Listing,
-    Scanned,
-    Start,
-    Table,
-)
-from .kernels import KERNELS, Collapsed, Composed, Exact, Guided, Info, Kernel, Metropolis, Uniform
-from .learner import Learner, Stage, TrainingSettings, grounding_stages, one_cycle
-from .metrics import calibration_error, collapse, macro_f1, reliability
-from .model import Model, load
-from .networks import Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
-from .posterior import Posterior
-from .projections import ChangeOne, Drop, Dropped, Move, Projection, RandomDrop, Walk
-from .reals import Equations, Gaussian
-from .schedules import SCHEDULES, Constant, Exponential, Linear, Logarithmic, Schedule
-from .seeds import seeded
-from .spaces import Belief, Categorical, Space
-from .target import Target
-from .task import Family, Task
-from .tasks import TASKS
-from .tasks.sdsp import Differences, SiteGibbs
-from .training import (
-    OBJECTIVES,
-    Batch,
-    CompositeLikelihood,
-    Noise,
-    SemanticLoss,
-    SoftenedGrounding,
-    Supervised,
-    Teacher,
-    Term,
-    Usage,
-    ZeroDegree,
-)
-from .walks import recommend
-
-__all__ = ["Anchors", "Batch", "Belief", "Categorical", "ChangeOne", "Collapsed", "Composed", "Constant"]
-__all__ += ["Constraint", "Dice", "Differences", "Drop", "Dropout", "Dropped", "Enumeration", "Exact", "Examples"]
-__all__ += ["KERNELS", "Experiment", "Exponential", "Fibre", "Gaussian", "Guided", "Info", "Inspection", "Inverse"]
-__all__ += ["Kernel", "Law", "Learner", "Linear", "Listing", "Logarithmic", "Metropolis", "Model", "Move"]
-__all__ += ["OBJECTIVES", "Noise", "PerSite", "Problem", "Program", "Projection", "RandomAffine", "Teacher"]
-__all__ += ["SCHEDULES", "SMT", "RandomDrop", "Recipe", "Sampler", "Scan", "Scanned", "Schedule"]
-__all__ += ["SemanticLoss", "SiteGibbs", "SoftGrounder", "SoftenedGrounding", "SoftgroundError", "Space", "Split"]
-__all__ += ["TASKS", "Z3", "Stage", "Standardise", "Start", "Supervised", "Table", "Target", "Task", "Uniform", "Walk"]
-__all__ += ["ZeroDegree", "convnet", "default_network", "grounding_stages", "handwritten", "inspect", "lenet", "load"]
-__all__ += ["INVERSES", "Records", "mlp", "one_cycle", "recommend", "seeded"]
-__all__ += ["calibration_error", "collapse", "macro_f1", "reliability"]
-__all__ += ["Ensemble", "Term", "TrainingSettings", "Usage"]
-__all__ += ["CPSAT", "Between", "Budget", "CPMpy", "Contains", "Family", "Not", "OneOf", "Ragged"]
-__all__ += [
-    "All",
-    "AllDifferent",
-    "Allowed",
-    "Clause",
-    "Cnf",
-    "CompositeLikelihood",
-    "Count",
-    "Increasing",
-    "Part",
-    "Sum",
-    "Value",
-]
-__all__ += ["Circuit", "Equations", "GroundingLoss", "Posterior", "collate"]
+from .answer_codes import collate as collate
+from .constraints import SMT as SMT
+from .constraints import All as All
+from .constraints import AllDifferent as AllDifferent
+from .constraints import Allowed as Allowed
+from .constraints import Between as Between
+from .constraints import Clause as Clause
+from .constraints import Cnf as Cnf
+from .constraints import Contains as Contains
+from .constraints import Count as Count
+from .constraints import CPMpy as CPMpy
+from .constraints import Increasing as Increasing
+from .constraints import Not as Not
+from .constraints import OneOf as OneOf
+from .constraints import Program as Program
+from .constraints import Scan as Scan
+from .constraints import Sum as Sum
+from .constraints import Value as Value
+from .data import Anchors as Anchors
+from .data import Examples as Examples
+from .data import Records as Records
+from .data import handwritten as handwritten
+from .errors import InfeasibleAnswer as InfeasibleAnswer
+from .errors import SoftgroundError as SoftgroundError
+from .estimator import SoftGrounder as SoftGrounder
+from .grounding_loss import GroundingLoss as GroundingLoss
+from .inspection import inspect as inspect
+from .inverses import Budget as Budget
+from .learner import Learner as Learner
+from .learner import Stage as Stage
+from .learner import grounding_stages as grounding_stages
+from .model import load as load
+from .networks import PerSite as PerSite
+from .networks import convnet as convnet
+from .networks import default_network as default_network
+from .networks import mlp as mlp
+from .posterior import Posterior as Posterior
+from .seeds import seeded as seeded
+from .spaces import Categorical as Categorical
+from .task import Family as Family
+from .task import Task as Task

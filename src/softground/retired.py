@@ -6,8 +6,10 @@ the old name can no longer be expected in a script or a folder.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from .errors import SoftgroundError
@@ -34,6 +36,43 @@ NAMES |= {
     for name in ("BackSearch", "BestMapping", "FeasibleMapping", "MAPO", "Reinforce")
 }
 """Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
+
+_MOVED = {
+    "constraints": "Constraint Part",
+    "data": "Ragged RandomAffine Split",
+    "dice": "Dice Sampler",
+    "experiments": "Experiment Problem Recipe",
+    "inspection": "Inspection",
+    "inverses": "CPSAT INVERSES Z3 Circuit Enumeration Fibre Inverse Law Listing Scanned Start Table",
+    "kernels": "KERNELS Collapsed Composed Exact Guided Info Kernel Metropolis Uniform",
+    "learner": "TrainingSettings one_cycle",
+    "metrics": "calibration_error collapse macro_f1 reliability",
+    "model": "Model",
+    "networks": "Dropout Ensemble Standardise lenet",
+    "projections": "ChangeOne Drop Dropped Move Projection RandomDrop Walk",
+    "reals": "Equations Gaussian",
+    "schedules": "SCHEDULES Constant Exponential Linear Logarithmic Schedule",
+    "spaces": "Belief Space",
+    "target": "Target",
+    "tasks": "TASKS",
+    "tasks.sdsp": "Differences SiteGibbs",
+    "training": "OBJECTIVES Batch CompositeLikelihood Noise SemanticLoss SoftenedGrounding Supervised Teacher Term "
+    "Usage ZeroDegree",
+    "walks": "recommend",
+}
+MOVED: dict[str, str] = {name: room for room, names in _MOVED.items() for name in names.split()}
+"""Names that softground itself had until 0.3, with the rooms that have them; they go with the next release."""
+
+
+def moved(name: str) -> Any:
+    """What a name of :data:`MOVED` means, with a warning that says where it is."""
+    warnings.warn(
+        f"softground.{name} is softground.{MOVED[name]}.{name}; the short name goes with the next release.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return getattr(import_module(f"softground.{MOVED[name]}"), name)
+
 
 MEMBERS: dict[tuple[str, str], str] = {
     ("kernel", "kempe"): _BOARDS,

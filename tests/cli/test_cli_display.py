@@ -10,9 +10,11 @@ import pytest
 from rich.console import Console
 
 from learner_cases import adam, addition, examples, make_learner
-from softground import Constant, Stage, ZeroDegree, grounding_stages
+from softground import Stage, grounding_stages
 from softground.report import Display, result_table
 from softground.report.progress import summary_line
+from softground.schedules import Constant
+from softground.training import ZeroDegree
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 RECORD = {

@@ -10,7 +10,8 @@ import torch
 
 from cli_cases import train
 from learner_cases import assert_same_run
-from softground import Experiment, Learner
+from softground import Learner
+from softground.experiments import Experiment
 from softground.experiments.place import deterministic
 
 

@@ -13,8 +13,9 @@ import torch
 from PIL import Image
 
 from cli_cases import hurry, read
-from softground import Family, Ragged
+from softground import Family
 from softground.cli import main
+from softground.data import Ragged
 from softground.experiments import Experiment
 from softground.model import load as load_model
 from softground.runs import RunFolder

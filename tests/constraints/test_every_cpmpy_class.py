@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from softground import Categorical, CPMpy, Enumeration, Target
-from softground.inverses import Lists
+from softground import Categorical, CPMpy
+from softground.inverses import Enumeration, Lists
+from softground.target import Target
 
 cp = pytest.importorskip("cpmpy", reason="the extra rules is not installed")
 from cpmpy.expressions.core import Expression  # noqa: E402

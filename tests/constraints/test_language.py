@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from softground import SMT, Between, Categorical, CPMpy, Not, OneOf, Part, Scan
-from softground.constraints import language
+from softground import SMT, Between, Categorical, CPMpy, Not, OneOf, Scan
+from softground.constraints import Part, language
 from softground.constraints.language import LanguageRule
 from softground.inverses.composite import composite
 

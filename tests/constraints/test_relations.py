@@ -14,30 +14,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground import (
-    SMT,
-    Between,
-    Categorical,
-    Contains,
-    Enumeration,
-    Listing,
-    Not,
-    OneOf,
-    Program,
-    Sampler,
-    Scan,
-    Table,
-    Target,
-    Task,
-    load,
-)
+from softground import SMT, Between, Categorical, Contains, Not, OneOf, Program, Scan, Task, load
 from softground.constraints import Constraint
 from softground.constraints.scan.tree import Tree
+from softground.dice import Sampler
 from softground.errors import ConstraintError, InfeasibleAnswer
-from softground.inverses import Inverse, Scanned, solutions
+from softground.inverses import Enumeration, Inverse, Listing, Scanned, Table, solutions
 from softground.inverses.records import record
 from softground.learner.identity import _digest, describe
 from softground.projections import Dropped
+from softground.target import Target
 
 SPACE = Categorical([range(3), range(4), range(3)])
 EVERYTHING = SPACE.states(torch.arange(SPACE.size))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from softground import SMT, Z3, Table
+from softground import SMT
+from softground.inverses import Z3, Table
 from softground.projections import Dropped
 from softground.tasks.formulas import formula_program
 from softground.tasks.formulas.rule import formula_rule

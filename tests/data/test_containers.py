@@ -133,7 +133,7 @@ def test_data_of_several_shapes_can_be_split() -> None:
     learner.fit(train, test)
     assert sum(part.data.total for part in learner.loop.parts) == 30
     assert learner.results_["I"] == learner.evaluate(data.rows(test.indices))
-    records = sg.Ragged({n: Listed(part) for n, part in data.parts.items()}, data.positions)
+    records = sg.data.Ragged({n: Listed(part) for n, part in data.parts.items()}, data.positions)
     assert records.rows([5, 2]).answers == [y[5], y[2]]
 
 
@@ -151,7 +151,7 @@ def test_a_shape_without_examples_is_left_out() -> None:
 @pytest.mark.parametrize("positions", [[0, 1, 9], [0, 1], [0, 1, 1], [-1, 0, 1]])
 def test_positions_must_be_those_of_the_examples(positions: list[int]) -> None:
     with pytest.raises(DataError, match="expected 0 to 2, each once"):
-        sg.Ragged({3: DATA.subset(3)}, {3: positions})
+        sg.data.Ragged({3: DATA.subset(3)}, {3: positions})
 
 
 def test_any_data_set_can_be_read() -> None:

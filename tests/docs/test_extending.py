@@ -32,7 +32,7 @@ from softground.training import Moment
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```', PAGE, re.M | re.S))
-REGISTRIES = (sg.KERNELS, sg.SCHEDULES, sg.OBJECTIVES, sg.TASKS)
+REGISTRIES = (sg.kernels.KERNELS, sg.schedules.SCHEDULES, sg.training.OBJECTIVES, sg.tasks.TASKS)
 Load = Callable[[str], ModuleType]
 
 
@@ -61,7 +61,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
 
 def test_the_schedule(load: Load) -> None:
     checks.check_schedule(load("cosine.py").Cosine, proofs.SUM)
-    gammas = [sg.SCHEDULES["cosine"](1.0, 0.1, 2, 10).gamma(t) for t in range(12)]
+    gammas = [sg.schedules.SCHEDULES["cosine"](1.0, 0.1, 2, 10).gamma(t) for t in range(12)]
     assert gammas[:3] == [float("inf")] * 2 + [1.0]
     assert gammas == sorted(gammas, reverse=True)
     assert gammas[9] == gammas[-1] == 0.1
@@ -70,7 +70,7 @@ def test_the_schedule(load: Load) -> None:
 @pytest.mark.parametrize("gamma", [float("inf"), 1.0, 0.3])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_the_kernel_leaves_its_target_invariant(load: Load, problem: Problem, gamma: float) -> None:
-    kernel = load("redraw.py").Redraw(problem.enumeration, sg.RandomDrop(problem.space, problem.drops))
+    kernel = load("redraw.py").Redraw(problem.enumeration, sg.projections.RandomDrop(problem.space, problem.drops))
     matrix = transition_matrix(kernel, problem.states, lambda rows: problem.target(rows, gamma), problem.space)
     law = problem.law(gamma)
     assert (law @ matrix - law).abs().max() < 1e-12
@@ -78,8 +78,8 @@ def test_the_kernel_leaves_its_target_invariant(load: Load, problem: Problem, ga
 
 def test_the_kernel(load: Load) -> None:
     load("redraw.py")
-    walk = sg.Walk(proofs.TABLE, proofs.SPACE, proofs.FAMILY, proofs.FAMILY, proofs.MOVE)
-    checks.check_kernel(lambda: sg.KERNELS["redraw"](walk, False), proofs.SUM)
+    walk = sg.projections.Walk(proofs.TABLE, proofs.SPACE, proofs.FAMILY, proofs.FAMILY, proofs.MOVE)
+    checks.check_kernel(lambda: sg.kernels.KERNELS["redraw"](walk, False), proofs.SUM)
 
 
 def test_the_inverse(load: Load) -> None:
@@ -101,8 +101,8 @@ def test_the_term(load: Load) -> None:
     terms, y = [confident(0.1)], proofs.PROBLEM.program.encode(proofs.SUM.answers)
     belief = proofs.SPACE.belief(torch.zeros(len(y), proofs.SPACE.sites, proofs.SPACE.outputs))
     halfway = Moment(share=0.5)
-    added = Lesson(sg.SemanticLoss(), proofs.TASK, y, terms=terms).loss(belief, moment=halfway).loss
-    alone = Lesson(sg.SemanticLoss(), proofs.TASK, y).loss(belief, moment=halfway).loss
+    added = Lesson(sg.training.SemanticLoss(), proofs.TASK, y, terms=terms).loss(belief, moment=halfway).loss
+    alone = Lesson(sg.training.SemanticLoss(), proofs.TASK, y).loss(belief, moment=halfway).loss
     assert float(added - alone) == pytest.approx(0.15 * math.log(proofs.SPACE.outputs), rel=1e-5)
 
 
@@ -118,11 +118,11 @@ def test_the_space(load: Load) -> None:
     checks.check_space(lambda: space, proofs.LINE)
     lower = torch.tensor([[1, 0, 0], [0.6, 1, 0], [0.36, 0.6, 1]], dtype=torch.float64) * 0.8
     law = torch.distributions.MultivariateNormal(torch.zeros(3, dtype=torch.float64), scale_tril=lower)
-    draws = space.belief(torch.zeros(20_000, 3, dtype=torch.float64)).sample(sg.Sampler(0))
+    draws = space.belief(torch.zeros(20_000, 3, dtype=torch.float64)).sample(sg.dice.Sampler(0))
     assert torch.allclose(space.belief(torch.zeros_like(draws)).log_prob(draws), law.log_prob(draws))
     assert torch.allclose(draws.T.cov(), law.covariance_matrix, atol=0.05)  # five standard errors
     rule = Differences(space, proofs.REAL.margin)
-    kernel = sg.Metropolis(Intervals(rule), sg.Drop(space, [1]), AddNoise(1.0), completion="first")
+    kernel = sg.kernels.Metropolis(Intervals(rule), sg.projections.Drop(space, [1]), AddNoise(1.0), completion="first")
     checks.check_kernel(lambda: kernel, proofs.Ground(rule, proofs.LINE.answers, proofs.LINE.z))
 
 
@@ -147,7 +147,7 @@ def test_the_task_trains_from_the_command_line(load: Load, tmp_path: Path, capsy
 
 
 def test_the_task_takes_few_lines() -> None:
-    body = FILES["products.py"].split("@sg.TASKS.register")[1].split("\n\n\n")[0]
+    body = FILES["products.py"].split("@sg.tasks.TASKS.register")[1].split("\n\n\n")[0]
     assert len([line for line in body.splitlines() if line.strip()]) <= 15
 
 

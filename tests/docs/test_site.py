@@ -23,6 +23,7 @@ import torch
 
 import softground as sg
 from softground.cli import COMMANDS, main
+from softground.retired import MOVED
 from softground.tasks import TASKS
 from window_cases import Browser
 
@@ -160,10 +161,11 @@ def test_what_is_imported_is_public(path: Path) -> None:
     for room, names in re.findall(r"^(?:>>> )?from softground\.?(\S*) import ([^(#\n]*)", text, re.M):
         for name in re.findall(r"\w+", names):
             module = importlib.import_module(f"softground.{room}") if room else sg
-            assert name in sg.__all__ if not room else room in OPEN or name in module.__all__, name
+            assert name in getattr(module, "__all__", dir(module)) or room in OPEN, name
             assert not room or name not in sg.__all__, f"{name} is to be had from softground itself"
     for name, inner in re.findall(r"\bsg\.(\w+)(?:\.(\w+))?", text):
-        assert name in sg.__all__ or inner in getattr(sg, name).__all__, name
+        if name not in sg.__all__ and (path.name != "CHANGELOG.md" or name not in MOVED):
+            assert inner in getattr(getattr(sg, name), "__all__", dir(getattr(sg, name))), name
 
 
 @pytest.fixture(scope="module")

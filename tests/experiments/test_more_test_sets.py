@@ -12,7 +12,7 @@ import pytest
 
 from learner_cases import adam, addition, examples, kernel, make_learner
 from report_cases import Page
-from softground import SoftenedGrounding, Stage
+from softground import Stage
 from softground.cli import main
 from softground.data.examples import Split
 from softground.errors import DataError
@@ -20,6 +20,7 @@ from softground.experiments import Experiment
 from softground.schedules import Constant
 from softground.tasks import TASKS
 from softground.tasks.addition import Addition
+from softground.training import SoftenedGrounding
 
 
 @dataclass(frozen=True, kw_only=True)

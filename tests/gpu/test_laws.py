@@ -60,7 +60,7 @@ def test_a_law_is_the_same_everywhere(name: str, device: str) -> None:
         y = task.constraint.encode(answers).to(place)
         law = task.inverse.law(Target(task.space.belief(scores.double().to(place)), y, 1.0))
         start: Start = task.inverse.start(y, 0)
-        drawn = law.draw(sg.Sampler(0, place))
+        drawn = law.draw(sg.dice.Sampler(0, place))
         assert {tensor.device.type for tensor in (start.z, start.found, drawn)} == {place}
         assert bool(start.found.all())
         assert all(bool(task.inverse.feasible(z, y).all()) for z in (start.z, drawn, law.mode()))

@@ -311,7 +311,7 @@ def test_what_is_only_tried_is_not_proved() -> None:
     space = sg.Categorical([range(3)] * 6)
     asked, scan = sg.Program(lambda *z: sum(z) % 3, space, vectorised=True), sg.Scan(lambda s, d: (s + d) % 3, space)
     for rule in (asked, scan):
-        found = maps_of(sg.Task(space, rule, Unlisted(sg.Enumeration(space, rule))), None, range(3))
+        found = maps_of(sg.Task(space, rule, Unlisted(sg.inverses.Enumeration(space, rule))), None, range(3))
         assert (found.every.count, found.one_to_one.count, found.proved) == (3, 3, rule is scan)
         assert ("1 label, and no fewer, leaves" if found.proved else "1 label, perhaps fewer, leaves") in settling(
             found

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from inspection_cases import Unlisted
-from softground import Categorical, Enumeration, Program, Task
+from softground import Categorical, Program, Task
 from softground.inspection import inspect
 from softground.inspection.renamings import Relabellings, relabellings
 from softground.inspection.symbols import RenamableSymbols
+from softground.inverses import Enumeration
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task

@@ -7,9 +7,10 @@ import torch
 
 from inspection_cases import checking
 from problems import PROBLEMS, Problem
-from softground import Categorical, Enumeration, Program, Task
+from softground import Categorical, Program, Task
 from softground.errors import InfeasibleAnswer, LearnerError
 from softground.inspection.sizes import number, size
+from softground.inverses import Enumeration
 from softground.tasks.addition import addition_task
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task

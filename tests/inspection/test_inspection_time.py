@@ -70,7 +70,7 @@ def test_choosing_a_walk_keeps_to_the_time_of_an_inspection(clock: Clock, monkey
 
 
 def test_a_recommendation_ends_in_time(clock: Clock) -> None:
-    best = sg.recommend(slow(clock), [0, 1, 2], seconds=SECONDS)
+    best = sg.walks.recommend(slow(clock), [0, 1, 2], seconds=SECONDS)
     assert "ended after 20 s" in best.reasons[-1]
     assert clock.now < 4 * SECONDS  # chains of a chosen walk take their first steps whatever the time
 
@@ -87,7 +87,7 @@ def test_a_solution_that_is_not_found_in_time_is_not_said_to_be_none(clock: Cloc
 
 def test_a_solver_is_not_asked_more_than_there_is_time_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     space = sg.Categorical([range(10)] * 2)
-    inverse = sg.Z3(sg.SMT(lambda z, y: z[0] + z[1] == y, space))
+    inverse = sg.inverses.Z3(sg.SMT(lambda z, y: z[0] + z[1] == y, space))
     solve = inverse._solver.solve
 
     def tired(queries: Any) -> Any:

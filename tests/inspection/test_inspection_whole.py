@@ -136,7 +136,9 @@ def test_the_limit_is_kept_and_what_is_missing_is_named(looks: int) -> None:
 def test_every_number_is_there_at_80_columns(task: sg.Task) -> None:
     """On a narrow screen and in a pipe: nothing is cut, whatever the names are."""
     name = "a walk with a name that is much too long for any column of a table (21 sets of 2 of 7 sites)"
-    walk = sg.Collapsed(task.inverse, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
+    walk = sg.kernels.Collapsed(
+        task.inverse, sg.projections.RandomDrop(task.space, 2), sg.projections.ChangeOne(task.space)
+    )
     found = inspect(task, None, sample=3, kernels={name: walk})
     file = io.StringIO()
     console = Console(width=80, file=file, highlight=False)
@@ -160,9 +162,13 @@ def test_every_number_is_there_at_80_columns(task: sg.Task) -> None:
 def test_a_kernel_that_cannot_walk_here_is_named_and_left_out() -> None:
     """The others are looked at all the same."""
     task = formula_task(3)
-    capped = sg.Enumeration(task.space, task.constraint, cap=2)
-    broken = sg.Collapsed(capped, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
-    fine = sg.Collapsed(task.inverse, sg.RandomDrop(task.space, 2), sg.ChangeOne(task.space))
+    capped = sg.inverses.Enumeration(task.space, task.constraint, cap=2)
+    broken = sg.kernels.Collapsed(
+        capped, sg.projections.RandomDrop(task.space, 2), sg.projections.ChangeOne(task.space)
+    )
+    fine = sg.kernels.Collapsed(
+        task.inverse, sg.projections.RandomDrop(task.space, 2), sg.projections.ChangeOne(task.space)
+    )
     found = inspect(task, [5, 6], kernels={"broken": broken, "fine": fine})
     assert list(found.refused) == ["broken"]
     assert "cap is 2" in found.refused["broken"]
@@ -184,8 +190,8 @@ def test_a_kernel_of_ones_own_is_recommended_where_no_projection_will_do() -> No
     sample = take(task, [True], 1, 0, TimeLimit())
     swaps = DirectWalk(SwapSymbols(task.space), task.constraint)
     own = Ranked("swaps", swaps, led=Led(8, 0.0, None, 0.5, 40))
-    single = sg.RandomDrop(task.space, 1)
-    walk = sg.Collapsed(task.inverse, single, sg.ChangeOne(task.space))
+    single = sg.projections.RandomDrop(task.space, 1)
+    walk = sg.kernels.Collapsed(task.inverse, single, sg.projections.ChangeOne(task.space))
     poor = Ranked("any 1", walk, single, fibres(walk, sample, 0), led=Led(8, 0.0, None, 0.55, 40))
     found = choose(task, sample, sorted([poor, own], key=Ranked.rank), 0)
     assert found.kernel is swaps

@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground import Categorical, Cnf, Sampler, Task
+from softground import Categorical, Cnf, Task
+from softground.dice import Sampler
 from softground.errors import InfeasibleAnswer, InverseError, SoftgroundError
 from softground.inverses import INVERSES, Circuit
 from softground.inverses.circuit import inverse as compiling

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from softground import CPSAT, Z3, Categorical, CPMpy, Dropped, Enumeration, Program, Task
+from softground import Categorical, CPMpy, Program, Task
 from softground.errors import ConstraintError, InverseError
-from softground.inverses import solutions
+from softground.inverses import CPSAT, Z3, Enumeration, solutions
 from softground.inverses.base import start_given
+from softground.projections import Dropped
 from softground.solver.cpsat import CPSATEngine
 from softground.solver.engine import FibreQuery, Limits, StartQuery
 

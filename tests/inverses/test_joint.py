@@ -54,7 +54,11 @@ def rules() -> list[tuple[Any, Inverse]]:
     parts = sg.All([sg.Sum(line) for line in LINES], SPACE)
     smt = sg.SMT(lambda z, y: [z[a] + z[b] == t for (a, b), t in zip(LINES, y, strict=True)], SPACE)
     model = sg.CPMpy(lambda z, y: [z[a] + z[b] == t for (a, b), t in zip(LINES, y, strict=True)], SPACE)
-    return [(parts, sg.Enumeration(SPACE, parts)), (smt, sg.Z3(smt)), (model, sg.CPSAT(model))]
+    return [
+        (parts, sg.inverses.Enumeration(SPACE, parts)),
+        (smt, sg.inverses.Z3(smt)),
+        (model, sg.inverses.CPSAT(model)),
+    ]
 
 
 @pytest.mark.parametrize("case", range(3), ids=["All", "SMT", "CPMpy"])
@@ -78,10 +82,10 @@ def test_known_symbols_count(case: int) -> None:
 
 
 def test_the_law_of_the_whole_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sg.Z3, "empty", None)
+    monkeypatch.setattr(sg.inverses.Z3, "empty", None)
     rule = rules()[0][0]
     y = rule.encode([(2, 2, 2, 2), (2, 2, 2, 3)])
-    inverse = Lists.of(sg.Enumeration(SPACE, rule), y)
+    inverse = Lists.of(sg.inverses.Enumeration(SPACE, rule), y)
     assert [found.tolist() for found in together(rule, inverse, y)] == [[False, True], [False, False]]
     known = torch.tensor([[1, -1, -1, -1], [-1] * 4])
     assert together(rule, inverse, y, known)[0].tolist() == [True, True]
@@ -91,7 +95,7 @@ def test_clauses_are_asked_too() -> None:
     every = [[a, b, c] for a in (1, -1) for b in (2, -2) for c in (3, -3)]
     for clauses, expected in ((every, True), (every[1:], False)):
         rule = sg.Cnf(clauses)
-        inverse = sg.Enumeration(rule.space, rule)
+        inverse = sg.inverses.Enumeration(rule.space, rule)
         assert together(rule, inverse, rule.encode([True]))[0].tolist() == [expected]
 
 
@@ -108,7 +112,7 @@ def test_a_part_that_is_too_large_to_say_proves_what_the_others_prove() -> None:
     space = sg.Categorical([range(10)] * 5)
     rule = sg.All([sg.Value(range(5), lambda *z: z[0], answer=3), sg.Sum([0, 1]), sg.Sum([0, 1, 2])], space)
     assert len(left_out(rule)) == 1
-    empty, undecided = together(rule, sg.Enumeration(space, rule), rule.encode([(9, 8), (8, 9)]))
+    empty, undecided = together(rule, sg.inverses.Enumeration(space, rule), rule.encode([(9, 8), (8, 9)]))
     assert empty.tolist() == [True, False]
     assert undecided.tolist() == [False, True]  # it may contradict the part that was left out
 
@@ -127,7 +131,7 @@ def test_cp_sat_sees_sums_that_contradict_each_other_with_little_work(monkeypatc
             return status
 
     monkeypatch.setattr(cp_model, "CpSolver", Counting)
-    inverse = sg.CPSAT(rule, work=8.0)
+    inverse = sg.inverses.CPSAT(rule, work=8.0)
     y = rule.encode([(20, 20, 20, 21, *[16] * 5), (20, 20, 20, 20, *[16] * 5)])
     assert [inverse.empty(i, (-1,) * 20) for i in y.tolist()] == [True, False]
     assert 0 < sum(work) < 0.1
@@ -135,4 +139,4 @@ def test_cp_sat_sees_sums_that_contradict_each_other_with_little_work(monkeypatc
 
 def test_a_solver_that_gives_up_decides_nothing() -> None:
     hard = sg.SMT(lambda z, y: z3.Int("n") ** 3 + z3.Int("m") ** 3 + z[0] == 42 + y, SPACE)
-    assert sg.Z3(hard, rlimit=1000, table=0).empty(int(hard.encode([0])), (-1,) * 4) is None
+    assert sg.inverses.Z3(hard, rlimit=1000, table=0).empty(int(hard.encode([0])), (-1,) * 4) is None

@@ -38,7 +38,7 @@ HOLDS: dict[str, Callable[[Tensor, int], Tensor]] = {
 }
 
 
-class Own(sg.Constraint):
+class Own(sg.constraints.Constraint):
     """A user's own constraint, whose encoded answers are pairs of numbers, negative ones among them."""
 
     space = SPACE
@@ -120,7 +120,7 @@ def test_a_relation_with_few_states_gets_a_table_and_its_exact_law(name: str) ->
 def test_lists_have_the_law_of_the_table() -> None:
     rule = sg.SMT(lambda z, y: z[0] + z[1] * z[2] == y, SPACE)
     table = Table(program := sg.Program(lambda a, b, c: a + b * c, SPACE))
-    lists = Lists.of(sg.Z3(rule), rule.encode([12, 90]))
+    lists = Lists.of(sg.inverses.Z3(rule), rule.encode([12, 90]))
     weights = SPACE.belief(torch.randn(3, 3, 10, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
     answers = [12, 90, 7]  # the last one was not listed before
     laws = [i.law(Target.at(weights, r.encode(answers), 0.5)) for i, r in ((table, program), (lists, rule))]
@@ -132,7 +132,7 @@ def test_lists_have_the_law_of_the_table() -> None:
 def test_first_states_are_uniform_on_each_list() -> None:
     rule, count = sg.SMT(in_z3, SPACE), 3000
     y = rule.encode([("=", 1), ("=", 26)] * count)  # three states each
-    start = Lists.of(sg.Z3(rule), y).start(y, 0)
+    start = Lists.of(sg.inverses.Z3(rule), y).start(y, 0)
     assert bool((start.found & start.proved).all())
     for own in (start.z[::2], start.z[1::2]):
         states, often = torch.unique(SPACE.index(own), return_counts=True)  # type: ignore[no-untyped-call]
@@ -142,7 +142,7 @@ def test_first_states_are_uniform_on_each_list() -> None:
 
 def test_large_lists_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = sg.SMT(in_z3, SPACE)
-    lists, y = Lists.of(sg.Z3(rule), rule.encode(MIXED[:3])), rule.encode(MIXED[:3])
+    lists, y = Lists.of(sg.inverses.Z3(rule), rule.encode(MIXED[:3])), rule.encode(MIXED[:3])
     target = Target.at(SPACE.belief(torch.randn(3, 3, 10, generator=torch.Generator().manual_seed(2))), y, 1.0)
     law, whole = lists.law(target), lists.law(target).marginals()
     monkeypatch.setattr("softground.inverses.sets.PART_STATES", 900)
@@ -384,7 +384,7 @@ def test_a_function_that_is_no_rule_yet_is_refused() -> None:
 
 
 def test_an_inverse_that_was_given_decides() -> None:
-    given = sg.Z3(sg.SMT(in_z3, SPACE))
+    given = sg.inverses.Z3(sg.SMT(in_z3, SPACE))
     task = sg.Task(SPACE, given.constraint, given)
     assert task.settle(task.constraint.encode(MIXED[:2])) is None
     assert task.inverse is given
@@ -392,7 +392,7 @@ def test_an_inverse_that_was_given_decides() -> None:
 
 def test_a_rung_taken_before_is_taken_again_whatever_it_costs() -> None:
     rule = sg.SMT(in_z3, SPACE)
-    base, y = sg.Z3(rule), rule.encode(MIXED[:3])
+    base, y = sg.inverses.Z3(rule), rule.encode(MIXED[:3])
     assert climb(base, y, Budget(seconds=0.0), "table").rung == "table"
     assert climb(base, y, Budget(), "chains").inverse is base
     with pytest.raises(InverseError, match="the inverse 'scan', which does not serve here: the rule is no Scan"):
@@ -401,11 +401,11 @@ def test_a_rung_taken_before_is_taken_again_whatever_it_costs() -> None:
 
 def test_a_rung_is_one_more_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = sg.SMT(in_z3, SPACE)
-    listed = Lists.of(sg.Z3(rule), y := rule.encode(MIXED[:3]))
+    listed = Lists.of(sg.inverses.Z3(rule), y := rule.encode(MIXED[:3]))
     monkeypatch.setitem(RUNGS, "circuit", lambda ask: (listed, "compiled"))
     for name in ("table", "list"):
         monkeypatch.setitem(RUNGS, name, refuse)
-    choice = climb(sg.Z3(rule), y, Budget())
+    choice = climb(sg.inverses.Z3(rule), y, Budget())
     no = "not table: not today", "not scan: the rule is no Scan", "not list: not today"
     assert str(choice) == "\n  ".join(["circuit: compiled", *no])
     assert json.loads(json.dumps(choice.to_json()))["refused"][0] == {
@@ -448,13 +448,13 @@ def test_a_learner_without_a_kernel_takes_the_law() -> None:
 
 def test_many_answers_are_listed_by_all_processors_under_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     rule, asked = sg.SMT(lambda z, y: z[0] + z[1] + z[2] == y, SPACE), list[tuple[Any, ...]]()
-    made = sg.Z3.lister
+    made = sg.inverses.Z3.lister
 
-    def lister(self: sg.Z3, *limits: Any) -> Any:
+    def lister(self: sg.inverses.Z3, *limits: Any) -> Any:
         asked.append(limits)
         return made(self, *limits[:2], 1)
 
-    monkeypatch.setattr(sg.Z3, "lister", lister)
+    monkeypatch.setattr(sg.inverses.Z3, "lister", lister)
     choice = sg.Task(SPACE, rule, budget=Budget(cache=None)).settle(rule.encode(list(range(28))), "list")
     assert choice is not None
     assert choice.reason == "1,000 solutions of 28 answers, proved to be all"

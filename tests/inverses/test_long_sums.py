@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground import Categorical, Sampler, Scan
+from softground import Categorical, Scan
 from softground.constraints.scan import long_sums, messages
 from softground.constraints.scan.long_sums import Convolved, Totals, convolve
 from softground.constraints.scan.messages import OneByOne
+from softground.dice import Sampler
 from softground.inverses import Scanned
 from softground.inverses.records import RECORDED, record
 from softground.target import Target

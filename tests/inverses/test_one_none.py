@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from softground import Between, Categorical, Not, OneOf, Program, Sampler, Scan, Target
+from softground import Between, Categorical, Not, OneOf, Program, Scan
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.tree import Tree
+from softground.dice import Sampler
 from softground.inverses import Scanned, Table
 from softground.inverses.sets import Listed
+from softground.target import Target
 
 SPACE = Categorical([range(4), range(3), range(5), range(2)])
 EXACT = [1, 0, 2, 1] * 4

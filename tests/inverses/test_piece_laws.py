@@ -57,5 +57,5 @@ def test_nine_different_digits_are_a_permanent() -> None:
     ryser = ((-1) ** (9 - subsets.sum(1)) * (matrix @ subsets.T).prod(1)).sum(1)
     assert torch.allclose(inverse.law(Target(weights, y, 1.0)).log_mass().exp(), ryser, rtol=1e-9)
     assert torch.allclose(ryser[1], torch.tensor(362880 / 9**9, dtype=torch.float64))
-    drawn = inverse.law(Target(weights, y, 1.0)).draw(sg.Sampler(0))
+    drawn = inverse.law(Target(weights, y, 1.0)).draw(sg.dice.Sampler(0))
     assert drawn.sort(1).values.tolist() == [list(range(9))] * 2

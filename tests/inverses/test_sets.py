@@ -17,11 +17,12 @@ from torch.nn.functional import one_hot
 
 import softground as sg
 from exhaustive import every_draw
-from softground import Between, Categorical, Contains, Not, OneOf, Program, Sampler, Scan, Target
+from softground import Between, Categorical, Contains, Not, OneOf, Program, Scan
 from softground.constraints.scan import long_sums
 from softground.constraints.scan.long_sums import Convolved
 from softground.constraints.scan.messages import OneByOne
 from softground.constraints.scan.tree import Tree
+from softground.dice import Sampler
 from softground.errors import InfeasibleAnswer, InverseError
 from softground.inverses import (
     Circuit,
@@ -43,6 +44,7 @@ from softground.inverses.listing import Shared
 from softground.inverses.scanned import Chain
 from softground.inverses.sets import Law, Listed, Set
 from softground.spaces import CategoricalBelief
+from softground.target import Target
 from softground.tasks.addition import addition_scan
 
 CPU = torch.device("cpu")
@@ -466,7 +468,7 @@ def test_the_cubes_of_few_lists_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_law_of_reals_has_no_entropy_of_symbols() -> None:
-    rule = sg.Equations([[1.0, 1.0]], sg.Gaussian(2))
+    rule = sg.reals.Equations([[1.0, 1.0]], sg.reals.Gaussian(2))
     law = sg.Task(rule.space, rule).inverse.law(Target(rule.space.belief(torch.zeros(1, 2)), rule.encode([1.0]), 1.0))
     assert isinstance(law, Law)
     with pytest.raises(InverseError, match="no law of symbols"):

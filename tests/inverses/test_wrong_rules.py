@@ -21,11 +21,11 @@ def test_a_program_is_a_function(given: tuple[Any, ...], name: str) -> None:
 
 def test_a_table_is_of_a_program() -> None:
     with pytest.raises(InverseError, match=r"was given to Table; expected a Program.*leave the inverse out"):
-        sg.Table(sg.SMT(lambda a, b, y: a + b == y, SPACE))  # type: ignore[arg-type]
+        sg.inverses.Table(sg.SMT(lambda a, b, y: a + b == y, SPACE))  # type: ignore[arg-type]
 
 
 def test_reals_have_no_laws_of_parts() -> None:
-    space = sg.Gaussian(2, sigma=1.0)
-    rule = sg.Equations([[1, 1]], space)
+    space = sg.reals.Gaussian(2, sigma=1.0)
+    rule = sg.reals.Equations([[1, 1]], space)
     with pytest.raises(LearnerError, match="has no parts"):
         CompositeLikelihood().begin(sg.Task(space, rule))

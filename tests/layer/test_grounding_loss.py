@@ -146,7 +146,7 @@ def test_slips_are_refused() -> None:
     with pytest.raises(SpaceError, match="ensemble"):
         GroundingLoss(task)(logits[None], [3])
     with pytest.raises(LearnerError, match="GroundingLoss"):
-        sg.SemanticLoss()(logits, [3] * 6)
+        sg.training.SemanticLoss()(logits, [3] * 6)
     with pytest.warns(UserWarning, match="logits, not probabilities"):
         GroundingLoss(task)(logits.softmax(-1), [3] * 6)
     with warnings.catch_warnings():

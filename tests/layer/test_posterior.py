@@ -302,7 +302,9 @@ def test_a_rule_with_one_answer_needs_none() -> None:
 def test_half_precision_and_autocast_change_little() -> None:
     space = Categorical(BITS)
     listed = Task(
-        space, sg.Program(lambda *z: True, space), sg.Listing(space, torch.tensor([[0, 0, 1, 1], [1, 0, 0, 1]]))
+        space,
+        sg.Program(lambda *z: True, space),
+        sg.inverses.Listing(space, torch.tensor([[0, 0, 1, 1], [1, 0, 0, 1]])),
     )
     torch.manual_seed(0)
     for task, answers in ((task_of("program"), [5] * 64), (task_of("scan"), [5] * 64), (listed, [True] * 64)):
@@ -348,9 +350,9 @@ def test_a_rule_without_a_law_says_what_to_do() -> None:
     task = Task(space, sg.Program(lambda *z: sum(d * d for d in z) % 97, space), budget=sg.Budget(seconds=1))
     with pytest.raises(NoLaw, match=r"(?s)no table: .*no list: .*Scan.*Budget.*chains.*Learner"):
         task.posterior(torch.zeros(1, 9, 10), [5])
-    reals = sg.Gaussian(2)
+    reals = sg.reals.Gaussian(2)
     with pytest.raises(NoLaw, match="Learner"):
-        Task(reals, sg.Equations([[1, 1]], reals)).posterior(torch.zeros(1, 2), [1.0])
+        Task(reals, sg.reals.Equations([[1, 1]], reals)).posterior(torch.zeros(1, 2), [1.0])
 
 
 def test_a_planted_fault_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,23 +14,15 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 from learner_cases import adam, addition, classifier, examples, kernel, make_learner
 from softground import (
     Categorical,
-    Constant,
-    Drop,
-    Enumeration,
     Examples,
     Learner,
     PerSite,
     Program,
-    RandomDrop,
-    SoftenedGrounding,
     SoftgroundError,
     Stage,
-    Supervised,
-    Table,
     Task,
     convnet,
     grounding_stages,
-    lenet,
 )
 from softground.errors import (
     ConstraintError,
@@ -42,7 +34,11 @@ from softground.errors import (
     ProjectionError,
     SpaceError,
 )
-from softground.projections import Dropped
+from softground.inverses import Enumeration, Table
+from softground.networks import lenet
+from softground.projections import Drop, Dropped, RandomDrop
+from softground.schedules import Constant
+from softground.training import SoftenedGrounding, Supervised
 
 
 def complaint(

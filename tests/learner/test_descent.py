@@ -14,10 +14,12 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from learner_cases import addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
-from softground import Exponential, Learner, SoftenedGrounding, Stage, one_cycle
+from softground import Learner, Stage
 from softground.errors import CheckpointError, LearnerError
 from softground.experiments import Experiment
-from softground.training import Batch, SemanticLoss, Term
+from softground.learner import one_cycle
+from softground.schedules import Exponential
+from softground.training import Batch, SemanticLoss, SoftenedGrounding, Term
 
 COUNT = 100  # at 16 a batch: six batches and one of 4, which is a group of its own when three make one
 

@@ -17,8 +17,10 @@ import torch
 from torch import nn
 
 from learner_cases import addition, kernel
-from softground import Exponential, SoftenedGrounding, one_cycle
+from softground.learner import one_cycle
 from softground.learner.identity import describe
+from softground.schedules import Exponential
+from softground.training import SoftenedGrounding
 
 
 @dataclass

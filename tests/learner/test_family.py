@@ -39,7 +39,7 @@ def make(shape: Any) -> sg.Task:
     return sg.Task(space, sg.Program(rules[shape], space), name="rules")
 
 
-def ragged(count: int = 120, lengths: tuple[int, ...] = (1, 3, 2), seed: int = 0, **more: Any) -> sg.Ragged:
+def ragged(count: int = 120, lengths: tuple[int, ...] = (1, 3, 2), seed: int = 0, **more: Any) -> sg.data.Ragged:
     """Sums of rows of digits, noisy one-hot vectors, of the lengths in turn."""
     chance = torch.Generator().manual_seed(seed)
     z = [torch.randint(4, (lengths[i % len(lengths)],), generator=chance) for i in range(count)]
@@ -47,18 +47,23 @@ def ragged(count: int = 120, lengths: tuple[int, ...] = (1, 3, 2), seed: int = 0
     return sg.Examples.ragged(x, [int(row.sum()) for row in z], z, **more)
 
 
-def inputs(data: sg.Ragged) -> list[Tensor]:
+def inputs(data: sg.data.Ragged) -> list[Tensor]:
     return [data[i][0] for i in range(len(data))]
 
 
-def answers(data: sg.Ragged) -> list[Any]:
+def answers(data: sg.data.Ragged) -> list[Any]:
     return [data[i][1] for i in range(len(data))]
 
 
 def guided(task: sg.Task, epochs: int = 3) -> list[sg.Stage]:
-    walk: sg.Kernel = kernel("guided", task) if task.space.sites > 1 else sg.Exact(task.inverse)
-    grounding = sg.SoftenedGrounding(walk, sg.Exponential(1.0, 0.7, warmup=1), steps=min(2, task.space.sites))
-    return [sg.Stage("I", grounding, epochs, adam, sg.one_cycle()), sg.Stage("II", sg.ZeroDegree(), 1, adam)]
+    walk: sg.kernels.Kernel = kernel("guided", task) if task.space.sites > 1 else sg.kernels.Exact(task.inverse)
+    grounding = sg.training.SoftenedGrounding(
+        walk, sg.schedules.Exponential(1.0, 0.7, warmup=1), steps=min(2, task.space.sites)
+    )
+    return [
+        sg.Stage("I", grounding, epochs, adam, sg.learner.one_cycle()),
+        sg.Stage("II", sg.training.ZeroDegree(), 1, adam),
+    ]
 
 
 def learner(family: Any, stages: Any = guided, **given: Any) -> sg.Learner:
@@ -98,7 +103,7 @@ def test_lengths_are_learnt_together_and_measured_apart(stages: Any) -> None:
         own = {shape: figures[f"shape_{shape}_{name}"] for shape in counts}
         assert figures[name] == pytest.approx(sum(counts[s] * own[s] for s in counts) / 50)
         for shape, part in test.parts.items():  # as a task of its own would have them
-            alone = sg.Model(made.network, total(shape).space, total(shape)).evaluate(part)
+            alone = sg.model.Model(made.network, total(shape).space, total(shape)).evaluate(part)
             assert own[shape] == alone[name]
     record = made.history_[-1]
     each = [record[f"shape_{shape}_feasible"] for shape in counts]
@@ -111,7 +116,7 @@ def test_lengths_are_learnt_together_and_measured_apart(stages: Any) -> None:
 def test_figures_of_shapes_of_unequal_size_are_plain_counts() -> None:
     """8 examples of one digit and 32 of two, read by a network that is never changed."""
     data = ragged(40, (1, 2, 2, 2, 2))
-    stages = [sg.Stage("I", sg.SoftenedGrounding(), 1, lambda p: torch.optim.SGD(p, lr=0.0))]
+    stages = [sg.Stage("I", sg.training.SoftenedGrounding(), 1, lambda p: torch.optim.SGD(p, lr=0.0))]
     made = learner(sg.Family(total, [1, 2]), lambda task: stages).fit(data, data)
     true = {
         place: symbols
@@ -242,7 +247,7 @@ def test_another_family_is_not_resumed(whole: tuple[Path, sg.Learner], tmp_path:
         run(tmp_path / "run", 15)
     other = learner(sg.Family(total, [1, 2, 3]), guided, network=classifier(0, dropout=0.3), evaluate_every=2)
     data = ragged(60)
-    moved = sg.Ragged(data.parts, {shape: data.positions[shape].flip(0) for shape in data.parts})
+    moved = sg.data.Ragged(data.parts, {shape: data.positions[shape].flip(0) for shape in data.parts})
     with pytest.raises(SoftgroundError, match="training examples of shape 1 have changed"):
         other.fit(moved, ragged(20, seed=1), out=tmp_path / "run", resume=True)
 

@@ -52,7 +52,7 @@ def pictured(z: Tensor, digits: int) -> sg.Examples:
 )
 def test_certain_shortcuts(digits: int, pairs: Any, image: Any, expected: tuple[float, ...]) -> None:
     task = sums(digits)
-    model = sg.Model(Maps(image), task.space, task)
+    model = sg.model.Model(Maps(image), task.space, task)
     found = model.evaluate(pictured(torch.tensor(pairs), digits))
     assert found["answer_accuracy"] == 1
     names = ("symbol_accuracy", "symbol_ece", "symbol_collapse")
@@ -62,7 +62,7 @@ def test_certain_shortcuts(digits: int, pairs: Any, image: Any, expected: tuple[
 def test_values_that_do_not_occur_count_in_the_second_figures_alone() -> None:
     task = sums(10)
     data = pictured(torch.tensor(HALF), 10)
-    found = sg.Model(Maps(tuple(range(10))), task.space, task).evaluate(data)
+    found = sg.model.Model(Maps(tuple(range(10))), task.space, task).evaluate(data)
     assert (found["symbol_f1"], found["symbol_f1_all"]) == (1, 0.5)
     assert (found["symbol_collapse"], found["symbol_collapse_all"]) == (0, 0.5)
 
@@ -76,7 +76,7 @@ def test_a_family_counts_all_sites_together() -> None:
     tasks = {sites: sums(4, sites) for sites in z}
     network = Maps((0, 1, 2, 2), noise=1.5, scale=2.0)
     family = sg.Family(tasks)
-    found = sg.Model(network, {s: t.space for s, t in tasks.items()}, family).evaluate(data)
+    found = sg.model.Model(network, {s: t.space for s, t in tasks.items()}, family).evaluate(data)
     believed = [tasks[s].space.belief(network(data[s].x)) for s in z]
     read, truth = (torch.cat([p.flatten() for p in parts]) for parts in ([b.mode() for b in believed], z.values()))
     sure = torch.cat([belief.marginals().max(-1).values.flatten() for belief in believed])
@@ -85,7 +85,7 @@ def test_a_family_counts_all_sites_together() -> None:
     for name in ("symbol_f1", "symbol_ece"):
         each = [found[f"shape_{s}_{name}"] for s in z]
         assert found[name] != pytest.approx((40 * each[0] + 20 * each[1]) / 60, abs=1e-3)
-        alone = sg.Model(network, tasks[3].space, tasks[3]).evaluate(data[3])
+        alone = sg.model.Model(network, tasks[3].space, tasks[3]).evaluate(data[3])
         assert found[f"shape_3_{name}"] == alone[name]
     own = [found[f"shape_{s}_symbol_accuracy"] for s in z]
     assert found["symbol_accuracy"] == pytest.approx((40 * own[0] + 20 * own[1]) / 60)  # as a task's own figures are
@@ -96,7 +96,7 @@ def test_names_that_a_rule_leaves_open_are_compared_under_the_best_renaming() ->
     task = sg.Task(space, sg.Program(lambda a, b: a == b, space), nameless_symbols=True)
     z = torch.randint(4, (50, 2), generator=torch.Generator().manual_seed(0))
     data = sg.Examples(nn.functional.one_hot(z, 4).float(), (z[:, 0] == z[:, 1]).tolist(), z)
-    found = sg.Model(Maps((2, 3, 1, 0)), space, task).evaluate(data)
+    found = sg.model.Model(Maps((2, 3, 1, 0)), space, task).evaluate(data)
     names = ("accuracy", "f1", "f1_all", "collapse", "collapse_all", "ece")
     assert [found[f"relabelled_symbol_{name}"] for name in names] == [1, 1, 1, 0, 0, 0]
     assert not {"symbol_f1", "symbol_ece"} & found.keys()
@@ -108,7 +108,7 @@ def test_sites_with_alphabets_of_their_own_share_the_values_of_their_union() -> 
     z = space.encode([("a", "c"), ("c", "d"), ("b", "c"), ("b", "d")])
     read = torch.tensor([[0, 2], [2, 2], [1, 2], [3, 3]])  # a c, c c, b c, d d: the last d is no symbol of its site
     x = SURE * nn.functional.one_hot(read, 4).float()
-    found = sg.Model(nn.Identity(), space, task).evaluate(sg.Examples(x, space.decode(z), z))
+    found = sg.model.Model(nn.Identity(), space, task).evaluate(sg.Examples(x, space.decode(z), z))
     f1 = f1_score([*"acbbcdcd"], [*"acbdcccd"], average="macro")
     assert (found["symbol_f1"], found["symbol_accuracy"]) == pytest.approx((f1, 6 / 8))
 

@@ -15,13 +15,15 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from learner_cases import addition, classifier, examples, kernel, make_learner, weights
-from softground import Constant, Examples, Exponential, Learner, Program, SoftenedGrounding, Stage, Task, one_cycle
+from softground import Examples, Learner, Program, Stage, Task
 from softground.data import RandomAffine
 from softground.errors import CheckpointError
-from softground.learner import identity
+from softground.learner import identity, one_cycle
 from softground.learner.datasets import Batches
 from softground.learner.run_state import chains_of, network_of
 from softground.runs import RunFolder
+from softground.schedules import Constant, Exponential
+from softground.training import SoftenedGrounding
 
 
 class Stop(Exception):

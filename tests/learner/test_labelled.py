@@ -15,29 +15,14 @@ from cli_cases import read
 from learner_cases import adam, addition, assert_same_run, chains_of, classifier, examples, kernel, make_learner
 from lessons import Lesson
 from reals import PROBLEMS as REALS
-from softground import (
-    SMT,
-    Anchors,
-    Categorical,
-    Constant,
-    Examples,
-    Exponential,
-    Learner,
-    PerSite,
-    Program,
-    Sampler,
-    SoftenedGrounding,
-    SoftGrounder,
-    Stage,
-    Supervised,
-    Task,
-    ZeroDegree,
-)
+from softground import SMT, Anchors, Categorical, Examples, Learner, PerSite, Program, SoftGrounder, Stage, Task
 from softground.cli import main
 from softground.data.known import known_codes, reveal
+from softground.dice import Sampler
 from softground.errors import CheckpointError, DataError, InfeasibleAnswer, LearnerError, SoftgroundError
 from softground.learner.datasets import Batches
-from softground.training import Batch, Moment, TrainingSet
+from softground.schedules import Constant, Exponential
+from softground.training import Batch, Moment, SoftenedGrounding, Supervised, TrainingSet, ZeroDegree
 from softground.training.labelled_inputs import LabelledInputs
 
 CPU = torch.device("cpu")

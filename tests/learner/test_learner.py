@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from learner_cases import adam, addition, chains_of, classifier, equal, examples, kernel, make_learner, untimed, weights
-from softground import Constant, Examples, Exponential, Learner, Stage, Supervised, ZeroDegree, grounding_stages
+from softground import Examples, Learner, Stage, grounding_stages
 from softground.learner.evaluation import predictions
 from softground.runs import RunFolder
+from softground.schedules import Constant, Exponential
+from softground.training import Supervised, ZeroDegree
 
 
 @pytest.mark.parametrize("tabulated", [True, False], ids=["table", "enumeration"])

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, make_learner, weights
-from softground import Learner, SoftgroundError, Stage, grounding_stages, one_cycle
+from softground import Learner, SoftgroundError, Stage, grounding_stages
+from softground.learner import one_cycle
 from softground.training import Batch, Moment, Teacher
 
 OPTIMISERS = {

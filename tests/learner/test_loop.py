@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from learner_cases import addition, classifier, equal, examples, make_learner, untimed, weights
-from softground import Learner, SemanticLoss, Stage
+from softground import Learner, Stage
 from softground.errors import NonFiniteOutput
 from softground.learner import loop, tally
 from softground.learner.tally import Stopwatch
 from softground.learner.trained_part import deal_batches
-from softground.training import Batch, Moment, Teacher, Term
+from softground.training import Batch, Moment, SemanticLoss, Teacher, Term
 
 COUNT, SIZE = 50, 16
 

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 
 from learner_cases import adam, addition, examples, kernel, make_learner
-from softground import Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import Learner, Stage
 from softground.errors import CheckpointError
 from softground.runs import checkpoint
+from softground.schedules import Exponential
+from softground.training import SoftenedGrounding, ZeroDegree
 
 Meta = dict[str, Any]
 Tensors = dict[str, Tensor]

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 
 import softground
 from learner_cases import addition, classifier, examples, make_learner
-from softground import SMT, Categorical, Enumeration, Examples, Learner, Model, Program, Scan, SoftGrounder, Task
+from softground import SMT, Categorical, Examples, Learner, Program, Scan, SoftGrounder, Task
 from softground.cli.loading import read_examples
 from softground.errors import CheckpointError, ConstraintError, DataError, LearnerError
-from softground.inverses import Listing
+from softground.inverses import Enumeration, Listing
+from softground.model import Model
 from softground.reals.gaussian import Gaussian
 
 

@@ -15,29 +15,14 @@ from cli_cases import read
 from learner_cases import DIGITS, adam, addition, assert_same_run, classifier, examples, kernel, make_learner
 from lessons import Lesson
 from reals import PROBLEMS as REALS
-from softground import (
-    All,
-    Categorical,
-    Constant,
-    Enumeration,
-    Examples,
-    Learner,
-    Program,
-    Scan,
-    SemanticLoss,
-    SoftenedGrounding,
-    SoftGrounder,
-    Stage,
-    Sum,
-    Supervised,
-    Target,
-    Task,
-    ZeroDegree,
-)
+from softground import All, Categorical, Examples, Learner, Program, Scan, SoftGrounder, Stage, Sum, Task
 from softground.cli import main
 from softground.errors import LearnerError
+from softground.inverses import Enumeration
+from softground.schedules import Constant
+from softground.target import Target
 from softground.tasks.sudoku import sudoku_task
-from softground.training import Noise, TrainingSet
+from softground.training import Noise, SemanticLoss, SoftenedGrounding, Supervised, TrainingSet, ZeroDegree
 
 LEVEL = 0.2
 PARTS = All([Sum([0, 1]), Sum([1, 2]), Sum([1, 3])], Categorical([range(3)] * 4))

@@ -84,7 +84,7 @@ def test_a_resumed_run_takes_what_was_chosen(
     assert_same_run(tmp_path / "whole", tmp_path / "part")
     objective: Any = rest.stages[0].objective
     if rung == "parts":
-        assert isinstance(objective, sg.CompositeLikelihood)
+        assert isinstance(objective, sg.training.CompositeLikelihood)
     else:
         assert isinstance(objective.kernel, Exact if rung == "table" else Composed)
 
@@ -120,7 +120,9 @@ def test_every_shape_of_a_family_chooses() -> None:
 
 def test_the_choice_is_told_before_training(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = square()
-    sg.Experiment(task, nn.Linear(4, 4), data(), data(8), sg.grounding_stages(task, epochs=1)).run(tmp_path / "run")
+    sg.experiments.Experiment(task, nn.Linear(4, 4), data(), data(8), sg.grounding_stages(task, epochs=1)).run(
+        tmp_path / "run"
+    )
     printed = capsys.readouterr().out
     assert printed.index("Inverse: table (all 256 states were tried for each of") < printed.index("epoch 1/1")
 
@@ -134,7 +136,7 @@ def grid(rows: int, columns: int) -> sg.Task:
         return (*cells.sum(1), *cells.sum(0))
 
     rule = sg.Program(sums, space, vectorised=True)
-    return sg.Task(space, rule, sg.Enumeration(space, rule))
+    return sg.Task(space, rule, sg.inverses.Enumeration(space, rule))
 
 
 def test_a_walk_without_a_kernel_moves_and_says_why() -> None:
@@ -150,7 +152,7 @@ def test_a_walk_without_a_kernel_moves_and_says_why() -> None:
 def test_chains_that_stand_still_are_told(tmp_path: Path) -> None:
     task, z = grid(3, 3), torch.randint(3, (12, 9), generator=torch.Generator().manual_seed(1))
     examples = sg.Examples(torch.eye(3)[z], task.constraint.compute(z))
-    frozen = sg.Guided(task.inverse, sg.Drop(task.space, [0]))
+    frozen = sg.kernels.Guided(task.inverse, sg.projections.Drop(task.space, [0]))
     stages = sg.grounding_stages(task, frozen, epochs=2)
     with sg.seeded(0):  # other first weights may hit upon a state
         network = nn.Linear(3, 3)

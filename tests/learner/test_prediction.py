@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from softground import Categorical, Enumeration, Examples, Learner, Program, Scan, Task
+from softground import Categorical, Examples, Learner, Program, Scan, Task
 from softground.errors import ConstraintError, DataError, InfeasibleAnswer, LearnerError
+from softground.inverses import Enumeration
 
 
 class Believes(nn.Module):

@@ -72,7 +72,7 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
 
 
 def kernel(name: str, task: sg.Task) -> Kernel:
-    inverse = sg.Table(task.constraint) if isinstance(task.constraint, sg.Program) else task.inverse
+    inverse = sg.inverses.Table(task.constraint) if isinstance(task.constraint, sg.Program) else task.inverse
     return Guided(inverse, RandomDrop(SPACE, 1), marginals=True) if name == "guided" else Exact(inverse)
 
 
@@ -139,7 +139,7 @@ def test_a_rehearsal_that_leaves_traces_is_noticed(monkeypatch: pytest.MonkeyPat
     assert not torch.equal(*chains)
 
 
-class Asks(sg.Term):
+class Asks(sg.training.Term):
     """A term that looks at a number, and asks for nothing else."""
 
     def loss(self, batch: Batch) -> None:

@@ -12,9 +12,12 @@ import pytest
 import torch
 
 from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
-from softground import Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree, one_cycle
+from softground import Learner, Stage
 from softground.errors import CheckpointError
+from softground.learner import one_cycle
 from softground.runs import RunFolder
+from softground.schedules import Exponential
+from softground.training import SoftenedGrounding, ZeroDegree
 
 
 class Stop(Exception):

@@ -15,9 +15,9 @@ from torch.utils.data import Dataset
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from learner_cases import adam, addition, classifier, equal, examples, make_learner, weights
-from softground import Dropout, Program, Scan, SoftGrounder, Task, grounding_stages
+from softground import Program, Scan, SoftGrounder, Task, grounding_stages
 from softground.errors import LearnerError
-from softground.networks import RandomLayer
+from softground.networks import Dropout, RandomLayer
 from softground.spaces import Categorical
 
 

@@ -29,30 +29,28 @@ from learner_cases import (
 )
 from softground import (
     Between,
-    Constant,
-    Enumeration,
     Examples,
     Family,
-    Guided,
     Learner,
     OneOf,
     Program,
-    RandomDrop,
-    Sampler,
-    SemanticLoss,
-    SoftenedGrounding,
     SoftGrounder,
     Stage,
     Task,
-    ZeroDegree,
     grounding_stages,
     mlp,
     seeded,
 )
+from softground.dice import Sampler
 from softground.errors import CheckpointError, ConstraintError, DataError, InfeasibleAnswer, LearnerError
+from softground.inverses import Enumeration
+from softground.kernels import Guided
 from softground.learner.trained_part import deal_batches
+from softground.projections import RandomDrop
 from softground.runs import RunFolder
+from softground.schedules import Constant
 from softground.spaces import Categorical
+from softground.training import SemanticLoss, SoftenedGrounding, ZeroDegree
 from softground.training.first_states import EMPTY, WAITS, completed_readings
 
 BAD = [0, 3, 50, 51, 63]

@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 from learner_cases import adam, addition, assert_same_run, classifier, equal, examples, kernel, make_learner, weights
-from softground import Examples, Learner, SoftenedGrounding, Stage, Task
+from softground import Examples, Learner, Stage, Task
 from softground.errors import CheckpointError, LearnerError
 from softground.learner.run_state import Progress
 from softground.runs import RunFolder
 from softground.schedules import Constant
+from softground.training import SoftenedGrounding
 
 
 class Scripted:

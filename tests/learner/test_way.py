@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import softground
-from softground import Experiment
+from softground.experiments import Experiment
 
 ROOT = str(Path(softground.__file__).parent)
 

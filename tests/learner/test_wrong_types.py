@@ -46,10 +46,10 @@ DATA = examples(TASK, 12)
         ),
         (lambda: sg.Examples(DATA.x, set(range(12))), DataError, "one entry for each of them, in their order"),  # type: ignore[arg-type]
         (lambda: sg.grounding_stages(TASK, "exact"), LearnerError, r"expected a Kernel, such as Exact\("),  # type: ignore[arg-type]
-        (lambda: sg.grounding_stages(TASK, sg.Exact), LearnerError, "expected a Kernel"),  # type: ignore[arg-type]
+        (lambda: sg.grounding_stages(TASK, sg.kernels.Exact), LearnerError, "expected a Kernel"),  # type: ignore[arg-type]
         (lambda: sg.grounding_stages(TASK, schedule=0.5), LearnerError, "expected a Schedule, such as Constant"),  # type: ignore[arg-type]
         (lambda: sg.Task(TASK.space, TASK.constraint, "table"), sg.SoftgroundError, "expected an Inverse"),  # type: ignore[arg-type]
-        (lambda: make_learner(TASK, augment=sg.RandomAffine()).fit(DATA), DataError, "Leave augment out"),
+        (lambda: make_learner(TASK, augment=sg.data.RandomAffine()).fit(DATA), DataError, "Leave augment out"),
         (lambda: Experiment.named("addition", epochs="3"), LearnerError, "'epochs' is '3'; expected int"),
         (lambda: Experiment.named("addition", train_size="9"), LearnerError, "'train_size' is '9'; expected int"),
     ],
@@ -99,7 +99,7 @@ class Dials(nn.Module):
 
 
 def test_an_estimator_reads_reals_with_a_network_of_ones_own() -> None:
-    total = sg.Equations([[1, 1]], sg.Gaussian(2, sigma=0.1))
+    total = sg.reals.Equations([[1, 1]], sg.reals.Gaussian(2, sigma=0.1))
     x, y = torch.rand(6, 2, 4), [1.5, 2.0, 3.0] * 2
     with pytest.raises(LearnerError, match=r"there is no default one for reals. Give network="):
         sg.SoftGrounder(total, epochs=1, device="cpu").fit(x, y)

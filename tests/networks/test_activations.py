@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from softground import PerSite, convnet, lenet
+from softground import PerSite, convnet
 from softground.data import Gathered, checks
 from softground.data.checks import check_activations
 from softground.data.images import resize
 from softground.errors import DataError
 from softground.experiments import Experiment
+from softground.networks import lenet
 
 
 @pytest.fixture(autouse=True)

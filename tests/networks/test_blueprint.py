@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from softground import Categorical, Dropout, Ensemble, PerSite, Standardise, convnet, default_network, lenet, mlp
+from softground import Categorical, PerSite, convnet, default_network, mlp
 from softground.errors import SoftgroundError
+from softground.networks import Dropout, Ensemble, Standardise, lenet
 from softground.networks.blueprint import LAYERS, TORCH, build, describe
 from softground.runs.codec import decode, encode
 from softground.tasks.sdsp.networks import PathGNN, PathMLP

@@ -39,8 +39,8 @@ def ensemble() -> Ensemble:
 
 def learner(task: sg.Task, net: nn.Module, stages: list[sg.Stage] | None = None, **given: Any) -> sg.Learner:
     if stages is None:
-        stages = sg.grounding_stages(task, epochs=6, optimizer=adam, terms=[sg.Usage()])
-        first = sg.Stage("0", SemanticLoss(), 2, adam, terms=[sg.Usage()])
+        stages = sg.grounding_stages(task, epochs=6, optimizer=adam, terms=[sg.training.Usage()])
+        first = sg.Stage("0", SemanticLoss(), 2, adam, terms=[sg.training.Usage()])
         stages = [first, *stages] if isinstance(net, Scouted) else stages
     return sg.Learner(task, net, stages, batch_size=32, device="cpu", **given)
 
@@ -50,7 +50,7 @@ def test_members_learn_as_they_would_alone() -> None:
     data = examples(task, 96)
 
     def stage() -> list[sg.Stage]:
-        return [sg.Stage("I", SemanticLoss(), 3, adam, terms=[sg.Usage()])]
+        return [sg.Stage("I", SemanticLoss(), 3, adam, terms=[sg.training.Usage()])]
 
     both = ensemble()
     learner(task, both, stage()).fit(data, anchors=sg.Anchors.of(data, task.space, 1, 0), quiet=True)
@@ -64,7 +64,7 @@ def test_members_learn_as_they_would_alone() -> None:
 def test_an_ensemble_reads_by_the_mean_of_its_members() -> None:
     task, net = addition(), ensemble()
     x = examples(task, 8).x
-    read, *members = (sg.Model(each, task.space).predict_proba(x) for each in (net, *net.members))
+    read, *members = (sg.model.Model(each, task.space).predict_proba(x) for each in (net, *net.members))
     assert read == pytest.approx(sum(members) / 2, abs=1e-6)
 
 
@@ -104,7 +104,7 @@ def test_a_network_begins_with_its_best_scouts_reading() -> None:
 
 def test_scouts_compete_in_the_first_stage_alone() -> None:
     task, net = addition(), scouted()
-    stages = [sg.Stage(name, SemanticLoss(), 6, adam, terms=[sg.Usage()]) for name in ("0", "I")]
+    stages = [sg.Stage(name, SemanticLoss(), 6, adam, terms=[sg.training.Usage()]) for name in ("0", "I")]
     before = weights(net.network)
     made, seen = learner(task, net, stages), []
 
@@ -144,7 +144,7 @@ def test_scouts_that_leave_symbols_out_are_held_back(monkeypatch: pytest.MonkeyP
         task, net = addition(), scouted()
         monkeypatch.setattr("softground.training.members.STRICT", strict)
         monkeypatch.setattr(net, "note", seen.append)
-        stages = [sg.Stage(name, SemanticLoss(), 1, adam, terms=[sg.Usage(weight=0.0)]) for name in ("0", "I")]
+        stages = [sg.Stage(name, SemanticLoss(), 1, adam, terms=[sg.training.Usage(weight=0.0)]) for name in ("0", "I")]
         learner(task, net, stages).fit(examples(task), quiet=True)
     more = noted[2.0][0] - noted[0.0][0]
     assert more.shape == (3,)
@@ -171,7 +171,7 @@ def test_it_learns_and_resumes_with_the_same_bits(make: Callable[[], nn.Module],
 
 def test_what_members_would_share_is_refused() -> None:
     task = addition()
-    stage = sg.Stage("I", sg.SoftenedGrounding(kernel("guided", task), sg.Constant(1.0)), 1, adam)
+    stage = sg.Stage("I", sg.training.SoftenedGrounding(kernel("guided", task), sg.schedules.Constant(1.0)), 1, adam)
     with pytest.raises(LearnerError, match="SoftenedGrounding remembers one state of every example"):
         learner(task, ensemble(), [stage]).fit(examples(task, 32), quiet=True)
     with pytest.raises(LearnerError, match="cannot be an ensemble"):

@@ -17,10 +17,10 @@ from papers.li2023.baselines import BackSearch
 from papers.li2023.baselines.back_search import back_search, correct_one, walk
 from problems import PROBLEMS, Problem, small_sum
 from reals import PROBLEMS as REALS
-from softground import Enumeration, Task
+from softground import Task
 from softground.dice import Sampler
 from softground.errors import LearnerError
-from softground.inverses import Fibre, Inverse, Start
+from softground.inverses import Enumeration, Fibre, Inverse, Start
 from softground.projections import Dropped
 from softground.spaces import CategoricalBelief
 from softground.tasks.formulas import formula_task

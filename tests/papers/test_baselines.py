@@ -14,8 +14,9 @@ from exhaustive import Replay
 from learner_cases import Stop, adam, addition, assert_same_run, classifier, examples, make_learner, stop_at
 from lessons import Lesson
 from papers.li2023.baselines import MAPO, BackSearch, BestMapping, FeasibleMapping, Reinforce
-from softground import Constant, Stage
+from softground import Stage
 from softground.dice import Sampler
+from softground.schedules import Constant
 from softground.tasks.formulas import formula_task
 from softground.tasks.sudoku import sudoku_task
 from softground.training import SemanticLoss, SoftenedGrounding, Teacher

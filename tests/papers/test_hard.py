@@ -11,8 +11,9 @@ from lessons import Lesson
 from papers.li2023.baselines import BestMapping, FeasibleMapping
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
-from softground import Enumeration, Examples, Stage, Task
+from softground import Examples, Stage, Task
 from softground.errors import InfeasibleAnswer, LearnerError
+from softground.inverses import Enumeration
 from softground.tasks.sdsp import Intervals
 
 

@@ -67,12 +67,12 @@ def test_draws_have_the_laws_mean_and_covariance() -> None:
 def test_completions_exist_or_are_refused_with_proof() -> None:
     inverse, y = Conditional(rule()), rule().encode([(6, 8)])
     z = torch.tensor([[1.0, 2.0, 3.0, 0.0]], dtype=torch.float64)
-    fibre = inverse.fibre(z, y, sg.Dropped(torch.tensor([[3]])))
+    fibre = inverse.fibre(z, y, sg.projections.Dropped(torch.tensor([[3]])))
     assert fibre.values.tolist() == [[[4.0]]]
     assert (fibre.mask.tolist(), fibre.complete.tolist()) == ([[True]], [True])
-    none = inverse.fibre(z, rule().encode([(7, 8)]), sg.Dropped(torch.tensor([[3]])))
+    none = inverse.fibre(z, rule().encode([(7, 8)]), sg.projections.Dropped(torch.tensor([[3]])))
     assert (none.mask.tolist(), none.complete.tolist()) == ([[False]], [True])
-    many = inverse.fibre(z, y, sg.Dropped(torch.tensor([[1, 2, 3]])))
+    many = inverse.fibre(z, y, sg.projections.Dropped(torch.tensor([[1, 2, 3]])))
     assert (many.mask.tolist(), many.complete.tolist()) == ([[True]], [False])
 
 

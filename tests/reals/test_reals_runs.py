@@ -12,11 +12,11 @@ from torch import nn
 import softground as sg
 from softground.errors import ConstraintError
 
-DIALS = sg.Gaussian(2, sigma=0.1)
+DIALS = sg.reals.Gaussian(2, sigma=0.1)
 
 
-def total() -> sg.Equations:
-    return sg.Equations([[1, 1]], DIALS)
+def total() -> sg.reals.Equations:
+    return sg.reals.Equations([[1, 1]], DIALS)
 
 
 def test_a_run_is_kept_and_resumed(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_run_is_kept_and_resumed(tmp_path: Path) -> None:
 def test_an_inspection_finds_a_kernel() -> None:
     rule = total()
     found = sg.inspect(sg.Task(rule.space, rule), [1.0, 2.0])
-    assert isinstance(sg.recommend(sg.Task(rule.space, rule), [1.0]).kernel, sg.Exact)
+    assert isinstance(sg.walks.recommend(sg.Task(rule.space, rule), [1.0]).kernel, sg.kernels.Exact)
     assert found.answers == 2
     assert "some symbols are real numbers" in str(found)
 
@@ -55,4 +55,4 @@ def test_an_answer_that_is_no_number_names_the_example(answer: Any) -> None:
 
 def test_equations_need_reals() -> None:
     with pytest.raises(ConstraintError, match="expected a Gaussian space"):
-        sg.Equations([[1, 1]], sg.Categorical([range(3)] * 2))  # type: ignore[arg-type]
+        sg.reals.Equations([[1, 1]], sg.Categorical([range(3)] * 2))  # type: ignore[arg-type]

@@ -12,9 +12,11 @@ import torch
 from torch.utils.data import Dataset
 
 from learner_cases import adam, addition, assert_same_run, classifier, examples, kernel, make_learner
-from softground import Exponential, Learner, SoftenedGrounding, Stage, ZeroDegree
+from softground import Learner, Stage
 from softground.errors import CheckpointError
 from softground.report.watch import GALLERY, read_gallery
+from softground.schedules import Exponential
+from softground.training import SoftenedGrounding, ZeroDegree
 
 
 class Stop(Exception):

@@ -13,12 +13,14 @@ from lessons import Lesson
 from papers.li2023.baselines import MAPO, BackSearch, Reinforce
 from papers.li2023.baselines.back_search import correct_one
 from problems import PROBLEMS
-from softground import Categorical, Constant, Exact, Scan, SoftenedGrounding, Task
+from softground import Categorical, Scan, Task
 from softground.dice import Sampler
 from softground.errors import SpaceError
 from softground.inverses import Inverse, Scanned
+from softground.kernels import Exact
+from softground.schedules import Constant
 from softground.target import Target
-from softground.training import SemanticLoss, Supervised, Teacher, ZeroDegree
+from softground.training import SemanticLoss, SoftenedGrounding, Supervised, Teacher, ZeroDegree
 
 PROBLEM = PROBLEMS[4]  # formulas of three symbols, digits 1 … 4 and + - *
 SPACE, PLAIN = PROBLEM.space, PROBLEMS[1].space

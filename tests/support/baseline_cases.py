@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from exhaustive import Replay
 from lessons import Lesson
 from problems import Problem
-from softground import Examples, Learner, Stage, Task, Teacher
+from softground import Examples, Learner, Stage, Task
 from softground.tasks.formulas import formula_task
 from softground.tasks.formulas.data.alphabet import value
+from softground.training import Teacher
 from sudoku_cases import BOARDS
 
 NOISE = 0.2

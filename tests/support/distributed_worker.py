@@ -25,25 +25,15 @@ from learner_cases import (
     make_learner,
     stop_at,
 )
-from softground import (
-    Anchors,
-    Constant,
-    Examples,
-    Exponential,
-    Family,
-    Learner,
-    SoftenedGrounding,
-    Stage,
-    ZeroDegree,
-    cli,
-)
+from softground import Anchors, Examples, Family, Learner, Stage, cli
 from softground.data.known import reveal
 from softground.errors import DataError
 from softground.learner.device import everyone
 from softground.learner.run_state import Checkpoints, chains_of
 from softground.runs import RunFolder
 from softground.runs.codec import encode
-from softground.training import SemanticLoss, Usage
+from softground.schedules import Constant, Exponential
+from softground.training import SemanticLoss, SoftenedGrounding, Usage, ZeroDegree
 
 COUNT = 65  # one process owns 33, the other 32: in a batch of one example the other is idle
 CASES = ("plain", "dropped", "known", "usage", "anchors", "everything")

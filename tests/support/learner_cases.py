@@ -9,23 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softground import (
-    ChangeOne,
-    Collapsed,
-    Enumeration,
-    Exact,
-    Examples,
-    Guided,
-    Learner,
-    Metropolis,
-    Program,
-    RandomDrop,
-    Stage,
-    Task,
-    Uniform,
-    grounding_stages,
-)
-from softground.kernels import Kernel
+from softground import Examples, Learner, Program, Stage, Task, grounding_stages
+from softground.inverses import Enumeration
+from softground.kernels import Collapsed, Exact, Guided, Kernel, Metropolis, Uniform
+from softground.projections import ChangeOne, RandomDrop
 from softground.runs import RunFolder
 from softground.runs.checkpoint import load_part
 from softground.spaces import Categorical

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from softground import Constant, Examples, SoftenedGrounding, Stage, one_cycle
+from softground import Examples, Stage
 from softground.data.digits import Digits
 from softground.errors import DataError, LearnerError, SpaceError
 from softground.experiments import Experiment
 from softground.kernels import Collapsed, Exact, Guided, Metropolis, Uniform
-from softground.learner import Learner
+from softground.learner import Learner, one_cycle
+from softground.schedules import Constant
 from softground.tasks.addition import Addition, addition_program, addition_scan, addition_task, deal
+from softground.training import SoftenedGrounding
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])

@@ -13,11 +13,11 @@ import torch
 import softground
 from baseline_cases import formulas
 from cli_cases import hurry, read, train
-from softground import Categorical, Examples, Learner, Model
+from softground import Categorical, Examples, Learner
 from softground.cli import main
 from softground.errors import CheckpointError
 from softground.experiments import Experiment
-from softground.model import DOCUMENT
+from softground.model import DOCUMENT, Model
 from softground.report.gathering import counts
 from softground.tasks import TASKS
 from softground.tasks.formulas import formula_task

@@ -131,4 +131,4 @@ def test_a_run_with_three_labels(tmp_path: Path) -> None:
     made: Any = Experiment.named("kandlogic", "paper", train_size=8)
     assert made.recipe.kernel == "metropolis"
     walk = KandLogic().walk(made.task)
-    assert walk.drop.draw(sg.Sampler(0), 1, torch.device("cpu")).sites.tolist() == [[6, 7, 8]]
+    assert walk.drop.draw(sg.dice.Sampler(0), 1, torch.device("cpu")).sites.tolist() == [[6, 7, 8]]

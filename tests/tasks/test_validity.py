@@ -32,7 +32,7 @@ def test_a_network_that_knows_nothing_finds_the_likeliest_valid_board(tmp_path: 
     """Among the 288, not among the likeliest of all states; also where the model was saved."""
     task = Validity().task()
     scores = torch.randn(3, 16, 4, generator=torch.Generator().manual_seed(0))
-    model = sg.Model(torch.nn.Identity(), task.space, task)
+    model = sg.model.Model(torch.nn.Identity(), task.space, task)
     model.save(tmp_path)
     boards = task.inverse.states(torch.device("cpu"))
     chances = scores.log_softmax(-1)[:, torch.arange(16), boards].sum(-1)

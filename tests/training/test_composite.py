@@ -30,7 +30,7 @@ SQUARE = sg.Categorical([range(10)] * 9)
 def task_of(pieces: list[Any], space: sg.Categorical = SPACE) -> sg.Task:
     """A task that would walk, were it not for its parts."""
     rule = sg.All(pieces, space)
-    return sg.Task(space, rule, sg.Enumeration(space, rule))
+    return sg.Task(space, rule, sg.inverses.Enumeration(space, rule))
 
 
 def squares(count: int, seed: int = 0) -> sg.Examples:
@@ -51,8 +51,10 @@ def learner(task: sg.Task, epochs: int = 6, **given: Any) -> sg.Learner:
     return sg.Learner(task, network, stages, batch_size=16, **given)
 
 
-@pytest.mark.parametrize("schedule", [sg.Constant(1.0), sg.Constant(0.4), sg.Constant(1.0, warmup=1)], ids=repr)
-def test_the_gradient_is_that_of_the_parts_log_masses_by_brute_force(schedule: sg.Schedule) -> None:
+@pytest.mark.parametrize(
+    "schedule", [sg.schedules.Constant(1.0), sg.schedules.Constant(0.4), sg.schedules.Constant(1.0, warmup=1)], ids=repr
+)
+def test_the_gradient_is_that_of_the_parts_log_masses_by_brute_force(schedule: sg.schedules.Schedule) -> None:
     gamma = schedule.gamma(0)  # ∞ while warming up
     task = task_of(PIECES)
     y = task.constraint.encode([(2, 1, 1), (3, 2, 0)])
@@ -132,7 +134,7 @@ def test_where_no_answer_contradicts_itself_little_time_is_spent(monkeypatch: py
     monkeypatch.setattr(Z3, "empty", lambda self, answer, codes: bool(seen.append(answer)))
     clocked(monkeypatch, 0.0, 0.0, 1.9, 2.1)
     data = squares(40)
-    empty, undecided = together(rule, sg.Enumeration(SQUARE, rule), rule.encode(data.y))
+    empty, undecided = together(rule, sg.inverses.Enumeration(SQUARE, rule), rule.encode(data.y))
     assert len(seen) == 2
     assert (int(empty.sum()), int(undecided.sum())) == (0, 38)
 
@@ -232,14 +234,17 @@ def test_shapes_of_a_family_have_parts_of_their_own() -> None:
 
 def test_who_has_no_parts_takes_another_objective() -> None:
     plain = sg.Program(lambda *z: sum(z), SQUARE)
-    task = sg.Task(SQUARE, plain, sg.Enumeration(SQUARE, plain))
+    task = sg.Task(SQUARE, plain, sg.inverses.Enumeration(SQUARE, plain))
     assert parts_objective(task) is None
     assert isinstance(sg.grounding_stages(task)[0].objective, SoftenedGrounding)
     with pytest.raises(LearnerError, match=r"sg\.All"):
         CompositeLikelihood().begin(task)
     large = task_of([sg.Value(range(9), lambda *z: sum(z))], SQUARE)  # whose only part has no law either
     assert parts_objective(large) is None
-    held, annealed = parts_objective(sums()), parts_objective(sums(), sg.Exponential())
+    held, annealed = parts_objective(sums()), parts_objective(sums(), sg.schedules.Exponential())
     assert held is not None
     assert annealed is not None
-    assert [made.numbers(Moment(epoch=3))["gamma"] for made in (held, annealed)] == [1.0, sg.Exponential().gamma(3)]
+    assert [made.numbers(Moment(epoch=3))["gamma"] for made in (held, annealed)] == [
+        1.0,
+        sg.schedules.Exponential().gamma(3),
+    ]

@@ -11,8 +11,12 @@ from torch import Tensor
 
 import softground as sg
 from lessons import Lesson
-from softground import Categorical, Constant, Exact, Experiment, Program, SoftenedGrounding, Task
+from softground import Categorical, Program, Task
+from softground.experiments import Experiment
+from softground.kernels import Exact
 from softground.learner.recording import asks_nothing
+from softground.schedules import Constant
+from softground.training import SoftenedGrounding
 from softground.training.scaled import LEAST, USAGE, Scaled
 from softground.training.step import Moment
 
@@ -70,9 +74,9 @@ def test_the_slope_is_that_of_the_scaled_law(gamma: float, share: float, pinned:
 
 def test_it_serves_teachers_that_sum_over_solutions_alone() -> None:
     assert Scaled().serves(SoftenedGrounding())
-    assert Scaled().serves(sg.CompositeLikelihood())
+    assert Scaled().serves(sg.training.CompositeLikelihood())
     assert not Scaled(False).serves(SoftenedGrounding())
-    assert not any(Scaled().serves(teacher) for teacher in (sg.ZeroDegree(), sg.Supervised()))
+    assert not any(Scaled().serves(teacher) for teacher in (sg.training.ZeroDegree(), sg.training.Supervised()))
 
 
 @pytest.mark.parametrize("case", ["one symbol", "never read", "all known", "few sites"])
@@ -105,7 +109,7 @@ def test_a_running_mean_is_not_recorded(symbols: int, able: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Cooling(sg.Schedule):
+class Cooling(sg.schedules.Schedule):
     """γ from 4 to 1 over four epochs."""
 
     def gamma(self, t: int) -> float:

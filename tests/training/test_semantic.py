@@ -10,12 +10,15 @@ from learner_cases import addition
 from lessons import Lesson
 from problems import PROBLEMS, Problem
 from reals import PROBLEMS as REALS
-from softground import SMT, Z3, Constant, Enumeration, Exact, SoftenedGrounding, Task
+from softground import SMT, Task
 from softground.errors import LearnerError
+from softground.inverses import Z3, Enumeration
+from softground.kernels import Exact
+from softground.schedules import Constant
 from softground.tasks.formulas import formula_program, formula_task
 from softground.tasks.formulas.rule import formula_rule
 from softground.tasks.sudoku import sudoku_task
-from softground.training import SemanticLoss, Teacher
+from softground.training import SemanticLoss, SoftenedGrounding, Teacher
 from sudoku_cases import BOARDS
 
 

@@ -76,7 +76,7 @@ def test_terms_may_come_in_any_order(teacher: Teacher) -> None:
     for order in itertools.permutations(terms):
         net, losses = classifier().double(), []
         lesson = Lesson(teacher, TASK, y, known=known, terms=order)
-        dice, chance = sg.Sampler(0), torch.Generator().manual_seed(0)
+        dice, chance = sg.dice.Sampler(0), torch.Generator().manual_seed(0)
         descent = torch.optim.SGD(net.parameters(), lr=0.5)
         for rows in torch.arange(COUNT).split(8):
             batch = replace(lesson.batch(None, rows, dice, order=chance), x=x[rows])
@@ -240,8 +240,8 @@ def test_what_is_remembered_stands_in_the_rows_of_the_batch() -> None:
         lesson = Lesson(SoftenedGrounding(walk), TASK, y, known=told)
         before = lesson.memory["chains"].clone()
         given = belief if told is None else belief.given(told[INDEX])
-        expected, _ = walk.step(sg.Sampler(0), before[INDEX], sg.Target.at(given, y[INDEX], 1.0))
-        lesson.loss(belief, INDEX, sg.Sampler(0))
+        expected, _ = walk.step(sg.dice.Sampler(0), before[INDEX], sg.target.Target.at(given, y[INDEX], 1.0))
+        lesson.loss(belief, INDEX, sg.dice.Sampler(0))
         after = lesson.memory["chains"]
         assert torch.equal(after[INDEX], expected)
         assert not torch.equal(after[INDEX], before[INDEX])
@@ -338,7 +338,7 @@ class Asks(Term):
 def parts() -> sg.Task:
     space = sg.Categorical([range(4)] * 3)
     rule = sg.All([sg.Sum([0, 1]), sg.Sum([1, 2])], space)
-    return sg.Task(space, rule, sg.Enumeration(space, rule))
+    return sg.Task(space, rule, sg.inverses.Enumeration(space, rule))
 
 
 def taken(task: sg.Task, y: Tensor, teacher: Teacher, terms: Sequence[Term] = (), known: Tensor | None = None) -> None:
@@ -350,7 +350,7 @@ def taken(task: sg.Task, y: Tensor, teacher: Teacher, terms: Sequence[Term] = ()
     order = torch.Generator().manual_seed(0)
 
     def work() -> None:
-        batch = replace(lesson.batch(None, index, sg.Sampler(0), symbols=symbols, order=order), x=x)
+        batch = replace(lesson.batch(None, index, sg.dice.Sampler(0), symbols=symbols, order=order), x=x)
         step(batch, net, lesson.teacher, lesson.terms).backward()  # type: ignore[no-untyped-call]
 
     work()  # what is kept by device is made in the first step
@@ -368,7 +368,7 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
 }
 TEACHERS = {
     "exact": SoftenedGrounding(),
-    "exact, cold": SoftenedGrounding(schedule=sg.Constant(0.3)),
+    "exact, cold": SoftenedGrounding(schedule=sg.schedules.Constant(0.3)),
     "parts": CompositeLikelihood(),
     "zero": ZeroDegree(),
     "labels": Supervised(),
@@ -395,7 +395,7 @@ def test_a_step_asks_the_device_for_nothing(case: str, teacher: str, terms: list
 def test_whoever_asks_is_caught(way: str) -> None:
     with pytest.raises(AsksDevice, match="asks the device for values"):
         taken(TASK, TASK.constraint.encode([3, 4]), SoftenedGrounding(), [Asks(way)])
-    ragged = replace(TASK, inverse=sg.Table(TASK.constraint, _padded=False))  # type: ignore[arg-type]
+    ragged = replace(TASK, inverse=sg.inverses.Table(TASK.constraint, _padded=False))  # type: ignore[arg-type]
     with pytest.raises(AsksDevice):  # rows of different lengths
         taken(ragged, TASK.constraint.encode([3, 4]), SoftenedGrounding())
 
@@ -415,7 +415,7 @@ def test_learners_with_the_same_stages_share_nothing(name: str) -> None:
     more = {} if name == "open" else {"noise": 0.1}  # Stage II has no chains, and this rule no law
 
     def stages() -> list[sg.Stage]:
-        teacher = {"semantic": sg.SemanticLoss(), "open": SoftenedGrounding()}.get(name)
+        teacher = {"semantic": sg.training.SemanticLoss(), "open": SoftenedGrounding()}.get(name)
         first = teacher or SoftenedGrounding(kernel(name, task), steps=2)
         return [sg.Stage("I", first, 2, adam, terms=[Usage()]), sg.Stage("II", ZeroDegree(), 1, adam)]
 
@@ -495,7 +495,7 @@ def test_what_was_written_for_the_hooks_before_is_refused() -> None:
 
 def test_a_description_never_changes() -> None:
     _, y, _, known = data()
-    for each in (SoftenedGrounding(), CompositeLikelihood(), sg.SemanticLoss(), Supervised(), ZeroDegree()):
+    for each in (SoftenedGrounding(), CompositeLikelihood(), sg.training.SemanticLoss(), Supervised(), ZeroDegree()):
         if not isinstance(each, CompositeLikelihood):
             assert isinstance(each.begin(TASK), Teacher)
         with pytest.raises(AttributeError):

@@ -23,7 +23,7 @@ HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
 class Nothing(Teacher):
     """Teaches nothing, so that the loss is the terms'."""
 
-    def teach(self, batch: sg.Batch) -> None:
+    def teach(self, batch: sg.training.Batch) -> None:
         return None
 
 
@@ -102,7 +102,7 @@ def half(count: int, seed: int) -> tuple[sg.Task, sg.Examples]:
     return sg.Task(space, sg.Program(lambda a, b: a + b, space)), sg.Examples(x, digits.sum(1).tolist(), digits)
 
 
-def trained(*terms: sg.Term) -> float:
+def trained(*terms: sg.training.Term) -> float:
     task, data = half(700, 0)
     with sg.seeded(0):
         net = nn.Sequential(nn.Linear(5, 64), nn.ReLU(), nn.Linear(64, 5))
@@ -121,7 +121,7 @@ def test_terms_are_added_and_recorded() -> None:
     task = addition()
     data = examples(task, 64)
 
-    def run(*terms: sg.Term) -> sg.Learner:
+    def run(*terms: sg.training.Term) -> sg.Learner:
         torch.manual_seed(0)
         net = nn.Linear(4, 4)
         stages = sg.grounding_stages(task, epochs=1, optimizer=lambda p: torch.optim.SGD(p, lr=0.0), terms=terms)

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from problems import PROBLEMS, Problem
-from softground import ChangeOne, Collapsed, Drop, RandomDrop, Task
-from softground.kernels import Exact
+from softground import Task
+from softground.kernels import Collapsed, Exact
+from softground.projections import ChangeOne, Drop, RandomDrop
 from softground.tasks.formulas import formula_task
 from softground.walks.connectivity import components, fibres, joined, lead
 from softground.walks.ranking import ranking

@@ -35,11 +35,11 @@ def repeated() -> sg.Task:
     return sg.Task(CODES, sg.CPMpy(lambda z, y: [z[0] == z[i] for i in range(1, 6)], CODES))
 
 
-def described(kernel: sg.Kernel) -> str:
+def described(kernel: sg.kernels.Kernel) -> str:
     return re.sub(" at 0x[0-9a-f]+", "", repr(kernel))
 
 
-def moves(task: sg.Task, kernel: sg.Kernel) -> bool:
+def moves(task: sg.Task, kernel: sg.kernels.Kernel) -> bool:
     """Whether a step leads from some solution to another."""
     y = task.constraint.encode([True] * 8)
     z, dice = task.inverse.start(y, 0).z, Sampler(0)

@@ -83,7 +83,7 @@ def inspect(
     task
         The task.
     answers
-        The training answers; see :func:`~softground.recommend` for when they may be left out.
+        The training answers; see :func:`~softground.walks.recommend` for when they may be left out.
     support
         The combinations of symbols that occur, where only some do: rows of symbols, a tensor of codes ``[combinations,
         sites]``, or data whose symbols are known (:class:`~softground.Examples` with ``symbols`` or ``known``).

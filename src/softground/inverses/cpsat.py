@@ -31,7 +31,8 @@ class CPSAT(Solved):
     whether a search reaches a limit of time may.
 
     >>> import cpmpy as cp
-    >>> from softground import Categorical, Dropped
+    >>> from softground import Categorical
+    >>> from softground.projections import Dropped
     >>> space = Categorical([range(10)] * 3)
     >>> rule = CPMpy(lambda z, y: [cp.AllDifferent(z), cp.sum(z) == y], space)
     >>> fibre = CPSAT(rule).fibre(space.encode([(9, 0, 0)]), rule.encode([12]), Dropped(torch.tensor([[1, 2]])))

@@ -35,7 +35,8 @@ def together(
     """Of each encoded answer, with the known symbols (−1: unknown), whether S_y is proved empty, and whether that is
     undecided: bool ``[rows]`` each.
 
-    >>> from softground import Categorical, Enumeration, Sum
+    >>> from softground import Categorical, Sum
+    >>> from softground.inverses import Enumeration
     >>> space = Categorical([range(10)] * 4)
     >>> square = All([Sum([0, 1]), Sum([2, 3]), Sum([0, 2]), Sum([1, 3])], space)
     >>> y = square.encode([(3, 7, 4, 6), (3, 7, 4, 5)])

@@ -31,7 +31,7 @@ class Z3(Solved):
 
     def __init__(self, rule: SMT, *, rlimit: int = 20_000_000, **settings: Any) -> None:
         if not isinstance(rule, SMT):
-            instead = " Use sg.CPSAT for a rule in CPMpy." if isinstance(rule, CPMpy) else ""
+            instead = " Use sg.inverses.CPSAT for a rule in CPMpy." if isinstance(rule, CPMpy) else ""
             raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…).{instead}")
         load_z3()
         self._check(least=1, rlimit=rlimit)

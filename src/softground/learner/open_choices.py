@@ -2,7 +2,7 @@
 
 The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
 knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
-tried on the rule's own solutions (:func:`softground.recommend`), within ten seconds. A run folder keeps
+tried on the rule's own solutions (:func:`softground.walks.recommend`), within ten seconds. A run folder keeps
 these choices, and a resumed run takes the same ones without measuring anything again.
 
 Where T alone was left open, the number of steps between two gradients is found by trial. Chains that hardly move
