@@ -13,7 +13,7 @@ from ..projections.base import Dropped
 from ..solver.engine import End
 from .base import INVERSES, Fibre, candidates
 from .enumeration import default_inverse
-from .solved import Settings, Solved
+from .solved import Solved
 
 EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 
@@ -21,7 +21,7 @@ EVALUATED = 2**18  # states of a space that are all evaluated to list S_y
 class CPSAT(Solved):
     """Fibres, starts and solutions through OR-tools' CP-SAT solver.
 
-    ``settings`` are those of :class:`~softground.inverses.solved.Settings`. Up to ``table`` combinations of the
+    ``settings`` are those of :class:`~softground.inverses.solved.Solved`. Up to ``table`` combinations of the
     dropped sites are evaluated, as tensors; a rule that makes variables of its own is always searched.
 
     Notes
@@ -47,9 +47,8 @@ class CPSAT(Solved):
         if not isinstance(rule, CPMpy):
             raise InverseError(f"{rule!r} was given to the CP-SAT inverse; expected a rule in CPMpy: sg.CPMpy(…).")
         load_cp_model()
-        given = Settings(table=0, **{"cap": 1024, "work": 60.0} | settings)  # tables are evaluated here
-        self._check(least=0, work=given.work, table=table)
-        super().__init__(rule, rule, given)
+        self._check(least=0, work=settings.get("work", 0.0), table=table)
+        super().__init__(rule, rule, table=0, **{"cap": 1024, "work": 60.0} | settings)  # tables are evaluated here
         self.table = table
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:

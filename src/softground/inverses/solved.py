@@ -12,7 +12,6 @@ import time
 from abc import abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
@@ -29,10 +28,17 @@ from .base import Fibre, Solving, Start, pinned
 from .enumeration import listed
 from .sets import Listed
 
+MOST_TABLES = 4096  # to list S_y
+MOST_WORKERS = 4096
+QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
+START_RETRIES = 3  # from other places, where the solver gave up or died
+Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What all inverses by a solver can be told, and its limits.
+
+class Solved(Solving):
+    """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule.
+
+    First states of answers in ``begun`` are drawn from lists that were found before.
 
     Parameters
     ----------
@@ -58,32 +64,6 @@ class Settings:
         Most states of S_y that are listed per answer.
     """
 
-    cap: int
-    table: int
-    work: float
-    timeout: float = 60.0
-    limit: float = 300.0
-    memory: int | None = None
-    workers: int = 1
-    chunk: int | None = None
-    cache: int = 200_000
-    tries: int = 0
-    solutions_cap: int = 100_000
-
-
-MOST_TABLES = 4096  # to list S_y
-MOST_WORKERS = 4096
-QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
-START_RETRIES = 3  # from other places, where the solver gave up or died
-Key = tuple[int, tuple[int, ...], tuple[int, ...]]
-
-
-class Solved(Solving):
-    """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule.
-
-    First states of answers in ``begun`` are drawn from lists that were found before.
-    """
-
     for_lists: ClassVar[dict[str, Any]] = {}  # settings of an inverse that only lists
 
     @property
@@ -91,29 +71,44 @@ class Solved(Solving):
     def solver(self) -> tuple[str, str]:
         """The solver's name, and its limits per check, as they are called."""
 
-    def __init__(self, rule: Any, constraint: Constraint, given: Settings) -> None:
-        optional = {name: n for name in ("chunk", "memory") if (n := getattr(given, name)) is not None}
-        self._check(least=1, cap=given.cap, workers=given.workers, solutions_cap=given.solutions_cap, **optional)
-        self._check(least=0, table=given.table, cache=given.cache, tries=given.tries)
-        if given.workers > MOST_WORKERS:
-            raise self._refused("workers", given.workers, f"expected at most {MOST_WORKERS:,}")
-        for name, seconds in (("timeout", given.timeout), ("limit", given.limit)):
+    def __init__(
+        self,
+        rule: Any,
+        constraint: Constraint,
+        *,
+        cap: int,
+        table: int,
+        work: float,
+        timeout: float = 60.0,
+        limit: float = 300.0,
+        memory: int | None = None,
+        workers: int = 1,
+        chunk: int | None = None,
+        cache: int = 200_000,
+        tries: int = 0,
+        solutions_cap: int = 100_000,
+    ) -> None:
+        self._check(least=1, cap=cap, workers=workers, solutions_cap=solutions_cap, chunk=chunk, memory=memory)
+        self._check(least=0, table=table, cache=cache, tries=tries)
+        if workers > MOST_WORKERS:
+            raise self._refused("workers", workers, f"expected at most {MOST_WORKERS:,}")
+        for name, seconds in (("timeout", timeout), ("limit", limit)):
             if not 0 < seconds < math.inf:
                 raise self._refused(name, seconds, "expected seconds, more than 0")
         self.rule, self.constraint, self.space = rule, constraint, rule.space
-        self.limits = Limits(given.table, given.work, given.timeout, given.limit, given.memory)
-        self.cap, self.solutions_cap, self.tries = given.cap, given.solutions_cap, given.tries
-        self._solver = Crew(rule, self.limits, given.workers, given.chunk, forks=given.workers > 1)
+        self.limits = Limits(table, work, timeout, limit, memory)
+        self.cap, self.solutions_cap, self.tries = cap, solutions_cap, tries
+        self._solver = Crew(rule, self.limits, workers, chunk, forks=workers > 1)
         self.queries = self.hits = self.capped = 0  # capped: fibres with more completions than ``cap``
         self.begun: dict[int, Tensor] = {}  # indices of states, by answers
         self._ends: Counter[End] = Counter()
         self._suspects: set[Key] = set()  # one of these did not end; each is asked alone next time
         self._cache: OrderedDict[Key, Reply] = OrderedDict()
-        self._cache_size = given.cache
+        self._cache_size = cache
 
     def _check(self, least: int, **given: Any) -> None:
         for name, number in given.items():
-            if number < least:
+            if number is not None and number < least:
                 raise self._refused(name, number, f"expected {least} or more")
 
     def _refused(self, name: str, given: Any, expected: str) -> InverseError:

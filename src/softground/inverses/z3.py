@@ -10,13 +10,13 @@ from ..constraints.smt import SMT, load_z3
 from ..errors import InverseError
 from .base import INVERSES
 from .enumeration import default_inverse
-from .solved import Settings, Solved
+from .solved import Solved
 
 
 class Z3(Solved):
     """Fibres, starts and solutions through the Z3 solver.
 
-    ``settings`` are those of :class:`~softground.inverses.solved.Settings`; ``rlimit`` is the ``work`` that a check
+    ``settings`` are those of :class:`~softground.inverses.solved.Solved`; ``rlimit`` is the ``work`` that a check
     may take. Up to ``table`` combinations of the dropped sites are evaluated, several times faster than search.
 
     Notes
@@ -35,10 +35,8 @@ class Z3(Solved):
             raise InverseError(f"{rule!r} was given to the Z3 inverse; expected sg.SMT(…).{instead}")
         load_z3()
         self._check(least=1, rlimit=rlimit)
-        given = Settings(work=rlimit, **{"cap": 64, "table": 4096, "tries": 32} | settings)
-        super().__init__(
-            rule, rule.shared or rule, given
-        )  # another statement of the rule is there because it is faster
+        # Another statement of the rule is there because it is faster.
+        super().__init__(rule, rule.shared or rule, work=rlimit, **{"cap": 64, "table": 4096, "tries": 32} | settings)
 
 
 @default_inverse.register
